@@ -1,0 +1,62 @@
+//! The protocol's revisions, and what differs between them.
+
+/// A revision that is opened by `initialize`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Revision {
+    V2024_11_05,
+    V2025_03_26,
+    V2025_06_18,
+    V2025_11_25,
+}
+
+impl Revision {
+    pub const NEWEST: Self = Self::V2025_11_25;
+    pub const ALL: [Self; 4] = [Self::V2024_11_05, Self::V2025_03_26, Self::V2025_06_18, Self::V2025_11_25];
+
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|revision| revision.name() == name)
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::V2024_11_05 => "2024-11-05",
+            Self::V2025_03_26 => "2025-03-26",
+            Self::V2025_06_18 => "2025-06-18",
+            Self::V2025_11_25 => "2025-11-25",
+        }
+    }
+
+    /// The revision to answer a client with: the one it asks for, else our newest, for it to take or leave.
+    pub fn negotiated(asked: &str) -> Self {
+        match asked {
+            // The TypeScript SDK still lists this draft of the first revision.
+            "2024-10-07" => Self::V2024_11_05,
+            _ => Self::named(asked).unwrap_or(Self::NEWEST),
+        }
+    }
+
+    /// Whether a client of this revision understands an event that carries only an id. Older ones choke on it (N-04).
+    pub fn knows_priming_events(self) -> bool {
+        self >= Self::V2025_11_25
+    }
+
+    /// Whether a body may hold an array of messages (B-16).
+    pub fn has_batches(self) -> bool {
+        self == Self::V2025_03_26
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_known_revision_is_echoed_and_an_unknown_one_gets_our_newest() {
+        for revision in Revision::ALL {
+            assert_eq!(Revision::negotiated(revision.name()), revision);
+        }
+        assert_eq!(Revision::negotiated("2024-10-07"), Revision::V2024_11_05);
+        assert_eq!(Revision::negotiated("2026-07-28"), Revision::NEWEST);
+        assert_eq!(Revision::negotiated("banana"), Revision::NEWEST);
+    }
+}

@@ -1,0 +1,422 @@
+//! One upstream link: a server's process and the sessions it serves.
+//!
+//! The link owns everything that could get mixed up: ids, progress tokens, subscriptions, log levels, questions. It is
+//! a plain machine. Inputs are `handle_*` and friends, each with the time; after every input drain
+//! [`Link::poll_action`] and [`Link::output`], and come back at [`Link::poll_timeout`].
+
+mod calls;
+mod fault;
+mod lifecycle;
+mod notes;
+mod questions;
+mod watch;
+
+use std::{
+    collections::{BTreeMap, HashMap, VecDeque},
+    hash::{BuildHasherDefault, Hasher},
+    time::{Duration, Instant},
+};
+
+use bytes::{Bytes, BytesMut};
+
+pub use self::fault::{Fault, Refusal, error_body};
+use self::{lifecycle::Phase, watch::Watch};
+use super::{
+    hello::{Class, Greeting, Hello},
+    level::Level,
+    method::Method,
+    session::Session,
+};
+use crate::wire::{Chain, Message, envelope, frame::EventId};
+
+/// Calls one session may have waiting. Beyond it a call is refused, not queued: a model retries in seconds, and a queue
+/// would hide the stall from it.
+const MAX_CALLS_PER_SESSION: usize = 512;
+/// Calls that wait for a child that is starting. Beyond it they are refused.
+const MAX_HELD: usize = 1024;
+/// Bytes that a child has not read yet. Beyond it calls are refused: the child is stuck.
+const MAX_UNREAD_BYTES: usize = 4 << 20;
+/// Keep-alive comments on streams (N-04).
+const BEAT: Duration = Duration::from_secs(15);
+
+/// A session of a client: the number in its id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SessionKey(pub u128);
+
+/// Our id for a call, towards the server: an integer from 1 upward, never used twice on a link. It is the call's
+/// progress token too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct WireId(pub u64);
+
+/// An HTTP stream that is open towards a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StreamKey(pub u64);
+
+/// What a client will take as the answer to a POST.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Accepts {
+    pub json: bool,
+    pub events: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub request_timeout: Option<Duration>,
+    pub max_request_time: Duration,
+    pub max_message_bytes: usize,
+    /// How long the child outlives its last session.
+    pub keep_warm: Duration,
+    /// How long it outlives the last call that had no session.
+    pub keep_stateless: Duration,
+    pub strict_streams: bool,
+    /// The questions that all clients of this link can answer.
+    pub class: Class,
+    /// Whether this link has one owner for its whole life.
+    pub alone: bool,
+}
+
+/// What the shell must do.
+#[derive(Debug)]
+pub enum Action {
+    /// Start the child. [`Link::output`] begins with `initialize`.
+    Start,
+    /// Close the child's stdin and end it.
+    Stop,
+    /// Answer a POST whose head is still held back.
+    Answer(WireId, Answer),
+    /// Turn such a POST into a stream.
+    Stream(WireId, StreamKey),
+    /// Send an event on a stream.
+    Event(StreamKey, Bytes),
+    End(StreamKey),
+    /// Send a comment on every open stream.
+    KeepAlive,
+    /// The session is over, by no act of its client.
+    Ended(SessionKey),
+    /// The server asked something.
+    Asked,
+    /// A question had no certain owner and was refused.
+    Ambiguous,
+    /// A page of `tools/list`.
+    Listed {
+        tools: Vec<String>,
+        whole: bool,
+    },
+    /// A tool's call was answered, and its client could have been asked.
+    Answered {
+        tool: Box<str>,
+    },
+    /// This many events were dropped that no client has had.
+    Dropped(usize),
+    /// A log note had no certain owner.
+    Unowned(Message),
+    /// The server wrote something that is no message.
+    Garbage {
+        line: Bytes,
+        why: &'static str,
+    },
+    /// The child answered `initialize`.
+    Ready {
+        name: String,
+        version: String,
+    },
+}
+
+#[derive(Debug)]
+pub enum Answer {
+    Message(Chain),
+    /// The client cancelled the call: it gets no answer.
+    Cancelled {
+        id: Box<str>,
+    },
+    Fault {
+        fault: Fault,
+        id: Box<str>,
+    },
+}
+
+pub struct Link {
+    settings: Settings,
+    phase: Phase,
+    hello: Option<Hello>,
+    greeting: Option<Greeting>,
+    sessions: HashMap<SessionKey, Session>,
+    exchanges: HashMap<u64, Exchange, BuildHasherDefault<Sequential>>,
+    held: VecDeque<(WireId, Message)>,
+    last_id: u64,
+    last_stream: u64,
+    /// Clients' calls that the server has not answered, the ones nobody waits for any more included.
+    calls: usize,
+    last_caller: Option<SessionKey>,
+    /// Sessions that this child has had, the ended ones included.
+    owners: usize,
+    watches: BTreeMap<String, Watch>,
+    level: Option<Level>,
+    output: BytesMut,
+    actions: VecDeque<Action>,
+    /// Restarts used up, and since when the child has been up.
+    tries: usize,
+    up_since: Option<Instant>,
+    /// No exchange or question is due before this.
+    check_at: Option<Instant>,
+    beat_at: Option<Instant>,
+    stop_at: Option<Instant>,
+    stateless_until: Option<Instant>,
+    streams: usize,
+}
+
+/// One request on its way.
+#[derive(Debug)]
+struct Exchange {
+    method: Method,
+    owner: Owner,
+    reply: Reply,
+    deadline: Option<Instant>,
+    /// How far progress may push the deadline.
+    latest: Instant,
+    /// When a held head must become a stream, so that the client does not take us for dead.
+    hold_until: Option<Instant>,
+}
+
+#[derive(Debug)]
+enum Owner {
+    Client {
+        session: Option<SessionKey>,
+        id: Box<str>,
+        token: Option<Box<str>>,
+        accepts: Accepts,
+        name: Option<Box<str>>,
+    },
+    /// Ours. The answer goes to nobody, unless the shell asked for it.
+    Link,
+}
+
+/// Where an exchange's messages go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reply {
+    /// The POST waits, its head not sent.
+    Held,
+    /// The POST became a stream: this track of its session.
+    Track(u64),
+    /// The POST became a stream, of a client without a session.
+    Bare(StreamKey),
+    /// The client cancelled, left or was told that it took too long. The server may still answer, log or ask.
+    Nobody,
+}
+
+/// Hashes ids that count upward: they are their own best hash.
+#[derive(Default)]
+struct Sequential(u64);
+
+// === impl Link ===
+
+impl Link {
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            phase: Phase::Down,
+            hello: None,
+            greeting: None,
+            sessions: HashMap::new(),
+            exchanges: HashMap::default(),
+            held: VecDeque::new(),
+            last_id: 0,
+            last_stream: 0,
+            calls: 0,
+            last_caller: None,
+            owners: 0,
+            watches: BTreeMap::new(),
+            level: None,
+            output: BytesMut::new(),
+            actions: VecDeque::new(),
+            tries: 0,
+            up_since: None,
+            check_at: None,
+            beat_at: None,
+            stop_at: None,
+            stateless_until: None,
+            streams: 0,
+        }
+    }
+
+    #[must_use]
+    pub fn poll_action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    /// When [`Self::handle_timeout`] is due.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        [self.check_at, self.beat_at, self.stop_at, self.phase.deadline()].into_iter().flatten().min()
+    }
+
+    /// Bytes for the child's stdin. The shell takes from the front what the pipe takes.
+    pub fn output(&mut self) -> &mut BytesMut {
+        &mut self.output
+    }
+
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if self.beat_at.is_some_and(|at| at <= now) {
+            self.actions.push_back(Action::KeepAlive);
+            self.beat_at = (self.streams > 0).then_some(now + BEAT);
+        }
+        if self.check_at.is_some_and(|at| at <= now) {
+            self.check_deadlines(now);
+        }
+        self.handle_phase_timeout(now);
+        if self.stop_at.is_some_and(|at| at <= now) {
+            self.stop_at = None;
+            self.settle(now);
+        }
+    }
+
+    /// Attaches a GET stream to a session (B-11), after the event the client had last (B-28).
+    pub fn listen(&mut self, key: SessionKey, after: Option<EventId>, now: Instant) -> Result<StreamKey, Refusal> {
+        let stream = StreamKey(self.last_stream + 1);
+        let session = self.sessions.get_mut(&key).ok_or(Refusal::UnknownSession)?;
+        session.listen(stream, after, &mut self.actions)?;
+        self.last_stream = stream.0;
+        self.count_stream(now);
+        Ok(stream)
+    }
+
+    /// An HTTP stream is gone, closed by the client or by us.
+    pub fn handle_stream_gone(&mut self, key: Option<SessionKey>, stream: StreamKey) {
+        self.streams = self.streams.saturating_sub(1);
+        match key {
+            Some(key) => {
+                if let Some(session) = self.sessions.get_mut(&key) {
+                    session.detach(stream);
+                }
+            }
+            // Without a session there is no way back to the call.
+            None => {
+                for exchange in self.exchanges.values_mut().filter(|e| e.reply == Reply::Bare(stream)) {
+                    exchange.reply = Reply::Nobody;
+                }
+            }
+        }
+    }
+
+    /// Ends a session at its client's wish, or because it was idle for too long.
+    pub fn close(&mut self, key: SessionKey, now: Instant) {
+        let Some(session) = self.sessions.remove(&key) else { return };
+        for stream in session.open_streams() {
+            self.actions.push_back(Action::End(stream));
+        }
+        for question in &session.questions {
+            fault::push_error_line(&mut self.output, &question.server_id, -32603, "the client's session has ended");
+        }
+        let own: Vec<u64> =
+            self.exchanges.iter().filter(|(_, e)| e.session() == Some(key)).map(|(id, _)| *id).collect();
+        for id in own {
+            let id = WireId(id);
+            match self.held.iter().position(|(held, _)| *held == id) {
+                // The server has not seen it.
+                Some(at) => {
+                    self.held.remove(at);
+                    self.fail(id, Fault::SessionEnded, now);
+                }
+                None => {
+                    self.push_cancel(id, None);
+                    self.abandon(id, Some(Fault::SessionEnded), now);
+                }
+            }
+        }
+        self.release_watches(key);
+        self.release_level();
+        self.settle(now);
+    }
+
+    pub fn sessions(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// Whether nothing will ever happen here again: the one owner is gone and so is its child.
+    pub fn is_over(&self) -> bool {
+        self.settings.alone
+            && self.hello.is_some()
+            && self.sessions.is_empty()
+            && self.phase == Phase::Down
+            && self.held.is_empty()
+    }
+
+    /// Asks the child for a sign of life. `None` if there is no child that could give one.
+    pub fn probe(&mut self, now: Instant) -> Option<WireId> {
+        if self.phase != Phase::Up {
+            return None;
+        }
+        let id = self.next_id();
+        self.push_text(&format!(r#"{{"jsonrpc":"2.0","id":{},"method":"ping"}}"#, id.0));
+        let exchange = Exchange {
+            method: Method::Ping,
+            owner: Owner::Link,
+            reply: Reply::Held,
+            deadline: None,
+            latest: now,
+            hold_until: None,
+        };
+        self.exchanges.insert(id.0, exchange);
+        Some(id)
+    }
+
+    fn next_id(&mut self) -> WireId {
+        self.last_id += 1;
+        WireId(self.last_id)
+    }
+
+    fn next_stream(&mut self, now: Instant) -> StreamKey {
+        self.last_stream += 1;
+        self.count_stream(now);
+        StreamKey(self.last_stream)
+    }
+
+    fn count_stream(&mut self, now: Instant) {
+        self.streams += 1;
+        self.beat_at.get_or_insert(now + BEAT);
+    }
+
+    fn check_by(&mut self, at: Option<Instant>) {
+        self.check_at = [self.check_at, at].into_iter().flatten().min();
+    }
+}
+
+impl Exchange {
+    fn session(&self) -> Option<SessionKey> {
+        match self.owner {
+            Owner::Client { session, .. } => session,
+            Owner::Link => None,
+        }
+    }
+
+    /// When this must be looked at again.
+    fn due(&self) -> Option<Instant> {
+        let hold = self.hold_until.filter(|_| self.reply == Reply::Held);
+        [self.deadline, hold].into_iter().flatten().min()
+    }
+}
+
+impl Hasher for Sequential {
+    fn finish(&self) -> u64 {
+        // The map's buckets come from the low bits, its tags from the high ones.
+        self.0 ^ (self.0 << 57)
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u64(&mut self, id: u64) {
+        self.0 = id;
+    }
+}
+
+/// Our own number in a message from the server.
+fn wire_id(raw: &str) -> Option<WireId> {
+    envelope::own_number(raw).map(WireId)
+}
+
+#[cfg(test)]
+mod tests;

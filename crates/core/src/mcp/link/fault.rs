@@ -1,0 +1,95 @@
+//! What goes wrong on a link, and the JSON-RPC errors that say so. HTTP statuses are `serve`'s affair.
+
+use std::time::Duration;
+
+use bytes::BytesMut;
+
+use crate::wire::splice::push_flat;
+
+/// Why a call has no answer of the server's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The server's process ended while it worked on the call.
+    Exited,
+    /// The server cannot be started, or does not stay up.
+    Unavailable {
+        why: String,
+    },
+    Timeout {
+        after: Duration,
+    },
+    TooLarge {
+        limit: usize,
+    },
+    /// The server does not read its input.
+    Stuck,
+    SessionEnded,
+}
+
+/// Why an input was not taken at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    UnknownSession,
+    /// `Last-Event-ID` names no event of this session, or one that is forgotten.
+    UnknownEvent,
+    /// The session has too many calls waiting.
+    Busy,
+    /// The server does not read its input.
+    Stuck,
+    /// The link is shutting down.
+    Closed,
+}
+
+impl Fault {
+    /// The JSON-RPC error for a call with this id.
+    pub fn body(&self, id: Option<&str>) -> String {
+        error_body(id, -32603, &self.message(), Some(self.reason()))
+    }
+
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Exited => "upstream_exited",
+            Self::Unavailable { .. } | Self::Stuck => "upstream_unavailable",
+            Self::Timeout { .. } => "upstream_timeout",
+            Self::TooLarge { .. } => "upstream_answer_too_large",
+            Self::SessionEnded => "session_ended",
+        }
+    }
+
+    fn message(&self) -> String {
+        match self {
+            Self::Exited => "the MCP server's process ended while it worked on this call; it is being restarted, call \
+                             again (its stderr is in Prism's log)"
+                .to_owned(),
+            Self::Unavailable { why } => format!("the MCP server cannot be reached: {why}"),
+            Self::Timeout { after } => {
+                format!(
+                    "no answer within `request_timeout` ({after:?}); the server was told to cancel. Raise the setting for slower tools"
+                )
+            }
+            Self::TooLarge { limit } => {
+                format!(
+                    "the server's answer is over `max_message_bytes` ({limit} bytes); raise the setting or ask for less"
+                )
+            }
+            Self::Stuck => {
+                "the MCP server does not read its input; restart it, or look at its stderr in Prism's log".to_owned()
+            }
+            Self::SessionEnded => "the session has ended; initialize again".to_owned(),
+        }
+    }
+}
+
+/// A JSON-RPC error. The id is left out where it is not known: the schemas make it optional, never null.
+pub fn error_body(id: Option<&str>, code: i32, message: &str, reason: Option<&str>) -> String {
+    let message = serde_json::Value::from(message);
+    let id = id.map(|id| format!(r#""id":{id},"#)).unwrap_or_default();
+    let data = reason.map(|reason| format!(r#","data":{{"reason":"{reason}"}}"#)).unwrap_or_default();
+    format!(r#"{{"jsonrpc":"2.0",{id}"error":{{"code":{code},"message":{message}{data}}}}}"#)
+}
+
+/// Writes an error as the answer to a server's request.
+pub(super) fn push_error_line(out: &mut BytesMut, id: &str, code: i32, message: &str) {
+    push_flat(out, error_body(Some(id), code, message, None).as_bytes());
+    out.extend_from_slice(b"\n");
+}

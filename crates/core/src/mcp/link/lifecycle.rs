@@ -1,0 +1,357 @@
+//! The child's life as the link sees it: start, handshake, loss, restart, end (B-08, B-09, B-13).
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use super::{Action, Answer, Exchange, Fault, Link, Method, Owner, Refusal, Reply, SessionKey, WireId};
+use crate::{
+    mcp::{
+        hello::{self, Greeting, Hello},
+        replay::What,
+        session::Session,
+    },
+    wire::{Chain, Message},
+};
+
+/// Waits before each restart. When they are used up, so is the child (B-08).
+const RESTARTS: [Duration; 3] = [Duration::from_millis(500), Duration::from_secs(1), Duration::from_secs(2)];
+/// Up for this long, a child has earned its restarts back.
+const PROVEN: Duration = Duration::from_secs(60);
+/// How long a child may take to answer `initialize`: the first `npx` of a server downloads it.
+const START_TIMEOUT: Duration = Duration::from_secs(120);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// No child, and none wanted.
+    Down,
+    /// `initialize` was sent.
+    Starting {
+        until: Instant,
+    },
+    Up,
+    /// The child ended; the next one starts then.
+    Restarting {
+        at: Instant,
+    },
+}
+
+impl Phase {
+    pub(super) fn deadline(self) -> Option<Instant> {
+        match self {
+            Self::Starting { until: at } | Self::Restarting { at } => Some(at),
+            Self::Down | Self::Up => None,
+        }
+    }
+}
+
+impl Link {
+    /// Opens a session: its client's `initialize`.
+    pub fn open(
+        &mut self,
+        key: SessionKey,
+        hello: Hello,
+        message: Message,
+        accepts: super::Accepts,
+        now: Instant,
+    ) -> Result<WireId, Refusal> {
+        self.sessions.insert(key, Session::new(&hello));
+        self.owners += 1;
+        self.stop_at = None;
+        if self.settings.alone {
+            self.hello.get_or_insert(hello);
+        }
+        let taken = self.call(Some(key), message, accepts, now);
+        if taken.is_err() {
+            self.sessions.remove(&key);
+        }
+        taken
+    }
+
+    /// Starts the child, if there is none.
+    pub(super) fn want(&mut self, now: Instant) {
+        self.stop_at = None;
+        if self.phase == Phase::Down {
+            self.start(now);
+        }
+    }
+
+    fn start(&mut self, now: Instant) {
+        let id = self.next_id();
+        let request = match &self.hello {
+            Some(hello) => hello.as_request(id.0),
+            None => hello::shared_request(id.0, self.settings.class),
+        };
+        // What the last child did not read is not for this one.
+        self.output.clear();
+        self.push_text(&request);
+        let own = Exchange {
+            method: Method::Initialize,
+            owner: Owner::Link,
+            reply: Reply::Nobody,
+            deadline: None,
+            latest: now,
+            hold_until: None,
+        };
+        self.exchanges.insert(id.0, own);
+        self.phase = Phase::Starting { until: now + START_TIMEOUT };
+        self.up_since = Some(now);
+        self.owners = self.sessions.len();
+        self.actions.push_back(Action::Start);
+    }
+
+    /// The child answered `initialize`.
+    pub(super) fn greeted(&mut self, message: &Message, now: Instant) {
+        if message.failed() {
+            return self.give_up_with(message, now);
+        }
+        let greeting = match Greeting::read(message) {
+            Ok(greeting) => greeting,
+            Err(error) => return self.give_up(&error.to_string(), now),
+        };
+        self.push_text(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        self.phase = Phase::Up;
+        let (name, version) = (greeting.name.clone(), greeting.version.clone());
+        self.actions.push_back(Action::Ready { name, version });
+        match self.greeting.replace(greeting) {
+            Some(before) if self.greeting.as_ref().is_some_and(|now| !now.promises_the_same_as(&before)) => {
+                // What the clients were told is no longer true; a new handshake tells them anew.
+                self.end_established_sessions(now);
+            }
+            Some(_) => self.restore(),
+            None => {}
+        }
+        for (id, message) in std::mem::take(&mut self.held) {
+            self.dispatch(id, message, now);
+        }
+        self.settle(now);
+    }
+
+    /// Tells a new child what the old one knew, and the clients that they may have missed something (B-09).
+    fn restore(&mut self) {
+        self.replay_level();
+        self.replay_watches();
+        let Some(greeting) = &self.greeting else { return };
+        let lists = [
+            (greeting.tools_changed, Method::ToolsChanged),
+            (greeting.prompts_changed, Method::PromptsChanged),
+            (greeting.resources_changed, Method::ResourcesChanged),
+        ];
+        let waiting: Vec<SessionKey> = self.waiting_for_initialize();
+        for (_, method) in lists.into_iter().filter(|(told, _)| *told) {
+            let text = format!(r#"{{"jsonrpc":"2.0","method":"{}"}}"#, method.name());
+            for (key, session) in &mut self.sessions {
+                if !waiting.contains(key) {
+                    let what = What::Change(method.name().into());
+                    session.send_standalone(&[text.as_bytes()], what, self.settings.strict_streams, &mut self.actions);
+                }
+            }
+        }
+    }
+
+    /// The child could not be started at all; trying again would not help.
+    pub fn handle_start_failed(&mut self, why: &str, now: Instant) {
+        self.give_up(why, now);
+    }
+
+    /// The child's process has ended, and all it wrote was handled.
+    pub fn handle_exit(&mut self, now: Instant) {
+        if self.phase == Phase::Down {
+            return;
+        }
+        let lived = self.up_since.take().map_or(Duration::ZERO, |since| now.saturating_duration_since(since));
+        if lived >= PROVEN {
+            self.tries = 0;
+        }
+        self.forget_child(Fault::Exited, now);
+        if self.sessions.is_empty() && self.held.is_empty() {
+            self.phase = Phase::Down;
+        } else if let Some(wait) = RESTARTS.get(self.tries) {
+            self.tries += 1;
+            self.phase = Phase::Restarting { at: now + *wait };
+        } else {
+            self.give_up("its process ended again and again right after the start; its stderr is in Prism's log", now);
+        }
+    }
+
+    pub(super) fn handle_phase_timeout(&mut self, now: Instant) {
+        match self.phase {
+            Phase::Restarting { at } if at <= now => self.start(now),
+            Phase::Starting { until } if until <= now => {
+                self.actions.push_back(Action::Stop);
+                let why = format!("it did not answer `initialize` within {START_TIMEOUT:?}");
+                self.give_up(&why, now);
+            }
+            _ => {}
+        }
+    }
+
+    /// Ends the child when nobody needs it (B-13).
+    pub(super) fn settle(&mut self, now: Instant) {
+        let waited_for =
+            self.exchanges.values().any(|e| e.reply != Reply::Nobody && matches!(e.owner, Owner::Client { .. }));
+        if !self.sessions.is_empty() || !self.held.is_empty() || waited_for {
+            self.stop_at = None;
+            return;
+        }
+        match self.phase {
+            // Nobody is left to restart it for.
+            Phase::Restarting { .. } => self.phase = Phase::Down,
+            // A client that gave up waiting comes back soon: let it find the child ready.
+            Phase::Starting { .. } | Phase::Down => {}
+            Phase::Up => {
+                let keep = if self.settings.alone { Duration::ZERO } else { self.settings.keep_warm };
+                let until = self.stop_at.unwrap_or(now + keep).max(self.stateless_until.unwrap_or(now));
+                if until > now {
+                    self.stop_at = Some(until);
+                } else {
+                    self.shut(now);
+                }
+            }
+        }
+    }
+
+    /// Ends everything: the daemon is stopping.
+    pub fn shut_down(&mut self, now: Instant) {
+        let keys: Vec<SessionKey> = self.sessions.keys().copied().collect();
+        for (id, _) in std::mem::take(&mut self.held) {
+            self.fail(id, Fault::SessionEnded, now);
+        }
+        for key in keys {
+            self.end_session(key);
+        }
+        self.shut(now);
+    }
+
+    fn shut(&mut self, now: Instant) {
+        if self.phase != Phase::Down {
+            self.actions.push_back(Action::Stop);
+        }
+        self.phase = Phase::Down;
+        self.stop_at = None;
+        self.stateless_until = None;
+        self.tries = 0;
+        self.forget_child(Fault::SessionEnded, now);
+    }
+
+    /// Fails what was sent to the child and drops what was true of it.
+    fn forget_child(&mut self, fault: Fault, now: Instant) {
+        let held: Vec<WireId> = self.held.iter().map(|(id, _)| *id).collect();
+        let mut sent: Vec<u64> = self.exchanges.keys().copied().filter(|id| !held.contains(&WireId(*id))).collect();
+        // In the order they were made: who came first hears first.
+        sent.sort_unstable();
+        for id in sent {
+            self.fail(WireId(id), fault.clone(), now);
+        }
+        for session in self.sessions.values_mut() {
+            self_cancel_questions(session, self.settings.strict_streams, &mut self.actions);
+        }
+        self.level = None;
+        self.output.clear();
+        self.forget_pending_watches();
+    }
+
+    fn give_up(&mut self, why: &str, now: Instant) {
+        for (id, _) in std::mem::take(&mut self.held) {
+            self.fail(id, Fault::Unavailable { why: why.to_owned() }, now);
+        }
+        self.end_all(Fault::Unavailable { why: why.to_owned() }, now);
+    }
+
+    /// The server refused `initialize`: its own words go to the clients that asked.
+    fn give_up_with(&mut self, error: &Message, now: Instant) {
+        let why = "it refused `initialize`".to_owned();
+        for (id, message) in std::mem::take(&mut self.held) {
+            let initialize = self.exchanges.get(&id.0).is_some_and(|e| e.method == Method::Initialize);
+            match (initialize, error.id_span(), message.id()) {
+                (true, Some(span), Some(own)) => {
+                    let answer = Chain::spliced(error, span, own);
+                    self.retire(id);
+                    self.actions.push_back(Action::Answer(id, Answer::Message(answer)));
+                }
+                _ => self.fail(id, Fault::Unavailable { why: why.clone() }, now),
+            }
+        }
+        self.actions.push_back(Action::Stop);
+        self.end_all(Fault::Unavailable { why }, now);
+    }
+
+    fn end_all(&mut self, fault: Fault, now: Instant) {
+        let keys: Vec<SessionKey> = self.sessions.keys().copied().collect();
+        for key in keys {
+            self.end_session(key);
+        }
+        self.forget_child(fault, now);
+        self.phase = Phase::Down;
+        self.tries = 0;
+        self.greeting = None;
+        self.watches.clear();
+        self.stop_at = None;
+        self.stateless_until = None;
+    }
+
+    fn end_session(&mut self, key: SessionKey) {
+        if let Some(session) = self.sessions.remove(&key) {
+            for stream in session.open_streams() {
+                self.actions.push_back(Action::End(stream));
+            }
+            self.actions.push_back(Action::Ended(key));
+        }
+    }
+
+    /// Ends the sessions that have had their handshake; the ones that wait for it get the new one.
+    fn end_established_sessions(&mut self, now: Instant) {
+        let waiting = self.waiting_for_initialize();
+        let old: Vec<SessionKey> = self.sessions.keys().copied().filter(|key| !waiting.contains(key)).collect();
+        for key in old {
+            let held: Vec<WireId> = self
+                .held
+                .iter()
+                .map(|(id, _)| *id)
+                .filter(|id| self.exchanges.get(&id.0).is_some_and(|e| e.session() == Some(key)))
+                .collect();
+            self.held.retain(|(id, _)| !held.contains(id));
+            for id in held {
+                self.fail(id, Fault::SessionEnded, now);
+            }
+            self.end_session(key);
+        }
+        self.watches.clear();
+    }
+
+    fn waiting_for_initialize(&self) -> Vec<SessionKey> {
+        let exchange = |id: &WireId| self.exchanges.get(&id.0);
+        let initialize = self.held.iter().filter_map(|(id, _)| exchange(id)).filter(|e| e.method == Method::Initialize);
+        initialize.filter_map(Exchange::session).collect()
+    }
+
+    /// Answers a client's `initialize` from the server's greeting.
+    pub(super) fn welcome(&mut self, id: WireId, message: &Message) -> Option<Bytes> {
+        let revision = match self.exchanges.get(&id.0)?.session() {
+            Some(key) => self.sessions.get(&key)?.revision,
+            // Without sessions a handshake leaves nothing behind (B-24).
+            None => Hello::read(message).ok()?.revision,
+        };
+        Some(self.greeting.as_ref()?.answer(message.id()?, revision))
+    }
+
+    pub fn greeting(&self) -> Option<&Greeting> {
+        self.greeting.as_ref()
+    }
+
+    pub(super) fn push_text(&mut self, text: &str) {
+        self.output.extend_from_slice(text.as_bytes());
+        self.output.extend_from_slice(b"\n");
+    }
+}
+
+/// Takes back what a dead child had asked: an answer could reach nobody.
+fn self_cancel_questions(session: &mut Session, strict: bool, actions: &mut std::collections::VecDeque<Action>) {
+    while let Some(question) = session.take_question(|_| true) {
+        let note = format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{},"reason":"the server ended"}}}}"#,
+            question.number
+        );
+        session.send_on_track(question.track, &[note.as_bytes()], What::Message, strict, actions);
+    }
+}

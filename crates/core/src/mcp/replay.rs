@@ -1,0 +1,152 @@
+//! The events of one stream: what a client has not had yet, and what it may ask for again (B-28).
+//!
+//! One bounded window serves as both the queue of a stream that nobody listens to and the memory of one that broke.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+
+/// Events kept for a client that comes back, per stream. Beyond it the oldest is dropped and counted.
+const MAX_EVENTS: usize = 256;
+/// And their bytes. One event over it is kept alone: it may be the answer.
+const MAX_BYTES: usize = 1 << 20;
+
+/// A stream's events, numbered from 1.
+#[derive(Debug, Default)]
+pub struct Replay {
+    kept: VecDeque<Event>,
+    bytes: usize,
+    last: u64,
+    /// The newest event that went out to anybody.
+    delivered: u64,
+}
+
+#[derive(Debug)]
+struct Event {
+    number: u64,
+    bytes: Bytes,
+    what: What,
+}
+
+/// What an event is to the queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// A message that must arrive each time it is sent.
+    Message,
+    /// A change, of a list or of a resource: telling it twice says no more than telling it once.
+    Change(Box<str>),
+    /// A question with this number, which exactly one stream of the client may show.
+    Question(u64),
+}
+
+impl Replay {
+    /// The number the next event will have.
+    pub fn next_number(&self) -> u64 {
+        self.last + 1
+    }
+
+    /// Whether a change is waiting already that says the same.
+    pub fn holds_undelivered(&self, change: &What) -> bool {
+        matches!(change, What::Change(_)) && self.kept.iter().any(|e| e.number > self.delivered && e.what == *change)
+    }
+
+    /// Adds an event. Returns how many events that nobody has had were dropped to make room.
+    pub fn push(&mut self, bytes: Bytes, what: What) -> usize {
+        self.last += 1;
+        self.bytes += bytes.len();
+        self.kept.push_back(Event { number: self.last, bytes, what });
+        let mut lost = 0;
+        while self.kept.len() > MAX_EVENTS || (self.bytes > MAX_BYTES && self.kept.len() > 1) {
+            let Some(oldest) = self.kept.pop_front() else { break };
+            self.bytes -= oldest.bytes.len();
+            lost += usize::from(oldest.number > self.delivered);
+        }
+        lost
+    }
+
+    pub fn mark_delivered(&mut self) {
+        self.delivered = self.last;
+    }
+
+    /// The newest event that went out to anybody: where a client without a memory of its own goes on.
+    pub fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
+    /// Whether a client can have had this event.
+    pub fn has_sent(&self, number: u64) -> bool {
+        number <= self.last
+    }
+
+    /// The events after the given one that are still kept.
+    pub fn after(&self, number: u64) -> impl Iterator<Item = (&Bytes, &What)> {
+        self.kept.iter().filter(move |event| event.number > number).map(|event| (&event.bytes, &event.what))
+    }
+
+    /// Forgets a question that was answered or withdrawn: nobody may be asked it again.
+    pub fn forget_question(&mut self, number: u64) {
+        self.kept.retain(|event| {
+            let keep = event.what != What::Question(number);
+            if !keep {
+                self.bytes -= event.bytes.len();
+            }
+            keep
+        });
+    }
+
+    pub fn kept_bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(replay: &Replay, after: u64) -> Vec<String> {
+        replay.after(after).map(|(bytes, _)| String::from_utf8(bytes.to_vec()).unwrap()).collect()
+    }
+
+    #[test]
+    fn what_comes_after_an_event_is_replayed_and_nothing_else() {
+        let mut replay = Replay::default();
+        for text in ["a", "b", "c"] {
+            replay.push(Bytes::from(text), What::Message);
+        }
+        assert_eq!(texts(&replay, 1), ["b", "c"]);
+        assert_eq!(texts(&replay, 3), [""; 0]);
+        assert!(replay.has_sent(3) && !replay.has_sent(4));
+    }
+
+    #[test]
+    fn the_window_is_bounded_and_counts_what_it_loses() {
+        let mut replay = Replay::default();
+        let lost: usize = (0..MAX_EVENTS + 7).map(|n| replay.push(Bytes::from(n.to_string()), What::Message)).sum();
+        assert_eq!(lost, 7);
+        assert_eq!(texts(&replay, 0).len(), MAX_EVENTS);
+        replay.mark_delivered();
+        assert_eq!(replay.push(Bytes::from_static(b"x"), What::Message), 0, "a delivered event is no loss");
+        replay.push(Bytes::from(vec![b'x'; 2 * MAX_BYTES]), What::Message);
+        assert_eq!(replay.after(0).count(), 1, "one large event is kept alone");
+    }
+
+    #[test]
+    fn an_undelivered_change_is_told_once() {
+        let mut replay = Replay::default();
+        let change = What::Change("tools".into());
+        assert!(!replay.holds_undelivered(&change));
+        replay.push(Bytes::from_static(b"x"), change.clone());
+        assert!(replay.holds_undelivered(&change));
+        replay.mark_delivered();
+        assert!(!replay.holds_undelivered(&change));
+    }
+
+    #[test]
+    fn an_answered_question_is_not_asked_again() {
+        let mut replay = Replay::default();
+        replay.push(Bytes::from_static(b"q"), What::Question(4));
+        replay.push(Bytes::from_static(b"m"), What::Message);
+        replay.forget_question(4);
+        assert_eq!(texts(&replay, 0), ["m"]);
+    }
+}

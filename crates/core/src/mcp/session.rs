@@ -1,0 +1,286 @@
+//! One client's session on a link: what it can do, its streams, and the questions it was asked.
+//!
+//! A session has one track for what belongs to no call (its GET streams) and one for each POST that became a stream. A
+//! message goes down exactly one track (N-01); an HTTP stream that breaks is attached again with `Last-Event-ID`.
+
+use std::time::Instant;
+use std::{collections::VecDeque, time::Duration};
+
+use super::{
+    era::Revision,
+    hello::{Class, Hello},
+    level::Level,
+    link::{Action, Refusal, StreamKey},
+    replay::{Replay, What},
+};
+use crate::wire::frame::{self, EventId};
+
+/// How long the events of a finished POST stream are kept for a client that lost its end.
+const RETENTION: Duration = Duration::from_secs(5 * 60);
+/// Finished POST streams kept per session; the oldest goes first.
+const MAX_FINISHED: usize = 8;
+/// Bytes of them kept per session.
+const MAX_FINISHED_BYTES: usize = 1 << 20;
+/// The number of the track that belongs to no call.
+const STANDALONE: u64 = 0;
+
+#[derive(Debug)]
+pub struct Session {
+    pub revision: Revision,
+    pub class: Class,
+    pub level: Option<Level>,
+    /// Calls that the server has not answered yet.
+    pub calls: usize,
+    standalone: Replay,
+    /// Open GET streams, the newest last.
+    gets: Vec<StreamKey>,
+    posts: Vec<Post>,
+    last_post: u64,
+    pub questions: Vec<Question>,
+    last_question: u64,
+}
+
+/// A POST that became a stream.
+#[derive(Debug)]
+struct Post {
+    number: u64,
+    replay: Replay,
+    attached: Option<StreamKey>,
+    /// Calls on it that are not answered yet: one, or as many as a batch had.
+    open: usize,
+    finished: Option<Instant>,
+}
+
+/// A server's request that this client was asked and has not answered.
+#[derive(Debug)]
+pub struct Question {
+    /// Our id for it, towards the client.
+    pub number: u64,
+    /// The server's own id for it, as it wrote it.
+    pub server_id: Box<str>,
+    /// The progress token the server put on it, which only this client may use.
+    pub token: Option<Box<str>>,
+    pub track: u64,
+    shown_on: Option<StreamKey>,
+    pub deadline: Instant,
+}
+
+type Actions = VecDeque<Action>;
+
+impl Session {
+    pub fn new(hello: &Hello) -> Self {
+        Self {
+            revision: hello.revision,
+            class: hello.class,
+            level: None,
+            calls: 0,
+            standalone: Replay::default(),
+            gets: Vec::new(),
+            posts: Vec::new(),
+            last_post: STANDALONE,
+            questions: Vec::new(),
+            last_question: 0,
+        }
+    }
+
+    pub fn has_get_stream(&self) -> bool {
+        !self.gets.is_empty()
+    }
+
+    // --- GET streams ---
+
+    /// Attaches a GET stream: to the standalone track, or to the track of the event it goes on from.
+    pub fn listen(&mut self, stream: StreamKey, after: Option<EventId>, actions: &mut Actions) -> Result<(), Refusal> {
+        match after {
+            Some(EventId { stream: number, event }) if number != STANDALONE => {
+                let at = self.posts.iter().position(|post| post.number == number && post.replay.has_sent(event));
+                let post = at.and_then(|at| self.posts.get_mut(at)).ok_or(Refusal::UnknownEvent)?;
+                // The newest connection is the one the client reads.
+                if let Some(old) = post.attached.replace(stream) {
+                    actions.push_back(Action::End(old));
+                }
+                for (bytes, _) in post.replay.after(event) {
+                    actions.push_back(Action::Event(stream, bytes.clone()));
+                }
+                if post.open == 0 {
+                    post.attached = None;
+                    actions.push_back(Action::End(stream));
+                }
+            }
+            _ => {
+                let from = match after {
+                    Some(EventId { event, .. }) if !self.standalone.has_sent(event) => {
+                        return Err(Refusal::UnknownEvent);
+                    }
+                    Some(EventId { event, .. }) => event,
+                    None => {
+                        if self.revision.knows_priming_events() {
+                            let id = EventId { stream: STANDALONE, event: self.standalone.delivered() };
+                            actions.push_back(Action::Event(stream, frame::priming_event(id)));
+                        }
+                        self.standalone.delivered()
+                    }
+                };
+                for (bytes, what) in self.standalone.after(from) {
+                    if let What::Question(number) = what {
+                        let question = self.questions.iter_mut().find(|q| q.number == *number);
+                        match question {
+                            // Another open stream of this client shows it already.
+                            Some(question) if question.shown_on.is_some_and(|s| self.gets.contains(&s)) => continue,
+                            Some(question) => question.shown_on = Some(stream),
+                            None => continue,
+                        }
+                    }
+                    actions.push_back(Action::Event(stream, bytes.clone()));
+                }
+                self.standalone.mark_delivered();
+                self.gets.push(stream);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends something that belongs to no call. `strict` keeps it to one stream where several are open (B-12).
+    pub fn send_standalone(&mut self, parts: &[&[u8]], what: What, strict: bool, actions: &mut Actions) {
+        if self.gets.is_empty() && self.standalone.holds_undelivered(&what) {
+            return;
+        }
+        let id = EventId { stream: STANDALONE, event: self.standalone.next_number() };
+        let bytes = frame::event(Some(id), parts);
+        let only_one = strict || matches!(what, What::Question(_));
+        if let (What::Question(number), Some(newest)) = (&what, self.gets.last())
+            && let Some(question) = self.questions.iter_mut().find(|q| q.number == *number)
+        {
+            question.shown_on = Some(*newest);
+        }
+        let first = if only_one { self.gets.len().saturating_sub(1) } else { 0 };
+        for stream in &self.gets[first..] {
+            actions.push_back(Action::Event(*stream, bytes.clone()));
+        }
+        let lost = self.standalone.push(bytes, what);
+        if lost > 0 {
+            actions.push_back(Action::Dropped(lost));
+        }
+        if !self.gets.is_empty() {
+            self.standalone.mark_delivered();
+        }
+    }
+
+    // --- POST streams ---
+
+    /// Turns a POST into a stream for that many calls. Returns its track.
+    pub fn open_post(&mut self, stream: StreamKey, calls: usize, actions: &mut Actions) -> u64 {
+        self.last_post += 1;
+        let number = self.last_post;
+        if self.revision.knows_priming_events() {
+            let id = EventId { stream: number, event: 0 };
+            actions.push_back(Action::Event(stream, frame::priming_event(id)));
+        }
+        let post = Post { number, replay: Replay::default(), attached: Some(stream), open: calls, finished: None };
+        self.posts.push(post);
+        number
+    }
+
+    /// Sends something on the track of a POST.
+    pub fn send_post(&mut self, track: u64, parts: &[&[u8]], what: What, actions: &mut Actions) {
+        let Some(post) = self.posts.iter_mut().find(|post| post.number == track) else { return };
+        let id = EventId { stream: track, event: post.replay.next_number() };
+        let bytes = frame::event(Some(id), parts);
+        if let Some(stream) = post.attached {
+            actions.push_back(Action::Event(stream, bytes.clone()));
+        }
+        let lost = post.replay.push(bytes, what);
+        match post.attached {
+            Some(_) => post.replay.mark_delivered(),
+            None if lost > 0 => actions.push_back(Action::Dropped(lost)),
+            None => {}
+        }
+    }
+
+    /// Counts one call of a POST's track as over, and ends the stream with the last one.
+    pub fn finish_post(&mut self, track: u64, now: Instant, actions: &mut Actions) {
+        let Some(post) = self.posts.iter_mut().find(|post| post.number == track) else { return };
+        post.open = post.open.saturating_sub(1);
+        if post.open > 0 {
+            return;
+        }
+        if let Some(stream) = post.attached.take() {
+            actions.push_back(Action::End(stream));
+        }
+        post.finished = Some(now);
+        self.forget_finished(now);
+    }
+
+    fn forget_finished(&mut self, now: Instant) {
+        let (mut count, mut bytes) = (0, 0);
+        // From the newest to the oldest, so that the bounds hit the oldest.
+        let mut keep: Vec<bool> = Vec::with_capacity(self.posts.len());
+        for post in self.posts.iter().rev() {
+            let Some(finished) = post.finished else {
+                keep.push(true);
+                continue;
+            };
+            count += 1;
+            bytes += post.replay.kept_bytes();
+            let fits = count <= MAX_FINISHED && (bytes <= MAX_FINISHED_BYTES || count == 1);
+            keep.push(fits && now.saturating_duration_since(finished) < RETENTION);
+        }
+        let mut keep = keep.into_iter().rev();
+        self.posts.retain(|_| keep.next().unwrap_or(true));
+    }
+
+    /// Detaches an HTTP stream that broke. What it had not delivered stays for a resume.
+    pub fn detach(&mut self, stream: StreamKey) {
+        self.gets.retain(|open| *open != stream);
+        for post in &mut self.posts {
+            if post.attached == Some(stream) {
+                post.attached = None;
+            }
+        }
+    }
+
+    /// Every open HTTP stream of this session.
+    pub fn open_streams(&self) -> impl Iterator<Item = StreamKey> {
+        self.gets.iter().copied().chain(self.posts.iter().filter_map(|post| post.attached))
+    }
+
+    // --- Questions ---
+
+    /// Notes a question that is about to be sent on a track. Returns our number for it.
+    pub fn ask(&mut self, server_id: &str, token: Option<&str>, track: Option<u64>, deadline: Instant) -> u64 {
+        self.last_question += 1;
+        self.questions.push(Question {
+            number: self.last_question,
+            server_id: server_id.into(),
+            token: token.map(Into::into),
+            track: track.unwrap_or(STANDALONE),
+            shown_on: None,
+            deadline,
+        });
+        self.last_question
+    }
+
+    /// Takes the question that a client's answer names; `None` if there is none such (any more).
+    pub fn take_question(&mut self, matches: impl Fn(&Question) -> bool) -> Option<Question> {
+        let at = self.questions.iter().position(matches)?;
+        let question = self.questions.remove(at);
+        match question.track {
+            STANDALONE => self.standalone.forget_question(question.number),
+            track => {
+                if let Some(post) = self.posts.iter_mut().find(|post| post.number == track) {
+                    post.replay.forget_question(question.number);
+                }
+            }
+        }
+        Some(question)
+    }
+
+    /// Sends something about a question where the question went.
+    pub fn send_on_track(&mut self, track: u64, parts: &[&[u8]], what: What, strict: bool, actions: &mut Actions) {
+        if track == STANDALONE {
+            self.send_standalone(parts, what, strict, actions);
+        } else {
+            self.send_post(track, parts, what, actions);
+        }
+    }
+}

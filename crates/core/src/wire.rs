@@ -1,0 +1,9 @@
+//! The bytes on the wire: envelopes, frames, and edits in place.
+
+pub mod envelope;
+pub mod frame;
+pub mod splice;
+
+pub use envelope::{EnvelopeError, Kind, Message, Span};
+pub use frame::{Frame, Lines};
+pub use splice::Chain;

@@ -1,0 +1,443 @@
+//! The JSON-RPC envelope, read without building a tree: which kind of message it is, and where in its bytes the few
+//! parts stand that are ours to read or replace. Everything else is scanned once, for validity, and never touched.
+
+use std::{borrow::Cow, fmt, ops::Range};
+
+use bytes::Bytes;
+use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::{error::Category, value::RawValue};
+
+use crate::mcp::Method;
+
+/// Where a part of a message stands in its bytes. Messages are bounded far below 4 GiB.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    start: u32,
+    end: u32,
+}
+
+/// What a message is, by the members it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Request(Method),
+    Notification(Method),
+    Response,
+}
+
+/// One JSON-RPC message: its bytes as they came, and the places of what we read.
+#[derive(Clone, Debug)]
+pub struct Message {
+    bytes: Bytes,
+    kind: Kind,
+    /// Absent on notifications, and on the answers with `"id": null` that some servers give to them.
+    id: Option<Span>,
+    method: Option<Span>,
+    params: Params,
+    failed: bool,
+}
+
+/// The members of `params` that the method table says are ours. All are places of raw JSON values.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Params {
+    /// `_meta.progressToken` of a request.
+    pub meta_token: Option<Span>,
+    /// `_meta["io.modelcontextprotocol/protocolVersion"]`: the claim to be of the modern era.
+    pub meta_version: Option<Span>,
+    /// `progressToken` of `notifications/progress`.
+    pub token: Option<Span>,
+    /// `requestId` of `notifications/cancelled`.
+    pub request_id: Option<Span>,
+    pub name: Option<Span>,
+    pub uri: Option<Span>,
+    pub level: Option<Span>,
+    /// `mode` of `elicitation/create`.
+    pub mode: Option<Span>,
+}
+
+/// Why bytes are not one JSON-RPC message.
+#[derive(Debug, thiserror::Error)]
+pub enum EnvelopeError {
+    #[error("the message is not valid UTF-8")]
+    NotUtf8,
+    #[error("the message is not valid JSON")]
+    Syntax(#[source] serde_json::Error),
+    #[error("a JSON array (a batch) is not one message")]
+    Batch,
+    #[error("not a JSON-RPC 2.0 message: {0}")]
+    Shape(String),
+}
+
+// === impl Message ===
+
+impl Message {
+    /// Reads the envelope of one message.
+    pub fn parse(bytes: Bytes) -> Result<Self, EnvelopeError> {
+        let text = std::str::from_utf8(&bytes).map_err(|_| EnvelopeError::NotUtf8)?;
+        // A derived struct would also accept an array, positionally: the first byte decides.
+        match text.trim_start().as_bytes().first() {
+            Some(b'{') => {}
+            Some(b'[') => return Err(EnvelopeError::Batch),
+            _ => return Err(not_an_object(text)),
+        }
+        let top: Top = serde_json::from_str(text).map_err(|error| match error.classify() {
+            Category::Data => EnvelopeError::Shape(without_position(&error)),
+            _ => EnvelopeError::Syntax(error),
+        })?;
+        let shape = |why: &str| Err(EnvelopeError::Shape(why.to_owned()));
+        if !top.version {
+            return shape("`jsonrpc` must be \"2.0\"");
+        }
+        let id = match top.id.map(|raw| raw.0) {
+            None => None,
+            Some("null") if top.method.is_none() => None,
+            Some(raw) if is_id(raw) => Some(raw),
+            Some(_) => return shape("`id` must be a string or an integer"),
+        };
+        let kind = match top.method {
+            Some(_) if top.result || top.error => return shape("both a call and an answer"),
+            Some(Raw(raw)) => {
+                let Some(name) = unquoted(raw) else { return shape("`method` must be a string") };
+                let method = Method::named(&name);
+                if id.is_some() { Kind::Request(method) } else { Kind::Notification(method) }
+            }
+            None if top.result != top.error => Kind::Response,
+            None => return shape("neither `method` nor exactly one of `result` and `error`"),
+        };
+        let spot = |raw: Option<Raw>| raw.map(|part| Span::of(text, part.0));
+        let p = top.params.unwrap_or_default();
+        let meta = p.meta.unwrap_or_default();
+        let params = Params {
+            meta_token: spot(meta.token),
+            meta_version: spot(meta.version),
+            token: spot(p.token),
+            request_id: spot(p.request_id),
+            name: spot(p.name),
+            uri: spot(p.uri),
+            level: spot(p.level),
+            mode: spot(p.mode),
+        };
+        let (id, method, failed) = (spot(id.map(Raw)), spot(top.method), top.error);
+        Ok(Self { bytes, kind, id, method, params, failed })
+    }
+
+    pub fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    pub fn id_span(&self) -> Option<Span> {
+        self.id
+    }
+
+    /// The id as it was written: `1` and `"1"` are two.
+    pub fn id(&self) -> Option<&str> {
+        self.id.map(|span| self.text(span))
+    }
+
+    /// The method's name as JSON text, quotes included.
+    pub fn method_text(&self) -> Option<&str> {
+        self.method.map(|span| self.text(span))
+    }
+
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// Whether this is a response that carries an error.
+    pub fn failed(&self) -> bool {
+        self.failed
+    }
+
+    pub fn text(&self, span: Span) -> &str {
+        // The bytes were checked as UTF-8 and the span lies on JSON tokens; an empty text is the harmless reading of
+        // a span that came from another message.
+        self.bytes.get(span.range()).and_then(|part| std::str::from_utf8(part).ok()).unwrap_or_default()
+    }
+
+    /// The string at `span`, unescaped; `None` if it is no string.
+    pub fn string(&self, span: Option<Span>) -> Option<Cow<'_, str>> {
+        unquoted(self.text(span?))
+    }
+}
+
+/// The id of a message that was cut off, from its first bytes or, as servers that write `id` last do, its last ones.
+pub fn id_of_cut_message(head: &[u8], tail: &[u8]) -> Option<u64> {
+    let text = match std::str::from_utf8(head) {
+        Ok(text) => text,
+        // A cut may fall within a character.
+        Err(error) => std::str::from_utf8(&head[..error.valid_up_to()]).ok()?,
+    };
+    let mut found = None;
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    // It ends in an error, always: the text is cut. What was seen before that counts.
+    let _ = deserializer.deserialize_map(IdOnly(&mut found));
+    found.or_else(|| {
+        // `…"id":17}` at the very end, closed by one brace: only a member of the outermost object stands there.
+        let text = tail.trim_ascii_end().strip_suffix(b"}")?.trim_ascii_end();
+        let digits = text.iter().rev().take_while(|b| b.is_ascii_digit()).count();
+        let (rest, number) = text.split_at(text.len() - digits);
+        rest.trim_ascii_end().strip_suffix(b":")?.trim_ascii_end().strip_suffix(b"\"id\"")?;
+        std::str::from_utf8(number).ok()?.parse().ok()
+    })
+}
+
+/// A number of ours, given back as a number or as its decimal string.
+pub fn own_number(raw: &str) -> Option<u64> {
+    raw.strip_prefix('"').and_then(|r| r.strip_suffix('"')).unwrap_or(raw).parse().ok()
+}
+
+/// The text of a JSON string.
+pub fn unquoted(raw: &str) -> Option<Cow<'_, str>> {
+    let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
+    if inner.contains('\\') { serde_json::from_str(raw).ok().map(Cow::Owned) } else { Some(Cow::Borrowed(inner)) }
+}
+
+fn is_id(raw: &str) -> bool {
+    match raw.as_bytes() {
+        [b'"', ..] => true,
+        [b'-', rest @ ..] | rest => !rest.is_empty() && rest.iter().all(u8::is_ascii_digit),
+    }
+}
+
+fn not_an_object(text: &str) -> EnvelopeError {
+    match serde_json::from_str::<IgnoredAny>(text) {
+        Ok(_) => EnvelopeError::Shape("not an object".to_owned()),
+        Err(error) => EnvelopeError::Syntax(error),
+    }
+}
+
+/// serde_json appends " at line 1 column 80", which says nothing about a message on one line.
+fn without_position(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    text.split(" at line ").next().unwrap_or_default().to_owned()
+}
+
+// === impl Span ===
+
+impl Span {
+    fn of(whole: &str, part: &str) -> Self {
+        let start = part.as_ptr().addr() - whole.as_ptr().addr();
+        let narrow = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        Self { start: narrow(start), end: narrow(start + part.len()) }
+    }
+
+    pub fn range(self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
+}
+
+// === The one pass over the bytes ===
+
+#[derive(Default)]
+struct Top<'a> {
+    version: bool,
+    id: Option<Raw<'a>>,
+    method: Option<Raw<'a>>,
+    params: Option<RawParams<'a>>,
+    result: bool,
+    error: bool,
+}
+
+#[derive(Default)]
+struct RawParams<'a> {
+    meta: Option<RawMeta<'a>>,
+    token: Option<Raw<'a>>,
+    request_id: Option<Raw<'a>>,
+    name: Option<Raw<'a>>,
+    uri: Option<Raw<'a>>,
+    level: Option<Raw<'a>>,
+    mode: Option<Raw<'a>>,
+}
+
+#[derive(Default)]
+struct RawMeta<'a> {
+    token: Option<Raw<'a>>,
+    version: Option<Raw<'a>>,
+}
+
+/// Takes a member's raw value, once. A second one of the same name is refused: what we read must be what is
+/// forwarded, and two readers may differ in which of two they take (invariant 6).
+fn once<'de, A, T>(slot: &mut Option<T>, name: &'static str, map: &mut A) -> Result<(), A::Error>
+where
+    A: MapAccess<'de>,
+    T: Deserialize<'de>,
+{
+    if slot.is_some() {
+        return Err(de::Error::duplicate_field(name));
+    }
+    *slot = Some(map.next_value()?);
+    Ok(())
+}
+
+/// Notes that a member is there, once.
+fn flag<'de, A: MapAccess<'de>>(seen: &mut bool, name: &'static str, map: &mut A) -> Result<(), A::Error> {
+    let mut slot = seen.then_some(IgnoredAny);
+    once(&mut slot, name, map)?;
+    *seen = true;
+    Ok(())
+}
+
+/// A value as it was written.
+#[derive(Clone, Copy)]
+struct Raw<'a>(&'a str);
+
+impl<'de> Deserialize<'de> for Raw<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        <&RawValue>::deserialize(deserializer).map(|raw| Self(raw.get()))
+    }
+}
+
+/// Declares a visitor that accepts an object, member by member.
+macro_rules! members {
+    ($visitor:ident -> $value:ident, $what:literal, |$map:ident, $found:ident, $key:ident| $body:block) => {
+        struct $visitor;
+
+        impl<'de> Visitor<'de> for $visitor {
+            type Value = $value<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str($what)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut $map: A) -> Result<Self::Value, A::Error> {
+                let mut $found = $value::default();
+                while let Some(Key($key)) = $map.next_key()? $body
+                Ok($found)
+            }
+
+            fn visit_unit<E: de::Error>(self) -> Result<Self::Value, E> {
+                Ok($value::default())
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+                while seq.next_element::<IgnoredAny>()?.is_some() {}
+                Ok($value::default())
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $value<'de> {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_any($visitor)
+            }
+        }
+    };
+}
+
+members!(TopVisitor -> Top, "a JSON-RPC message", |map, found, key| {
+    match key {
+        Member::Jsonrpc => {
+            let mut raw = found.version.then_some(Raw(""));
+            once(&mut raw, "jsonrpc", &mut map)?;
+            found.version = raw.is_some_and(|raw| raw.0 == "\"2.0\"");
+        }
+        Member::Id => once(&mut found.id, "id", &mut map)?,
+        Member::Method => once(&mut found.method, "method", &mut map)?,
+        Member::Params => once(&mut found.params, "params", &mut map)?,
+        Member::Result => flag(&mut found.result, "result", &mut map)?,
+        Member::Error => flag(&mut found.error, "error", &mut map)?,
+        _ => drop(map.next_value::<IgnoredAny>()?),
+    }
+});
+
+members!(ParamsVisitor -> RawParams, "`params` that are an object or an array", |map, found, key| {
+    match key {
+        Member::Meta => once(&mut found.meta, "_meta", &mut map)?,
+        Member::ProgressToken => once(&mut found.token, "progressToken", &mut map)?,
+        Member::RequestId => once(&mut found.request_id, "requestId", &mut map)?,
+        Member::Name => once(&mut found.name, "name", &mut map)?,
+        Member::Uri => once(&mut found.uri, "uri", &mut map)?,
+        Member::Level => once(&mut found.level, "level", &mut map)?,
+        Member::Mode => once(&mut found.mode, "mode", &mut map)?,
+        _ => drop(map.next_value::<IgnoredAny>()?),
+    }
+});
+
+members!(MetaVisitor -> RawMeta, "`_meta` that is an object", |map, found, key| {
+    match key {
+        Member::ProgressToken => once(&mut found.token, "progressToken", &mut map)?,
+        Member::ProtocolVersion => once(&mut found.version, "protocolVersion", &mut map)?,
+        _ => drop(map.next_value::<IgnoredAny>()?),
+    }
+});
+
+/// A member's name, unescaped by the parser: `"m\u0065thod"` is `method`.
+struct Key(Member);
+
+enum Member {
+    Jsonrpc,
+    Id,
+    Method,
+    Params,
+    Result,
+    Error,
+    Meta,
+    ProgressToken,
+    ProtocolVersion,
+    RequestId,
+    Name,
+    Uri,
+    Level,
+    Mode,
+    Foreign,
+}
+
+impl<'de> Deserialize<'de> for Key {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct KeyVisitor;
+        impl Visitor<'_> for KeyVisitor {
+            type Value = Key;
+
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("a member name")
+            }
+
+            fn visit_str<E: de::Error>(self, name: &str) -> Result<Key, E> {
+                Ok(Key(match name {
+                    "jsonrpc" => Member::Jsonrpc,
+                    "id" => Member::Id,
+                    "method" => Member::Method,
+                    "params" => Member::Params,
+                    "result" => Member::Result,
+                    "error" => Member::Error,
+                    "_meta" => Member::Meta,
+                    "progressToken" => Member::ProgressToken,
+                    "io.modelcontextprotocol/protocolVersion" => Member::ProtocolVersion,
+                    "requestId" => Member::RequestId,
+                    "name" => Member::Name,
+                    "uri" => Member::Uri,
+                    "level" => Member::Level,
+                    "mode" => Member::Mode,
+                    _ => Member::Foreign,
+                }))
+            }
+        }
+        deserializer.deserialize_identifier(KeyVisitor)
+    }
+}
+
+/// Notes the top-level `id` and reads on until the text ends.
+struct IdOnly<'a>(&'a mut Option<u64>);
+
+impl<'de> Visitor<'de> for IdOnly<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("a message")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(Key(key)) = map.next_key()? {
+            match key {
+                Member::Id => *self.0 = own_number(map.next_value::<&RawValue>()?.get()),
+                _ => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,163 @@
+//! Framing: lines of a stdio server in, server-sent events out. Every size is bounded.
+
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+
+use super::splice::push_flat;
+
+/// What is kept of a line that is too long: enough to see which call it would have answered.
+const KEPT_HEAD_BYTES: usize = 1024;
+const KEPT_TAIL_BYTES: usize = 64;
+/// Room made for one read. Grows with the line that is being read, so that a long one needs few reads.
+const READ_BYTES: usize = 32 << 10;
+
+/// Splits what a stdio server writes into lines.
+#[derive(Debug)]
+pub struct Lines {
+    buffer: BytesMut,
+    /// How far the buffer is known to hold no line end.
+    scanned: usize,
+    limit: usize,
+    /// The first bytes of a line over the limit, while the rest of it is thrown away.
+    skipping: Option<Bytes>,
+}
+
+/// One line, or what is left of one that was over the limit.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Frame {
+    Line(Bytes),
+    TooLong { head: Bytes, tail: Bytes },
+}
+
+/// Which event a stream's event is: the stream's number in its session, and the event's number in the stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct EventId {
+    pub stream: u64,
+    pub event: u64,
+}
+
+// === impl Lines ===
+
+impl Lines {
+    pub fn new(limit: usize) -> Self {
+        Self { buffer: BytesMut::new(), scanned: 0, limit, skipping: None }
+    }
+
+    /// The buffer to append what was read to, with room in it. Take the frames out before the next read: that is what
+    /// keeps it bounded.
+    pub fn space(&mut self) -> &mut BytesMut {
+        self.buffer.reserve(READ_BYTES.max(self.buffer.len().min(self.limit)));
+        &mut self.buffer
+    }
+
+    /// The next whole line, without its end. Blank lines are skipped.
+    pub fn next_frame(&mut self) -> Option<Frame> {
+        loop {
+            // Only 0x0A ends a line: U+2028 and its like are data.
+            let Some(found) = memchr::memchr(b'\n', &self.buffer[self.scanned..]) else {
+                self.scanned = self.buffer.len();
+                self.bound();
+                return None;
+            };
+            let end = self.scanned + found;
+            let mut line = self.buffer.split_to(end);
+            self.buffer.advance(1);
+            self.scanned = 0;
+            if let Some(head) = self.skipping.take() {
+                let tail = line.split_off(line.len().saturating_sub(KEPT_TAIL_BYTES)).freeze();
+                return Some(Frame::TooLong { head, tail });
+            }
+            if line.last() == Some(&b'\r') {
+                line.truncate(line.len() - 1);
+            }
+            if line.len() > self.limit {
+                let tail = Bytes::copy_from_slice(&line[line.len().saturating_sub(KEPT_TAIL_BYTES)..]);
+                return Some(Frame::TooLong { head: kept_head(&line), tail });
+            }
+            if !line.trim_ascii().is_empty() {
+                return Some(Frame::Line(line.freeze()));
+            }
+        }
+    }
+
+    /// Throws away what has come of a line that can no longer be within the limit.
+    fn bound(&mut self) {
+        if self.buffer.len() <= self.limit && self.skipping.is_none() {
+            return;
+        }
+        if self.skipping.is_none() {
+            self.skipping = Some(kept_head(&self.buffer));
+            // Not `advance`: that would keep the oversized allocation.
+            let tail = BytesMut::from(&self.buffer[self.buffer.len().saturating_sub(KEPT_TAIL_BYTES)..]);
+            self.buffer = tail;
+        } else if self.buffer.len() > KEPT_TAIL_BYTES {
+            self.buffer.advance(self.buffer.len() - KEPT_TAIL_BYTES);
+        }
+        self.scanned = self.buffer.len();
+    }
+}
+
+fn kept_head(line: &[u8]) -> Bytes {
+    Bytes::copy_from_slice(&line[..line.len().min(KEPT_HEAD_BYTES)])
+}
+
+// === Server-sent events ===
+
+/// A comment that no client takes for an event, to keep a silent stream open (N-04).
+pub const KEEP_ALIVE: &[u8] = b": keep-alive\n\n";
+
+/// One message as a server-sent event. The name is always written: one client drops unnamed events, another keeps the
+/// last name it saw (mcp-eras 1.5).
+pub fn event(id: Option<EventId>, parts: &[&[u8]]) -> Bytes {
+    let size = parts.iter().map(|part| part.len()).sum::<usize>();
+    let mut out = BytesMut::with_capacity(size + 64);
+    out.put_slice(b"event: message\n");
+    if let Some(id) = id {
+        put_id(&mut out, id);
+    }
+    out.put_slice(b"data: ");
+    for part in parts {
+        // A bare CR is whitespace to JSON and a line end to SSE.
+        push_flat(&mut out, part);
+    }
+    out.put_slice(b"\n\n");
+    out.freeze()
+}
+
+/// The event that only carries an id, so that a stream cut before its first message can be resumed.
+pub fn priming_event(id: EventId) -> Bytes {
+    let mut out = BytesMut::with_capacity(48);
+    out.put_slice(b"event: message\n");
+    put_id(&mut out, id);
+    out.put_slice(b"data:\n\n");
+    out.freeze()
+}
+
+fn put_id(out: &mut BytesMut, id: EventId) {
+    use std::fmt::Write;
+    // Writing to memory cannot fail.
+    let _ = writeln!(out, "id: {id}");
+}
+
+// === impl EventId ===
+
+impl std::fmt::Display for EventId {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        write!(f, "{}-{}", self.stream, self.event)
+    }
+}
+
+impl std::str::FromStr for EventId {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (stream, event) = text.split_once('-').ok_or(())?;
+        let number = |digits: &str| match digits.bytes().all(|b| b.is_ascii_digit()) {
+            true => digits.parse().map_err(drop),
+            false => Err(()),
+        };
+        Ok(Self { stream: number(stream)?, event: number(event)? })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,101 @@
+//! The census on Linux: looks at every process of `/proc`, kills through pidfds.
+
+use std::{
+    collections::HashSet,
+    os::fd::OwnedFd,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal},
+};
+
+use super::{Orphan, Owner};
+use crate::proc::{self, Stat};
+
+/// How long the killed may take to be gone. A process that hangs in a device must not keep us from starting.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How often to look for orphans that others have started between our look at /proc and their end. The
+/// second look finds nobody, unless something respawns faster than it dies.
+const MAX_LOOKS: usize = 8;
+
+pub(super) fn orphans(home: &Path) -> Vec<Orphan> {
+    look(home).into_iter().map(|(pid, _)| Orphan { pid, command: proc::command_line(pid) }).collect()
+}
+
+pub(super) fn end_orphans(home: &Path) -> Vec<Orphan> {
+    let deadline = Instant::now() + PATIENCE;
+    let mut ended: Vec<Orphan> = Vec::new();
+    for _ in 0..MAX_LOOKS {
+        let found = look(home);
+        if found.is_empty() {
+            break;
+        }
+        let mut dying = Vec::new();
+        for (pid, owner) in found {
+            let command = proc::command_line(pid);
+            let Some(pidfd) = end(pid, &owner) else {
+                continue;
+            };
+            dying.push(pidfd);
+            if ended.iter().all(|orphan| orphan.pid != pid) {
+                ended.push(Orphan { pid, command });
+            }
+        }
+        for pidfd in &dying {
+            let left = Timespec::try_from(deadline.saturating_duration_since(Instant::now())).ok();
+            let _ = poll(&mut [PollFd::new(pidfd, PollFlags::IN)], left.as_ref());
+        }
+    }
+    ended
+}
+
+/// Returns the pids of all orphans of `home`, and the owner that each of them names.
+fn look(home: &Path) -> Vec<(u32, Owner)> {
+    // A /proc of another pid namespace (a container's, mounted from outside) would give us strangers' pids.
+    if !proc::is_ours() {
+        return Vec::new();
+    }
+    let this = Owner::this_process(home);
+    let spared = spared();
+    proc::pids()
+        .filter(|pid| !spared.contains(pid))
+        .filter_map(|pid| Some((pid, Owner::in_environment(&proc::environment(pid)?)?)))
+        .filter(|(_, owner)| owner.home == this.home && owner.namespace == this.namespace && is_gone(owner))
+        .collect()
+}
+
+/// Returns this process and those it was started by: if Prism is started again from a terminal that the
+/// daemon before it had opened, that terminal is an orphan, and yet somebody sits at it.
+pub(super) fn spared() -> HashSet<u32> {
+    let mut spared = HashSet::new();
+    let mut pid = std::process::id();
+    while spared.insert(pid) {
+        let Ok(stat) = Stat::of(pid) else { break };
+        pid = stat.parent;
+    }
+    spared
+}
+
+/// Tells whether the daemon has certainly ended. A zombie has: whoever should reap it is just slow.
+fn is_gone(owner: &Owner) -> bool {
+    match Stat::of(owner.pid) {
+        Ok(stat) => stat.start_ticks != owner.start_ticks || stat.is_dead(),
+        Err(error) => proc::means_gone(&error),
+    }
+}
+
+/// Kills a process if it still is the one that was looked at: once the pidfd is open it stays with one
+/// process, so a marker read after that is that process's own, or nobody is hit.
+fn end(pid: u32, owner: &Owner) -> Option<OwnedFd> {
+    let pidfd = pidfd_open(Pid::from_raw(pid.try_into().ok()?)?, PidfdFlags::empty()).ok()?;
+    let again = Owner::in_environment(&proc::environment(pid)?)?;
+    if again != *owner {
+        return None;
+    }
+    pidfd_send_signal(&pidfd, Signal::KILL).ok()?;
+    Some(pidfd)
+}

@@ -1,0 +1,123 @@
+//! Starts a child with a pipe on each of its three streams, in a process group of its own. How the child
+//! ends is in `group.rs`; what its bytes mean is nobody's business here.
+
+use std::{
+    collections::BTreeMap,
+    io,
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::process::CommandExt,
+    },
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use rustix::pipe::fcntl_setpipe_size;
+use tokio::net::unix::pipe::{Receiver, Sender};
+
+use crate::{
+    census::{MARKER, Owner},
+    group::{self, Group},
+};
+
+/// What to start.
+#[derive(Clone, Copy, Debug)]
+pub struct Spec<'a> {
+    /// The program and its arguments.
+    pub command: &'a [String],
+    /// Added to the environment the daemon itself has.
+    pub env: &'a BTreeMap<String, String>,
+    /// The daemon's own working directory if `None`.
+    pub cwd: Option<&'a Path>,
+}
+
+/// A running child. Dropping `group` ends it; dropping `stdin` asks it to end by itself.
+#[derive(Debug)]
+pub struct Child {
+    pub stdin: Sender,
+    pub stdout: Receiver,
+    pub stderr: Receiver,
+    pub group: Group,
+}
+
+/// Why a child was not started. Whatever the reason, no process is left.
+#[derive(Debug, thiserror::Error)]
+pub enum SpawnError {
+    #[error("no command given")]
+    NoCommand,
+    #[error("command {command:?} not found on PATH")]
+    NotFound { command: String },
+    #[error("working directory {path:?} does not exist")]
+    Cwd { path: PathBuf },
+    #[error("cannot start {command:?}")]
+    Exec { command: String, source: io::Error },
+}
+
+impl Child {
+    /// Starts `spec`, marked as `owner`'s. Must be called within a tokio runtime.
+    pub fn spawn(spec: &Spec<'_>, owner: &Owner) -> Result<Self, SpawnError> {
+        let [program, arguments @ ..] = spec.command else {
+            return Err(SpawnError::NoCommand);
+        };
+        // The kernel says "no such file" both for a missing program and for a missing directory.
+        if let Some(cwd) = spec.cwd.filter(|cwd| !cwd.is_dir()) {
+            return Err(SpawnError::Cwd { path: cwd.to_owned() });
+        }
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .envs(spec.env)
+            // Last, so that nobody's configuration can hide a child from the census.
+            .env(MARKER, owner.marker())
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        if let Some(cwd) = spec.cwd {
+            command.current_dir(cwd);
+        }
+        let mut leader = command.spawn().map_err(|source| match source.kind() {
+            // A path is not looked up; there the kernel's own words say more (the file, or its `#!`).
+            io::ErrorKind::NotFound if !program.contains('/') => SpawnError::NotFound { command: program.clone() },
+            _ => SpawnError::Exec { command: program.clone(), source },
+        })?;
+
+        let stdin = leader.stdin.take().expect("stdin was asked for as a pipe above").into();
+        let stdout = leader.stdout.take().expect("stdout was asked for as a pipe above").into();
+        let stderr = leader.stderr.take().expect("stderr was asked for as a pipe above").into();
+        // The group comes first: from here on an early return ends the child.
+        Group::adopt(leader)
+            .and_then(|group| Self::attach(group, stdin, stdout, stderr))
+            .map_err(|source| SpawnError::Exec { command: program.clone(), source })
+    }
+
+    fn attach(group: Group, stdin: OwnedFd, stdout: OwnedFd, stderr: OwnedFd) -> io::Result<Self> {
+        if group::living() <= MAX_WIDE {
+            widen(&stdin);
+            widen(&stdout);
+        }
+        Ok(Self {
+            stdin: Sender::from_owned_fd(stdin)?,
+            stdout: Receiver::from_owned_fd(stdout)?,
+            stderr: Receiver::from_owned_fd(stderr)?,
+            group,
+        })
+    }
+}
+
+/// The most an unprivileged process may ask for (`/proc/sys/fs/pipe-max-size`).
+const WIDE_BYTES: usize = 1 << 20;
+
+/// Children with wide pipes; later ones get the usual 64 KiB. Linux grants a user 64 MiB of pipes in all
+/// (`pipe-user-pages-soft`) and once they are used up shrinks every new pipe of that user, in any program,
+/// to two pages. Two pipes for each of these children are half of that.
+const MAX_WIDE: usize = 16;
+
+/// Lets a big answer cross in a few switches between us and the child instead of one per 64 KiB. A kernel
+/// that refuses costs speed and nothing else, so its refusal is ignored.
+fn widen(pipe: impl AsFd) {
+    let _ = fcntl_setpipe_size(pipe, WIDE_BYTES);
+}
+
+#[cfg(test)]
+mod tests;

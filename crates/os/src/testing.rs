@@ -1,0 +1,83 @@
+//! What the tests of this crate share.
+
+use std::{collections::BTreeMap, path::PathBuf, process::Command, time::Duration};
+
+use rustix::{
+    io::Errno,
+    process::{Pid, PidfdFlags, pidfd_open},
+};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncRead, BufReader},
+    net::unix::pipe::Receiver,
+    time::timeout,
+};
+
+use crate::{
+    census::Owner,
+    child::{Child, Spec},
+    proc::Stat,
+};
+
+/// Long enough for anything that works, on a machine that is busy.
+const DEADLINE: Duration = Duration::from_secs(20);
+
+pub(crate) async fn soon<T>(event: impl Future<Output = T>) -> T {
+    timeout(DEADLINE, event).await.expect("it should have happened by now")
+}
+
+/// A home of its own for each test, so that their censuses do not meet.
+pub(crate) fn home(test: &str) -> PathBuf {
+    PathBuf::from(format!("/nowhere/prism-test/{}/{test}", std::process::id()))
+}
+
+/// Starts a shell script that belongs to this process.
+pub(crate) fn shell(script: &str) -> Child {
+    shell_of(&Owner::this_process(&home("any")), script)
+}
+
+pub(crate) fn shell_of(owner: &Owner, script: &str) -> Child {
+    let command = ["sh", "-c", script].map(str::to_owned);
+    Child::spawn(&Spec { command: &command, env: &BTreeMap::new(), cwd: None }, owner).unwrap()
+}
+
+pub(crate) async fn line(stream: impl AsyncRead + Unpin) -> String {
+    let mut line = String::new();
+    soon(BufReader::new(stream).read_line(&mut line)).await.unwrap();
+    line.trim_end().to_owned()
+}
+
+/// Reads the one number that a script prints.
+pub(crate) async fn number(stream: impl AsyncRead + Unpin) -> u32 {
+    line(stream).await.parse().unwrap()
+}
+
+/// Waits until a process, anybody's child, has exited.
+pub(crate) async fn death(pid: u32) {
+    let pid = Pid::from_raw(pid.try_into().unwrap()).unwrap();
+    match pidfd_open(pid, PidfdFlags::empty()) {
+        Ok(pidfd) => {
+            // A pidfd is no pipe, but becomes readable like one.
+            let watch = Receiver::from_owned_fd_unchecked(pidfd).unwrap();
+            soon(watch.readable()).await.unwrap();
+        }
+        Err(error) => assert_eq!(error, Errno::SRCH),
+    }
+}
+
+pub(crate) fn is_alive(pid: u32) -> bool {
+    Stat::of(pid).is_ok_and(|stat| !stat.is_dead())
+}
+
+/// Tells whether nothing is left of a process, not even a zombie.
+pub(crate) fn is_reaped(pid: u32) -> bool {
+    Stat::of(pid).is_err()
+}
+
+/// Returns an owner that has lived and died.
+pub(crate) fn dead_owner(test: &str) -> Owner {
+    let mut daemon = Command::new("sleep").arg("1000").spawn().unwrap();
+    let owner = Owner::of(&home(test), daemon.id(), Stat::of(daemon.id()).unwrap().start_ticks);
+    daemon.kill().unwrap();
+    daemon.wait().unwrap();
+    owner
+}

@@ -1,0 +1,3 @@
+//! The MCP servers that are built into the binary, one module each.
+
+pub mod demo;

@@ -1,0 +1,328 @@
+//! `prism add`, `list` and `remove` on a real file: what is there before stays, and what goes can come back.
+
+use std::{fs, thread};
+
+use clap::{Args, FromArgMatches};
+
+use super::*;
+use crate::cli::{list::List, remove::Remove};
+
+/// A folder to work in, with a home beside it.
+struct Desk {
+    folder: tempfile::TempDir,
+    env: Env,
+}
+
+impl Desk {
+    fn new(text: Option<&str>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().join("home");
+        let env = Env::from([("PRISM_HOME", home.to_str().unwrap()), ("PATH", "/bin:/usr/bin")]);
+        let desk = Self { folder, env };
+        if let Some(text) = text {
+            fs::write(desk.file(), text).unwrap();
+        }
+        desk
+    }
+
+    fn here(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn file(&self) -> PathBuf {
+        self.here().join("prism.toml")
+    }
+
+    fn text(&self) -> String {
+        fs::read_to_string(self.file()).unwrap()
+    }
+
+    fn add(&self, line: &str) -> anyhow::Result<Report> {
+        parse::<Add>(line).unwrap().apply(self.here(), &self.env)
+    }
+
+    fn list(&self, line: &str) -> anyhow::Result<String> {
+        parse::<List>(line).unwrap().text(self.here(), &self.env)
+    }
+
+    fn remove(&self, line: &str) -> anyhow::Result<String> {
+        parse::<Remove>(line).unwrap().apply(self.here(), &self.env)
+    }
+
+    /// Checks that a refusal says why, and changes nothing.
+    #[track_caller]
+    fn refuses_to_add(&self, line: &str, why: &str) {
+        let before = self.text();
+        let error = format!("{:#}", self.add(line).unwrap_err());
+        assert!(error.contains(why), "{error}");
+        assert_eq!(self.text(), before);
+        assert_eq!(fs::read_dir(self.here()).unwrap().count(), 1, "nothing is left beside the file");
+    }
+}
+
+fn parse<T: Args + FromArgMatches>(line: &str) -> Result<T, clap::Error> {
+    let command = T::augment_args(clap::Command::new("test").no_binary_name(true));
+    T::from_arg_matches(&command.try_get_matches_from(line.split_whitespace())?)
+}
+
+const COMMENTED: &str = "\
+# My servers
+
+port = 9 # not the default
+
+# Files of this project
+[destination.files]
+process = \"shared\" # fine
+command = ['npx', \"x\"]
+
+# Search
+[destination.search]
+command = [\"search\"]
+asks = false
+# the end
+";
+
+#[test]
+fn the_first_destination_makes_a_file_at_home_for_its_owner_alone() {
+    let desk = Desk::new(None);
+    let report = desk.add("files -- cat -u").unwrap();
+    let path = desk.here().join("home/prism.toml");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "[destination.files]\ncommand = [\"cat\", \"-u\"]\n");
+    assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(
+        report.text,
+        format!(
+            "added files in {}\n  command  cat -u\n  process  shared\n  \
+             url      http://127.0.0.1:7420/files/mcp\nnext: prism serve",
+            path.display()
+        )
+    );
+    assert_eq!(report.warnings, [""; 0]);
+}
+
+#[test]
+fn a_new_destination_goes_to_the_end_and_nothing_else_moves() {
+    let desk = Desk::new(Some(COMMENTED));
+    let report = desk
+        .add("web --process per_session --env A=b=c --env T=env:NOPE --cwd /tmp --max-sessions 3 -- nosuch it's")
+        .unwrap();
+    let added = "\n[destination.web]\ncommand = [\"nosuch\", \"it's\"]\nprocess = \"per_session\"\ncwd = \"/tmp\"\n\
+                 max_sessions = 3\nenv = { A = \"b=c\", T = \"env:NOPE\" }\n";
+    assert_eq!(desk.text(), format!("{COMMENTED}{added}"));
+    assert!(report.text.contains("http://127.0.0.1:9/web/mcp"), "{}", report.text);
+    assert!(report.warnings[0].contains("\"nosuch\" was not found on PATH"));
+    assert!(report.warnings[1].contains("NOPE is not set here"));
+}
+
+#[test]
+fn removing_what_was_added_gives_the_old_file() {
+    let desk = Desk::new(Some(COMMENTED));
+    desk.add("web -- cat").unwrap();
+    desk.remove("web").unwrap();
+    // The last comment now closes the file again, behind an empty line.
+    assert_eq!(desk.text().trim_end(), COMMENTED.trim_end());
+}
+
+#[test]
+fn the_undo_of_a_removal_brings_everything_back() {
+    let desk = Desk::new(None);
+    let line = "web --process per_session --env A=b --cwd /tmp --max-sessions 3 -- cat -u";
+    desk.add(line).unwrap();
+    let path = desk.here().join("home/prism.toml");
+    let before = file::load_written(&path).unwrap();
+    let text = desk.remove("web").unwrap();
+    assert_eq!(text, format!("removed web from {}\nundo: prism add {line}", path.display()));
+    assert!(file::load_written(&path).unwrap().destinations.is_empty());
+    desk.add(line).unwrap();
+    assert_eq!(file::load_written(&path).unwrap(), before);
+}
+
+#[test]
+fn removing_takes_the_comment_that_touches_and_names_what_add_cannot_carry() {
+    let desk = Desk::new(Some(COMMENTED));
+    let text = desk.remove("search").unwrap();
+    assert!(
+        text.ends_with("undo: prism add search -- search\nand below [destination.search]:\n  asks = false"),
+        "{text}"
+    );
+    assert!(!desk.text().contains("# Search"));
+    assert!(desk.text().contains("# Files of this project") && desk.text().ends_with("# the end\n"));
+}
+
+#[test]
+fn removing_the_first_destination_keeps_the_comment_about_the_file() {
+    let desk = Desk::new(Some(
+        "# About\n\n# a\n[destination.a]\ncommand = [\"a\"]\n\n# b\n[destination.b]\ncommand = [\"b\"]\n",
+    ));
+    desk.remove("a").unwrap();
+    assert_eq!(desk.text(), "# About\n\n# b\n[destination.b]\ncommand = [\"b\"]\n");
+    desk.remove("b").unwrap();
+    assert_eq!(desk.text(), "# About\n");
+}
+
+#[test]
+fn a_taken_name_is_refused_unless_forced_and_then_the_old_one_is_shown() {
+    let desk = Desk::new(Some(COMMENTED));
+    desk.refuses_to_add("files -- cat", "already has a destination \"files\"");
+    let report = desk.add("files --force -- cat").unwrap();
+    assert!(report.text.contains("before: prism add files --process shared -- npx x\n"), "{}", report.text);
+    let expected = COMMENTED.replace("process = \"shared\" # fine\n", "").replace("['npx', \"x\"]", "[\"cat\"]");
+    assert_eq!(desk.text(), expected);
+}
+
+#[test]
+fn bad_input_is_refused_and_changes_nothing() {
+    let desk = Desk::new(Some(COMMENTED));
+    desk.refuses_to_add("my.files -- cat", "call it \"my-files\"");
+    desk.refuses_to_add("metrics -- cat", "a path of Prism's own");
+    desk.refuses_to_add("web", "fix: prism add web -- npx");
+    desk.refuses_to_add("web --url http://x", "HTTP destinations come with a later version");
+    for line in ["web --process sharde -- x", "web --env A -- x", "web --env =b -- x", "web --max-sessions 0 -- x"] {
+        assert!(parse::<Add>(line).is_err(), "{line}");
+    }
+}
+
+#[test]
+fn a_broken_file_is_reported_and_not_overwritten() {
+    let desk = Desk::new(Some("port = 1\nprot = 2\n"));
+    desk.refuses_to_add("web -- cat", "prism.toml:2:1: unknown key \"prot\"");
+    assert!(format!("{:#}", desk.remove("web").unwrap_err()).contains("unknown key"));
+    assert!(format!("{:#}", desk.list("").unwrap_err()).contains("unknown key"));
+}
+
+#[test]
+fn a_file_in_a_folder_that_is_not_there_is_refused() {
+    let desk = Desk::new(None);
+    let path = desk.here().join("no/prism.toml");
+    let error = desk.add(&format!("web --config {} -- cat", path.display())).unwrap_err();
+    assert!(format!("{error:#}").contains("cannot read"), "{error:#}");
+    let error = desk.remove(&format!("web --config {}", path.display())).unwrap_err();
+    assert!(error.to_string().contains("does not exist"), "{error}");
+}
+
+#[test]
+fn a_named_file_is_made_and_named_in_the_next_step() {
+    let desk = Desk::new(None);
+    let path = desk.here().join("other.toml");
+    let report = desk.add(&format!("web --config {} -- cat", path.display())).unwrap();
+    assert!(report.text.ends_with(&format!("next: prism serve --config {}", path.display())));
+    assert!(path.exists());
+}
+
+#[test]
+fn a_link_stays_a_link_and_the_mode_stays_the_mode() {
+    let desk = Desk::new(None);
+    let real = desk.here().join("dotfiles.toml");
+    fs::write(&real, "# mine\n").unwrap();
+    fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).unwrap();
+    std::os::unix::fs::symlink("dotfiles.toml", desk.file()).unwrap();
+    desk.add("web -- cat").unwrap();
+    assert!(desk.file().symlink_metadata().unwrap().is_symlink());
+    assert_eq!(real.metadata().unwrap().permissions().mode() & 0o7777, 0o640);
+    assert_eq!(desk.text(), "# mine\n\n[destination.web]\ncommand = [\"cat\"]\n");
+}
+
+#[test]
+fn a_comment_without_a_line_end_stays_a_comment() {
+    let desk = Desk::new(Some("port = 1\n# end"));
+    desk.add("web -- cat").unwrap();
+    assert_eq!(desk.text(), "port = 1\n# end\n\n[destination.web]\ncommand = [\"cat\"]\n");
+}
+
+#[test]
+fn windows_line_ends_are_kept() {
+    let text = COMMENTED.replace('\n', "\r\n");
+    let desk = Desk::new(Some(&text));
+    desk.add("web -- cat").unwrap();
+    assert_eq!(desk.text(), format!("{text}\r\n[destination.web]\r\ncommand = [\"cat\"]\r\n"));
+    desk.remove("files").unwrap();
+    assert_eq!(desk.text().matches('\n').count(), desk.text().matches("\r\n").count());
+}
+
+#[test]
+fn every_way_to_write_a_destination_can_be_added_to_and_removed_from() {
+    for text in [
+        "destination = { a = { command = [\"a\"] } }\n",
+        "[destination]\na = { command = [\"a\"] }\n",
+        "[destination]\na.command = [\"a\"]\n",
+        "[destination.a]\ncommand = [\"a\"]\n[destination.a.env]\nA = \"b\"\n",
+        "[destination.\"a\"]\ncommand = [\"a\"]",
+        "# only a comment",
+        "destination.a.command = [\"a\"]\n",
+    ] {
+        let desk = Desk::new(Some(text));
+        desk.add("web -- cat").unwrap();
+        assert_eq!(file::load_written(&desk.file()).unwrap().destinations["web"].command, ["cat"], "{text}");
+        desk.add("web --force --env A=b -- dog").unwrap();
+        assert_eq!(file::load_written(&desk.file()).unwrap().destinations["web"].env["A"], "b", "{text}");
+        desk.remove("web").unwrap();
+        if text.contains("command") {
+            desk.remove("a").unwrap();
+        }
+        assert!(file::load_written(&desk.file()).unwrap().destinations.is_empty(), "{text}");
+    }
+}
+
+#[test]
+fn additions_at_once_all_find_their_place() {
+    let desk = Desk::new(Some(COMMENTED));
+    thread::scope(|scope| {
+        for i in 0..8 {
+            let desk = &desk;
+            scope.spawn(move || desk.add(&format!("web{i} -- cat")).unwrap());
+        }
+    });
+    assert_eq!(file::load_written(&desk.file()).unwrap().destinations.len(), 10);
+}
+
+#[test]
+fn an_unknown_name_lists_the_known_ones_nearest_first() {
+    let desk = Desk::new(Some(COMMENTED));
+    let error = desk.remove("serach").unwrap_err().to_string();
+    assert!(error.ends_with("has no destination \"serach\"\n  known: search, files"), "{error}");
+    assert_eq!(desk.text(), COMMENTED);
+}
+
+#[test]
+fn the_list_shows_name_process_command_and_file() {
+    let desk = Desk::new(Some(COMMENTED));
+    let file = desk.file();
+    assert_eq!(
+        desk.list("").unwrap(),
+        format!(
+            "NAME    PROCESS        COMMAND\nfiles   shared         npx x\nsearch  shared         search\nfrom {}",
+            file.display()
+        )
+    );
+    let rows: serde_json::Value = serde_json::from_str(&desk.list("--json").unwrap()).unwrap();
+    assert_eq!(
+        rows[0],
+        serde_json::json!({"name": "files", "process": "shared", "command": ["npx", "x"], "file": file})
+    );
+}
+
+#[test]
+fn an_empty_list_says_how_to_add_and_makes_no_folder() {
+    let desk = Desk::new(None);
+    assert!(desk.list("").unwrap().contains("next: prism add files -- "));
+    assert_eq!(desk.list("--json").unwrap(), "[]");
+    assert_eq!(fs::read_dir(desk.here()).unwrap().count(), 0);
+    fs::write(desk.file(), "port = 1\n").unwrap();
+    assert!(desk.list("").unwrap().contains("next: prism add files -- "));
+}
+
+#[test]
+fn a_variable_that_only_the_daemon_has_stops_neither_list_nor_add() {
+    let desk = Desk::new(Some("[destination.a]\ncommand = [\"a\"]\nenv = { T = \"env:NOPE\" }\n"));
+    assert!(desk.list("").unwrap().contains("a "));
+    desk.add("web -- cat").unwrap();
+}
+
+#[test]
+fn a_command_given_as_one_word_is_told_apart() {
+    let desk = Desk::new(None);
+    let mut add: Add = parse("web -- x").unwrap();
+    add.command = vec!["npx -y x".to_owned()];
+    let report = add.apply(desk.here(), &desk.env).unwrap();
+    assert!(report.warnings[0].ends_with("fix: give each word by itself: prism add web -- npx -y x"));
+}

@@ -1,0 +1,134 @@
+//! What `prism serve` and `prism run` have in common: start, say where, serve, stop.
+
+use std::{io::IsTerminal, path::PathBuf, sync::Arc};
+
+use anyhow::Context;
+use prism_os::{census, limits};
+use prism_store::Store;
+use tokio::signal::unix::{SignalKind, signal};
+use tracing::{info, level_filters::LevelFilter, warn};
+
+use super::say;
+use crate::{
+    config::{Config, Env},
+    drive::{Sessions, destination::Parts},
+    home::{Home, TokenOrigin},
+    serve::{self, Server},
+    telemetry::{Access, Log, Metrics},
+};
+
+/// Connections that are not sessions: listeners, the database, children, a few spare.
+const SPARE_FILES: u64 = 128;
+/// Open files of one session: the connection of its calls and that of its stream.
+const FILES_PER_SESSION: u64 = 2;
+
+/// How much the log says.
+#[derive(Clone, Debug, clap::Args)]
+pub struct LogFlags {
+    /// How much is logged to stderr: off, error, warn, info, debug
+    #[arg(long, value_name = "LEVEL", default_value = "info")]
+    log: LevelFilter,
+}
+
+/// A daemon that is about to start.
+pub struct Daemon {
+    pub config: Config,
+    /// The destination that is at `/mcp`.
+    pub root: Option<String>,
+    pub authenticated: bool,
+    /// Where the Unix socket goes, if there is to be one.
+    pub socket: Option<PathBuf>,
+    pub log: LogFlags,
+}
+
+/// As many sessions as the open-files limit allows.
+pub fn sessions_by_open_files() -> usize {
+    let files = limits::raise_open_files().saturating_sub(SPARE_FILES) / FILES_PER_SESSION;
+    usize::try_from(files).unwrap_or(usize::MAX).max(1)
+}
+
+impl Daemon {
+    /// Runs until it is told to stop. `announce` says what a person needs to know, given the port.
+    pub fn run(self, home: &Home, announce: impl FnOnce(&Config, Option<&TokenOrigin>)) -> anyhow::Result<()> {
+        limits::raise_open_files();
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start the runtime")?;
+        runtime.block_on(self.serve(home, announce))
+    }
+
+    async fn serve(mut self, home: &Home, announce: impl FnOnce(&Config, Option<&TokenOrigin>)) -> anyhow::Result<()> {
+        // The port first: if somebody has it, nothing else must have happened.
+        let listener = serve::bind(&self.config).await?;
+        self.config.port = listener.local_addr().context("cannot see the port")?.port();
+        let socket = match &self.socket {
+            Some(path) => Some((serve::bind_unix(path).await?, path.clone())),
+            None => None,
+        };
+        let log = Log::start(self.log.log, std::io::stderr().is_terminal() && say::colour());
+        let (token, origin) = match self.authenticated {
+            true => home.token().map(|(token, origin)| (Some(token), Some(origin)))?,
+            false => (None, None),
+        };
+        let store = Store::open(&home.path().join("prism.db")).context("cannot open Prism's memory")?;
+        let folder = home.path().to_owned();
+        // In the background: a new child carries this daemon's mark and is never taken for an orphan.
+        tokio::task::spawn_blocking(move || end_orphans(&folder));
+        let parts = Parts {
+            sessions: Arc::new(Sessions::default()),
+            metrics: Arc::new(Metrics::default()),
+            owner: census::Owner::this_process(home.path()),
+            store: Some(store.clone()),
+        };
+        let access = Access { log: log.clone(), metrics: parts.metrics.clone(), bodies: self.config.log_bodies };
+        let server = Server::new(self.config, self.root.as_deref(), token, access, &parts);
+        let mut ends =
+            [signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?, signal(SignalKind::hangup())?];
+        announce(&server.config, origin.as_ref());
+        let front = tokio::spawn(server.clone().serve_tcp(listener));
+        let unix = socket.map(|(listener, path)| (tokio::spawn(server.clone().serve_unix(listener)), path));
+        tokio::spawn(server.clone().sweep());
+        let [terminate, interrupt, hangup] = &mut ends;
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+            _ = hangup.recv() => {}
+        }
+        info!("Stopping: sessions are ended, servers are stopped");
+        front.abort();
+        if let Some((unix, path)) = unix {
+            unix.abort();
+            let _ = std::fs::remove_file(path);
+        }
+        let clean = tokio::select! {
+            clean = server.stop() => clean,
+            // A second Ctrl-C: at once. Dropped groups are killed.
+            _ = interrupt.recv() => false,
+        };
+        if !clean {
+            warn!("Some servers did not end in time and are killed");
+        }
+        store.close();
+        log.flush();
+        Ok(())
+    }
+}
+
+fn end_orphans(home: &std::path::Path) {
+    for orphan in census::end_orphans(home) {
+        warn!(pid = orphan.pid, command = orphan.command, "Ended a server that a killed Prism had left behind");
+    }
+}
+
+/// Warns of what should not go unseen.
+pub fn warn_of(origin: Option<&TokenOrigin>) {
+    if let Some(TokenOrigin::Tightened { was }) = origin {
+        say::warning(&format!(
+            "the token could be read by others (mode {was:04o}); it no longer can, but they may know it"
+        ));
+    }
+}
+
+/// The environment names the folder; it is made where it is missing.
+pub fn home(env: &Env) -> anyhow::Result<Home> {
+    Ok(Home::find(env)?)
+}

@@ -1,0 +1,162 @@
+//! `prism remove`: takes a destination out of `prism.toml`, and says how to put it back.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use toml_edit::{DocumentMut, Item, Table, TableLike};
+
+use super::{add, say};
+use crate::config::{
+    Destination, Env,
+    file::{self, Draft},
+    raw,
+};
+
+/// Remove a destination
+#[derive(Debug, clap::Args)]
+pub struct Remove {
+    /// Name of the destination
+    name: String,
+    /// Config file to write to
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+/// What `prism add` can write; the undo names the rest.
+const ADDABLE: [&str; 5] = ["command", "process", "cwd", "max_sessions", "env"];
+
+// === impl Remove ===
+
+impl Remove {
+    /// Removes the destination.
+    pub fn run(self, env: &Env) -> anyhow::Result<()> {
+        say::line(&self.apply(Path::new(""), env)?);
+        Ok(())
+    }
+
+    pub(super) fn apply(&self, here: &Path, env: &Env) -> anyhow::Result<String> {
+        let places = add::places(self.config.as_deref(), here, env)?;
+        let Some(path) = places.find()? else {
+            bail!("there is no {}, so there is nothing to remove", places.home.join(file::NAME).display());
+        };
+        let mut draft = Draft::open(&path).context("nothing was removed")?;
+        let mut meant = draft.written().destinations.clone();
+        let Some(removed) = meant.remove(&self.name) else {
+            let known = raw::by_nearness(&self.name, meant.keys().map(String::as_str));
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            bail!("{} has no destination {:?}\n  known: {known}", draft.path().display(), self.name);
+        };
+        let undo = undo(&removed, entry(&draft, &self.name), self.config.as_deref(), &draft);
+        take_out(&mut draft.document, &self.name);
+        let path = draft.path().to_owned();
+        draft.save(&meant).with_context(|| format!("cannot remove {:?}", self.name))?;
+        Ok(format!("removed {} from {}\nundo: {undo}", self.name, path.display()))
+    }
+}
+
+/// Returns an entry as it stands in the document.
+pub(super) fn entry<'a>(draft: &'a Draft, name: &str) -> Option<&'a dyn TableLike> {
+    draft.document.get("destination")?.get(name)?.as_table_like()
+}
+
+/// Returns the command that adds a destination again, and the settings that it cannot carry.
+pub(super) fn undo(
+    destination: &Destination,
+    entry: Option<&dyn TableLike>,
+    config: Option<&Path>,
+    draft: &Draft,
+) -> String {
+    let has = |key: &str| entry.is_some_and(|entry| entry.contains_key(key));
+    let mut words = vec!["prism".to_owned(), "add".to_owned(), destination.name.clone()];
+    let mut option = |name: &str, value: String| words.extend([format!("--{name}"), value]);
+    if has("process") {
+        option("process", destination.process.as_str().to_owned());
+    }
+    for (key, value) in &destination.env {
+        option("env", format!("{key}={value}"));
+    }
+    if let Some(cwd) = &destination.cwd {
+        // Relative, it starts at the file; on the command line it would start at the shell's folder.
+        let cwd =
+            if cwd.starts_with("~") { cwd.clone() } else { draft.path().parent().unwrap_or(Path::new("/")).join(cwd) };
+        option("cwd", cwd.to_string_lossy().into_owned());
+    }
+    if has("max_sessions") {
+        option("max-sessions", destination.max_sessions.to_string());
+    }
+    words.extend(add::config_option(config));
+    words.push("--".to_owned());
+    words.extend(destination.command.iter().cloned());
+
+    let mut text = say::command(&words);
+    let rest: Vec<String> = entry
+        .into_iter()
+        .flat_map(TableLike::iter)
+        .filter(|(key, _)| !ADDABLE.contains(key))
+        .map(|(key, value)| format!("\n  {key} = {}", value.to_string().trim()))
+        .collect();
+    if !rest.is_empty() {
+        text.push_str(&format!("\nand below [destination.{}]:{}", destination.name, rest.concat()));
+    }
+    text
+}
+
+/// Takes an entry out of the document. The comment that touches its header goes with it; what stands further up,
+/// behind an empty line, is about the file and stays.
+fn take_out(document: &mut DocumentMut, name: &str) {
+    let at_the_top = !document.to_string().starts_with('\n');
+    let Some(destinations) = document.get_mut("destination").and_then(Item::as_table_like_mut) else {
+        return;
+    };
+    if let Some(Item::Table(removed)) = destinations.remove(name) {
+        let prefix = removed.decor().prefix().and_then(|prefix| prefix.as_str()).unwrap_or_default();
+        let kept = match prefix.trim_end_matches(' ').rfind("\n\n") {
+            Some(end) => &prefix[..end + 1],
+            None => "",
+        };
+        if !kept.trim().is_empty() {
+            keep_comment(document, removed.position().unwrap_or_default(), kept);
+        }
+    }
+    if at_the_top {
+        trim_top(document);
+    }
+}
+
+/// Puts a comment before the table that now follows, or at the end where there is none.
+fn keep_comment(document: &mut DocumentMut, position: isize, comment: &str) {
+    let mut next: Option<&mut Table> = None;
+    let destinations = document.get_mut("destination").and_then(Item::as_table_mut);
+    for (_, item) in destinations.into_iter().flat_map(Table::iter_mut) {
+        let Some(table) = item.as_table_mut() else {
+            continue;
+        };
+        let is_after = table.position().is_some_and(|at| at > position);
+        let is_nearer = next.as_ref().is_none_or(|next| table.position() < next.position());
+        if is_after && is_nearer {
+            next = Some(table);
+        }
+    }
+    match next {
+        Some(table) => {
+            let own = table.decor().prefix().and_then(|prefix| prefix.as_str()).unwrap_or_default();
+            let joined = format!("{comment}{own}");
+            table.decor_mut().set_prefix(joined);
+        }
+        None => {
+            let own = document.trailing().as_str().unwrap_or_default();
+            let joined = format!("{comment}{own}");
+            document.set_trailing(joined);
+        }
+    }
+}
+
+/// Drops the empty lines that a removed first entry leaves at the top of the file.
+fn trim_top(document: &mut DocumentMut) {
+    let text = document.to_string();
+    if text.starts_with('\n')
+        && let Ok(trimmed) = text.trim_start_matches('\n').parse()
+    {
+        *document = trimmed;
+    }
+}

@@ -1,0 +1,77 @@
+//! `prism run -- COMMAND`: one stdio server, bridged, with nothing configured.
+
+use std::path::Path;
+
+use anyhow::ensure;
+
+use super::{
+    daemon::{self, Daemon, LogFlags},
+    say,
+};
+use crate::{
+    config::{Config, Destination, Env, Flags, Process, raw::Raw},
+    home::TokenOrigin,
+};
+
+/// The name that a lone server has in logs and metrics.
+const NAME: &str = "run";
+
+#[derive(clap::Args)]
+pub struct Run {
+    #[command(flatten)]
+    flags: Flags,
+    /// Ask nobody for a token. Every program on this machine can then use the server
+    #[arg(long)]
+    no_auth: bool,
+    /// Who shares the server's process: shared, per_session or shared_always
+    #[arg(long, value_name = "HOW", default_value = "shared", value_parser = process)]
+    process: Process,
+    #[command(flatten)]
+    log: LogFlags,
+    /// The server to run, after `--`
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+impl Run {
+    pub fn run(self, env: &Env) -> anyhow::Result<()> {
+        let home = daemon::home(env)?;
+        let capped = self.flags.max_sessions.is_some() || Config::caps_sessions(env);
+        let mut config = Raw::default().config(env, &self.flags)?;
+        // One server for whoever comes: the cap of a configured destination would only surprise here.
+        let max_sessions = if capped { config.max_sessions } else { daemon::sessions_by_open_files() };
+        ensure!(max_sessions > 0, "--max-sessions must be at least 1");
+        let mut destination = Destination::stdio(NAME, self.command);
+        destination.process = self.process;
+        destination.max_sessions = max_sessions;
+        let command = say::command(&destination.command);
+        config.destinations.insert(NAME.to_owned(), destination);
+        let daemon =
+            Daemon { config, root: Some(NAME.to_owned()), authenticated: !self.no_auth, socket: None, log: self.log };
+        let token = home.path().join("http-mcp-token");
+        daemon.run(&home, |config, origin| announce(config, origin, &command, &token))
+    }
+}
+
+fn announce(config: &Config, origin: Option<&TokenOrigin>, command: &str, token: &Path) {
+    let url = config.root_url();
+    say::line(&format!("listening on {url}"));
+    say::line(&format!("bridging     {command}"));
+    match origin {
+        None => say::warning("no token is asked for (--no-auth): every program on this machine can use this server"),
+        Some(TokenOrigin::Environment) => say::line("token        from PRISM_API_KEY"),
+        Some(_) => say::line(&format!("token        {}", token.display())),
+    }
+    daemon::warn_of(origin);
+    let header = match origin {
+        None => String::new(),
+        Some(TokenOrigin::Environment) => r#" --header "Authorization: Bearer $PRISM_API_KEY""#.to_owned(),
+        Some(_) => format!(r#" --header "Authorization: Bearer $(cat {})""#, token.display()),
+    };
+    say::line(&format!("next         claude mcp add --transport http prism {url}{header}"));
+}
+
+fn process(text: &str) -> Result<Process, String> {
+    let all = Process::ALL.map(Process::as_str);
+    Process::ALL.into_iter().find(|p| p.as_str() == text).ok_or_else(|| format!("one of {}", all.join(", ")))
+}

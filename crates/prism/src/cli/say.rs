@@ -1,0 +1,126 @@
+//! The only place that writes to a person's terminal. What is written there is decided by the subcommands.
+//!
+//! Names and commands come from files that anybody may have written, a cloned repository among them; so control
+//! characters are shown, not sent, and colour is added here, after that.
+
+use std::{
+    borrow::Cow,
+    io::{self, IsTerminal, Write},
+    sync::OnceLock,
+};
+
+use crate::config::Env;
+
+/// What is worth a colour.
+#[derive(Clone, Copy)]
+enum Colour {
+    Red,
+    Yellow,
+}
+
+/// Writes text and a line end to stdout.
+pub fn line(text: &str) {
+    write(io::stdout().lock(), &format!("{}\n", shown(text)));
+}
+
+/// Writes a warning to stderr: something is not as it should be, and the work goes on.
+pub fn warning(text: &str) {
+    let label = painted("warning:", Colour::Yellow, io::stderr().is_terminal());
+    write(io::stderr().lock(), &format!("{label} {}\n", shown(text)));
+}
+
+/// Writes an error and its causes to stderr. The exit code is the caller's.
+pub fn error(error: &anyhow::Error) {
+    let label = painted("error:", Colour::Red, io::stderr().is_terminal());
+    let mut text = format!("{label} {}\n", shown(&error.to_string()));
+    for cause in error.chain().skip(1) {
+        text.push_str(&format!("  because: {}\n", shown(&cause.to_string())));
+    }
+    write(io::stderr().lock(), &text);
+}
+
+/// Returns words as one would type them into a shell.
+#[must_use]
+pub fn command(words: &[String]) -> String {
+    let quoted: Vec<Cow<'_, str>> = words.iter().map(|word| quoted(word)).collect();
+    quoted.join(" ")
+}
+
+fn quoted(word: &str) -> Cow<'_, str> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@,+%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return Cow::Borrowed(word);
+    }
+    Cow::Owned(format!("'{}'", word.replace('\'', r"'\''")))
+}
+
+/// A reader that left (`prism list | head -1`) is no error, and a full disk is nothing we could report here.
+fn write(mut to: impl Write, text: &str) {
+    let _ = to.write_all(text.as_bytes()).and_then(|()| to.flush());
+}
+
+/// Escapes control characters. The form is JSON's, so that text which is JSON stays JSON.
+fn shown(text: &str) -> Cow<'_, str> {
+    let hidden = |c: char| c.is_control() && c != '\n' && c != '\t';
+    if !text.contains(hidden) {
+        return Cow::Borrowed(text);
+    }
+    let mut escaped = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if hidden(c) {
+            escaped.push_str(&format!("\\u{:04x}", u32::from(c)));
+        } else {
+            escaped.push(c);
+        }
+    }
+    Cow::Owned(escaped)
+}
+
+/// Returns whether this person wants colour at all.
+pub fn colour() -> bool {
+    static ALLOWED: OnceLock<bool> = OnceLock::new();
+    *ALLOWED.get_or_init(|| allows_colour(&Env::process()))
+}
+
+fn painted(label: &str, colour: Colour, terminal: bool) -> String {
+    if !terminal || !self::colour() {
+        return label.to_owned();
+    }
+    let code = match colour {
+        Colour::Red => "1;31",
+        Colour::Yellow => "1;33",
+    };
+    format!("\x1b[{code}m{label}\x1b[0m")
+}
+
+/// See no-color.org; a dumb terminal would show the codes as text.
+fn allows_colour(env: &Env) -> bool {
+    env.var("NO_COLOR").is_none() && env.var("TERM").is_none_or(|term| term != "dumb")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_are_shown_and_json_stays_json() {
+        assert_eq!(shown("a\x1b[2Jb\u{9b}\tc\n"), "a\\u001b[2Jb\\u009b\tc\n");
+        let json = serde_json::to_string("\u{7f}\u{85}").unwrap();
+        assert_eq!(serde_json::from_str::<String>(&shown(&json)).unwrap(), "\u{7f}\u{85}");
+    }
+
+    #[test]
+    fn words_are_quoted_only_where_a_shell_would_split_or_expand_them() {
+        let words = ["npx", "-y", "@scope/x", "two words", "it's", "", "$HOME"].map(str::to_owned);
+        assert_eq!(command(&words), r"npx -y @scope/x 'two words' 'it'\''s' '' '$HOME'");
+    }
+
+    #[test]
+    fn no_color_and_a_dumb_terminal_turn_colour_off() {
+        assert!(allows_colour(&Env::from([("TERM", "xterm")])));
+        assert!(allows_colour(&Env::from([("NO_COLOR", "")])));
+        assert!(!allows_colour(&Env::from([("NO_COLOR", "1")])));
+        assert!(!allows_colour(&Env::from([("TERM", "dumb")])));
+        assert_eq!(painted("error:", Colour::Red, false), "error:");
+    }
+}

@@ -1,0 +1,84 @@
+//! `prism serve`: the daemon, on its configuration or on none.
+
+use std::path::{Path, PathBuf};
+
+use super::{
+    daemon::{self, Daemon, LogFlags},
+    say,
+};
+use crate::{
+    config::{
+        Config, Env, Flags,
+        file::{self, Places},
+    },
+    home::TokenOrigin,
+};
+
+#[derive(clap::Args)]
+pub struct Serve {
+    /// The config file, instead of ./prism.toml or the one in Prism's home
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// An `mcpServers` JSON of an editor to serve as well, as in .cursor/mcp.json
+    #[arg(long, value_name = "FILE")]
+    mcp_json: Vec<PathBuf>,
+    #[command(flatten)]
+    flags: Flags,
+    /// Ask nobody for a token. Every program on this machine can then use every server
+    #[arg(long)]
+    no_auth: bool,
+    #[command(flatten)]
+    log: LogFlags,
+}
+
+impl Serve {
+    pub fn run(self, env: &Env) -> anyhow::Result<()> {
+        let home = daemon::home(env)?;
+        let places = Places { explicit: self.config, here: PathBuf::new(), home: home.path().to_owned() };
+        let loaded = file::load(&places, &self.mcp_json, &self.flags, env)?;
+        for warning in &loaded.warnings {
+            say::warning(&warning.to_string());
+        }
+        let file = loaded.file;
+        let daemon = Daemon {
+            config: loaded.config,
+            root: None,
+            authenticated: !self.no_auth,
+            socket: Some(home.path().join("prism.sock")),
+            log: self.log,
+        };
+        let token = home.path().join("http-mcp-token");
+        daemon.run(&home, |config, origin| announce(config, origin, file.as_deref(), &token))
+    }
+}
+
+fn announce(config: &Config, origin: Option<&TokenOrigin>, file: Option<&Path>, token: &Path) {
+    say::line(&format!("listening on {}", config.base_url()));
+    match file {
+        Some(file) => say::line(&format!("config       {}", file.display())),
+        None => say::line("config       none; everything is at its default"),
+    }
+    match origin {
+        None => say::warning("no token is asked for (--no-auth): every program on this machine can use these servers"),
+        Some(TokenOrigin::Environment) => say::line("token        from PRISM_API_KEY"),
+        Some(_) => say::line(&format!("token        {}", token.display())),
+    }
+    daemon::warn_of(origin);
+    for name in config.destinations.keys() {
+        say::line(&format!("destination  {}", config.url(name)));
+    }
+    match config.destinations.keys().next() {
+        None => {
+            say::line("next         prism add files -- npx -y @modelcontextprotocol/server-filesystem .");
+            say::line("             then start prism again; or try one server at once: prism run -- prism demo-server");
+        }
+        Some(name) => {
+            let bearer = match origin {
+                None => String::new(),
+                Some(TokenOrigin::Environment) => r#" --header "Authorization: Bearer $PRISM_API_KEY""#.to_owned(),
+                Some(_) => format!(r#" --header "Authorization: Bearer $(cat {})""#, token.display()),
+            };
+            say::line(&format!("next         claude mcp add --transport http {name} {}{bearer}", config.url(name)));
+        }
+    }
+}

@@ -1,0 +1,406 @@
+//! The checked configuration: what every other module reads. `config/raw.rs` knows how it is written down.
+//!
+//! The environment enters the program here, once, as an [`Env`]; whoever needs a variable is handed it. So a
+//! test passes a map, and no two modules ever see two different environments.
+
+use std::{
+    collections::BTreeMap,
+    ffi::{OsStr, OsString},
+    fmt, io,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+pub mod file;
+pub mod mcp_json;
+pub mod raw;
+
+#[cfg(test)]
+mod tests;
+
+/// Sessions one destination may have at a time, unless somebody says otherwise (B-10).
+const DEFAULT_MAX_SESSIONS: usize = 10;
+
+/// Everything the daemon needs to know, checked and complete.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    pub address: IpAddr,
+    pub port: u16,
+    /// Names beside the loopback ones that a `Host` header may carry.
+    pub allowed_hosts: Vec<String>,
+    /// Origins beside the loopback ones that a browser page may have.
+    pub allowed_origins: Vec<String>,
+    /// `None` waits for ever (written as `0`).
+    pub request_timeout: Option<Duration>,
+    /// How far progress may push `request_timeout` out.
+    pub max_request_time: Duration,
+    pub max_message_bytes: usize,
+    pub session_idle_timeout: Option<Duration>,
+    /// The cap of every destination that does not set its own (B-10).
+    pub max_sessions: usize,
+    /// Whether the log records of calls carry the bodies (`AUDIT_LOG_BODIES`).
+    pub log_bodies: bool,
+    pub destinations: BTreeMap<String, Destination>,
+}
+
+/// One MCP server behind Prism.
+#[derive(Clone, PartialEq)]
+pub struct Destination {
+    pub name: String,
+    pub command: Vec<String>,
+    pub env: BTreeMap<String, String>,
+    pub cwd: Option<PathBuf>,
+    pub process: Process,
+    /// `Some(false)`: this server never asks its client anything, so everybody may share one child.
+    pub asks: Option<bool>,
+    pub sessions: Sessions,
+    pub max_sessions: usize,
+    /// How long a shared child outlives its last session.
+    pub keep_warm: Duration,
+    /// Each message on one GET stream only, as the protocol says, instead of on all of them.
+    pub strict_streams: bool,
+}
+
+/// Who shares a child (B-04).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Process {
+    #[default]
+    Shared,
+    PerSession,
+    SharedAlways,
+}
+
+/// Whether a call needs a session (B-24).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sessions {
+    #[default]
+    Optional,
+    Required,
+    Never,
+}
+
+/// The environment the daemon was started with. Its `Debug` shows no values: some of them are secrets.
+#[derive(Clone, Default)]
+pub struct Env {
+    variables: BTreeMap<OsString, OsString>,
+}
+
+/// The settings that a command line may carry. They beat the environment, which beats the file.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct Flags {
+    /// Address to listen on; any but loopback also needs --insecure
+    #[arg(long, value_name = "IP")]
+    pub address: Option<String>,
+    /// Allow an address that other machines can reach, without TLS
+    #[arg(long)]
+    pub insecure: bool,
+    /// Port to listen on; 0 takes any free one
+    #[arg(long)]
+    pub port: Option<u16>,
+    /// How long a call may wait for its answer, as in 30s; 0 waits for ever
+    #[arg(long, value_name = "DURATION")]
+    pub request_timeout: Option<String>,
+    /// How far progress may push the request timeout out, as in 30m
+    #[arg(long, value_name = "DURATION")]
+    pub max_request_time: Option<String>,
+    /// Largest message in either direction, as in 2MiB
+    #[arg(long, value_name = "SIZE")]
+    pub max_message_bytes: Option<String>,
+    /// When an idle session ends, as in 30m; 0 keeps it
+    #[arg(long, value_name = "DURATION")]
+    pub session_idle_timeout: Option<String>,
+    /// Sessions that one destination may have at a time
+    #[arg(long, value_name = "N")]
+    pub max_sessions: Option<usize>,
+    /// Write the bodies of calls into the log
+    #[arg(long)]
+    pub log_bodies: bool,
+}
+
+/// Why there is no configuration. The text names the place, quotes the line and says how to mend it.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    #[error("cannot read {}", path.display())]
+    Read { path: PathBuf, source: io::Error },
+    #[error("{} does not exist\n  fix: prism add NAME --config {} -- COMMAND", path.display(), path.display())]
+    NoFile { path: PathBuf },
+    #[error("{at}: {problem}{}{}", at.quoted(), fix.as_deref().map(|fix| format!("\n  fix: {fix}")).unwrap_or_default())]
+    Syntax { at: Origin, problem: String, fix: Option<String> },
+    #[error("{at}: unknown key {key:?}{}\n  fix: {fix}", at.quoted())]
+    UnknownKey { at: Origin, key: String, fix: String },
+    #[error("{at}: {key} {problem}{}\n  fix: {fix}", at.quoted())]
+    Value { at: Origin, key: String, problem: String, fix: String },
+    #[error("{at}: {problem}{}\n  fix: {}", at.quoted(), problem.fix())]
+    Name { at: Origin, problem: NameError },
+    #[error(
+        "{at}: destination {destination:?} has no command{}\n  fix: command = [\"npx\", \"-y\", \"some-mcp-server\"]",
+        at.quoted()
+    )]
+    NoCommand { at: Origin, destination: String },
+    #[error(
+        "{at}: destination {destination:?} is not a command; HTTP destinations come with a later version{}\n  \
+         fix: take it out for now, or give it a command",
+        at.quoted()
+    )]
+    HttpDestination { at: Origin, destination: String },
+    #[error(
+        "{at}: address {address} can be reached from other machines, and there is no TLS{}\n  \
+         fix: address = \"127.0.0.1\", or say that you mean it: insecure = true (or --insecure)",
+        at.quoted()
+    )]
+    NotLoopback { at: Origin, address: IpAddr },
+    #[error(
+        "{at}: destination {destination:?} wants the environment variable {variable}, which is not set, or empty{}\n  \
+         fix: export {variable}=... before the daemon starts",
+        at.quoted()
+    )]
+    NoVariable { at: Origin, destination: String, variable: String },
+    #[error("cannot write {}; nothing was changed", path.display())]
+    Write { path: PathBuf, source: io::Error },
+    #[error("{} is written in a way that cannot be edited safely; nothing was changed", path.display())]
+    Edit { path: PathBuf, source: Option<Box<Self>> },
+}
+
+/// Why a word cannot be the name of a destination.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    #[error("{name:?} cannot name a destination: letters, digits, `-` and `_`, at most 32, a letter or digit first")]
+    Shape { name: String },
+    #[error("{name:?} cannot name a destination: it is a path of Prism's own")]
+    Reserved { name: String },
+}
+
+/// Where a setting was written down.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    File(Box<Place>),
+    Variable(String),
+    Flag(String),
+}
+
+/// A place in a file. Line and column count from one, as editors do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub file: PathBuf,
+    pub line: usize,
+    pub column: usize,
+    /// The line itself, as far as it is fit to be shown.
+    pub text: String,
+}
+
+// === impl Config ===
+
+impl Config {
+    /// Returns the URL at which a client on this machine finds a destination.
+    #[must_use]
+    pub fn url(&self, destination: &str) -> String {
+        format!("{}/{destination}/mcp", self.base_url())
+    }
+
+    /// Returns the URL of the one destination that is at the root.
+    #[must_use]
+    pub fn root_url(&self) -> String {
+        format!("{}/mcp", self.base_url())
+    }
+
+    /// Returns where a client on this machine finds the daemon.
+    #[must_use]
+    pub fn base_url(&self) -> String {
+        let host = match self.address {
+            IpAddr::V4(Ipv4Addr::UNSPECIFIED) => Ipv4Addr::LOCALHOST.into(),
+            IpAddr::V6(Ipv6Addr::UNSPECIFIED) => Ipv6Addr::LOCALHOST.into(),
+            address => address,
+        };
+        format!("http://{}", std::net::SocketAddr::new(host, self.port))
+    }
+
+    /// Returns whether the environment sets the cap on sessions.
+    #[must_use]
+    pub fn caps_sessions(env: &Env) -> bool {
+        ["PRISM_MAX_SESSIONS", "MAX_STDIO_CONNECTIONS"].iter().any(|name| env.var(name).is_some())
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            port: 7420,
+            allowed_hosts: Vec::new(),
+            allowed_origins: Vec::new(),
+            request_timeout: Some(Duration::from_secs(30)),
+            max_request_time: Duration::from_secs(30 * 60),
+            max_message_bytes: 1 << 20,
+            session_idle_timeout: Some(Duration::from_secs(30 * 60)),
+            max_sessions: DEFAULT_MAX_SESSIONS,
+            log_bodies: false,
+            destinations: BTreeMap::new(),
+        }
+    }
+}
+
+// === impl Destination ===
+
+impl Destination {
+    /// A stdio destination with every setting at its default.
+    pub fn stdio(name: &str, command: Vec<String>) -> Self {
+        Self {
+            name: name.to_owned(),
+            command,
+            env: BTreeMap::new(),
+            cwd: None,
+            process: Process::default(),
+            asks: None,
+            sessions: Sessions::default(),
+            max_sessions: DEFAULT_MAX_SESSIONS,
+            keep_warm: Duration::ZERO,
+            strict_streams: false,
+        }
+    }
+}
+
+impl fmt::Debug for Destination {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The values of `env` are where people keep their API keys; a stray `?destination` must not log them.
+        let names: Vec<&String> = self.env.keys().collect();
+        f.debug_struct("Destination")
+            .field("name", &self.name)
+            .field("command", &self.command)
+            .field("env", &names)
+            .field("cwd", &self.cwd)
+            .field("process", &self.process)
+            .field("asks", &self.asks)
+            .field("sessions", &self.sessions)
+            .field("max_sessions", &self.max_sessions)
+            .field("keep_warm", &self.keep_warm)
+            .field("strict_streams", &self.strict_streams)
+            .finish()
+    }
+}
+
+// === impl Process ===
+
+impl Process {
+    /// Every value, in the order in which messages list them.
+    pub const ALL: [Self; 3] = [Self::Shared, Self::PerSession, Self::SharedAlways];
+
+    /// Returns the value as it is written in a config.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Shared => "shared",
+            Self::PerSession => "per_session",
+            Self::SharedAlways => "shared_always",
+        }
+    }
+}
+
+// === impl Sessions ===
+
+impl Sessions {
+    /// Every value, in the order in which messages list them.
+    pub const ALL: [Self; 3] = [Self::Optional, Self::Required, Self::Never];
+
+    /// Returns the value as it is written in a config.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Optional => "optional",
+            Self::Required => "required",
+            Self::Never => "never",
+        }
+    }
+}
+
+// === impl Env ===
+
+impl Env {
+    /// Takes a copy of this process's environment.
+    #[must_use]
+    pub fn process() -> Self {
+        Self { variables: std::env::vars_os().collect() }
+    }
+
+    /// Returns a variable, unless it is unset or empty: `PRISM_PORT= prism serve` means "no such setting".
+    #[must_use]
+    pub fn var(&self, name: &str) -> Option<&OsStr> {
+        self.variables.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())
+    }
+}
+
+impl<const N: usize> From<[(&str, &str); N]> for Env {
+    fn from(variables: [(&str, &str); N]) -> Self {
+        Self { variables: variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect() }
+    }
+}
+
+impl fmt::Debug for Env {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.variables.keys()).finish()
+    }
+}
+
+// === impl NameError ===
+
+impl NameError {
+    /// Returns what to do about it.
+    #[must_use]
+    pub fn fix(&self) -> String {
+        match self {
+            Self::Shape { name } => {
+                let word: String = name
+                    .trim()
+                    .chars()
+                    .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' })
+                    .collect();
+                let word: String = word.trim_matches('-').chars().take(32).collect();
+                let word = if word.is_empty() { "files".to_owned() } else { word };
+                format!("call it {word:?}, for example")
+            }
+            Self::Reserved { name } => format!("call it \"my-{name}\", for example"),
+        }
+    }
+}
+
+// === impl Origin ===
+
+impl Origin {
+    /// Returns the offending line as a line of its own, or nothing where there is no file.
+    fn quoted(&self) -> String {
+        match self {
+            Self::File(place) if !place.text.is_empty() => format!("\n  {}", place.text),
+            Self::File(_) | Self::Variable(_) | Self::Flag(_) => String::new(),
+        }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(place) => write!(f, "{}:{}:{}", place.file.display(), place.line, place.column),
+            Self::Variable(name) => write!(f, "environment variable {name}"),
+            Self::Flag(name) => write!(f, "option --{name}"),
+        }
+    }
+}
+
+// === impl Place ===
+
+impl Place {
+    /// Characters of a line that are shown. A config that was minified into one line should not fill the screen.
+    const SHOWN: usize = 120;
+
+    /// Finds the line and column of a byte offset.
+    fn at_offset(file: &Path, text: &str, offset: usize) -> Self {
+        let before = text.get(..offset).unwrap_or(text);
+        let start = before.rfind('\n').map_or(0, |at| at + 1);
+        let line = text[start..].lines().next().unwrap_or_default();
+        Self {
+            file: file.to_owned(),
+            line: before.matches('\n').count() + 1,
+            column: before[start..].chars().count() + 1,
+            text: line.trim().chars().take(Self::SHOWN).collect(),
+        }
+    }
+}

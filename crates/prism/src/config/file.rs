@@ -1,0 +1,238 @@
+//! Config files on disk: where they lie, how they are read, and how they are changed without losing anything.
+//! What the text means is `raw.rs`.
+//!
+//! A file is never written in place. The new text stands complete in a file beside it, has been read back as a
+//! config, and only then takes the old one's name; whoever starts meanwhile reads the old file or the new one.
+
+use std::{
+    collections::BTreeMap,
+    ffi::OsString,
+    fs::{self, File, OpenOptions},
+    io::{self, Write},
+    os::unix::fs::{OpenOptionsExt, PermissionsExt},
+    path::{Path, PathBuf},
+};
+
+use toml_edit::DocumentMut;
+
+use super::{
+    Config, ConfigError, Destination, Env, Flags, Origin, Place,
+    mcp_json::{self, Warning},
+    raw::Raw,
+};
+
+/// The name of the file, in the folder where one works and in Prism's home.
+pub const NAME: &str = "prism.toml";
+
+/// Where a config may lie, in the order in which it is looked for.
+#[derive(Clone, Debug)]
+pub struct Places {
+    /// What `--config` named; then nothing else is looked at.
+    pub explicit: Option<PathBuf>,
+    /// The folder one works in. Empty means the process's own, and keeps messages short.
+    pub here: PathBuf,
+    /// Prism's home.
+    pub home: PathBuf,
+}
+
+/// A config, and where it came from.
+#[derive(Debug)]
+pub struct Loaded {
+    pub config: Config,
+    /// `None`: there is no file, and everything is at its default.
+    pub file: Option<PathBuf>,
+    /// What was left out of the JSON files, and why.
+    pub warnings: Vec<Warning>,
+}
+
+/// A config file while it is being changed. Holds a lock, so two `prism add` at once both find their place.
+#[derive(Debug)]
+pub struct Draft {
+    /// The text, with its comments, to be changed.
+    pub document: DocumentMut,
+    path: PathBuf,
+    before: String,
+    written: Config,
+    mode: u32,
+    _lock: File,
+}
+
+/// Loads the config that the daemon runs on.
+pub fn load(places: &Places, json_files: &[PathBuf], flags: &Flags, env: &Env) -> Result<Loaded, ConfigError> {
+    let file = places.find()?;
+    let raw = match &file {
+        Some(path) => Raw::parse(path, &read(path)?)?,
+        None => Raw::default(),
+    };
+    let mut config = raw.config(env, flags)?;
+    let mut warnings = Vec::new();
+    for path in json_files {
+        let import = mcp_json::load(path, env)?;
+        warnings.extend(import.warnings);
+        for (name, destination) in import.destinations {
+            if config.destinations.contains_key(&name) {
+                let reason = "is skipped: an earlier file has a destination of that name".to_owned();
+                warnings.push(Warning { file: path.clone(), name, reason });
+                continue;
+            }
+            let max_sessions = config.max_sessions;
+            config.destinations.insert(name, Destination { max_sessions, ..destination });
+        }
+    }
+    Ok(Loaded { config, file, warnings })
+}
+
+/// Loads what a file says by itself: no environment, no flags, `env:NAME` as it is written.
+pub fn load_written(path: &Path) -> Result<Config, ConfigError> {
+    Raw::parse(path, &read(path)?)?.written()
+}
+
+/// Reads a text file.
+pub(super) fn read(path: &Path) -> Result<String, ConfigError> {
+    let bytes = fs::read(path).map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound => ConfigError::NoFile { path: path.to_owned() },
+        _ => ConfigError::Read { path: path.to_owned(), source },
+    })?;
+    String::from_utf8(bytes).map_err(|error| {
+        let valid = error.utf8_error().valid_up_to();
+        let text = String::from_utf8_lossy(error.as_bytes());
+        ConfigError::Syntax {
+            at: Origin::File(Box::new(Place::at_offset(path, &text, valid))),
+            problem: "this is not UTF-8".to_owned(),
+            fix: Some("save the file as UTF-8".to_owned()),
+        }
+    })
+}
+
+// === impl Places ===
+
+impl Places {
+    /// Returns the file that is there, or `None` when there is none and none was asked for.
+    pub fn find(&self) -> Result<Option<PathBuf>, ConfigError> {
+        if let Some(path) = &self.explicit {
+            if exists(path)? {
+                return Ok(Some(path.clone()));
+            }
+            return Err(ConfigError::NoFile { path: path.clone() });
+        }
+        for path in [self.here.join(NAME), self.home.join(NAME)] {
+            if exists(&path)? {
+                return Ok(Some(path));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the file to write to: the one that would be found, or else the one in Prism's home.
+    pub fn target(&self) -> Result<PathBuf, ConfigError> {
+        if let Some(path) = &self.explicit {
+            return Ok(path.clone());
+        }
+        Ok(self.find()?.unwrap_or_else(|| self.home.join(NAME)))
+    }
+}
+
+fn exists(path: &Path) -> Result<bool, ConfigError> {
+    path.try_exists().map_err(|source| ConfigError::Read { path: path.to_owned(), source })
+}
+
+// === impl Draft ===
+
+impl Draft {
+    /// Opens a file for a change, or begins one that is not there yet. A file that is broken stays as it is.
+    pub fn open(path: &Path) -> Result<Self, ConfigError> {
+        let cannot_read = |source| ConfigError::Read { path: path.to_owned(), source };
+        let path = follow(path).map_err(cannot_read)?;
+        let folder = folder_of(&path);
+        let lock = File::open(folder).map_err(|source| ConfigError::Read { path: folder.to_owned(), source })?;
+        // A lock guards against a second `prism add`, not against editors; a filesystem without locks is
+        // no reason to refuse the change.
+        let _ = lock.lock();
+
+        let (before, mode) = match fs::metadata(&path) {
+            Ok(metadata) => (read(&path)?, metadata.permissions().mode() & 0o7777),
+            // Its `env` tables may come to hold API keys, so a new one is its owner's alone.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => (String::new(), 0o600),
+            Err(source) => return Err(ConfigError::Read { path, source }),
+        };
+        let written = Raw::parse(&path, &before)?.written()?;
+        let document =
+            before.replace("\r\n", "\n").parse().map_err(|_| ConfigError::Edit { path: path.clone(), source: None })?;
+        Ok(Self { document, path, before, written, mode, _lock: lock })
+    }
+
+    /// Returns the file itself, behind any links.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns what the file said when it was opened.
+    #[must_use]
+    pub fn written(&self) -> &Config {
+        &self.written
+    }
+
+    /// Writes the changed document, if it reads back as the destinations that were meant and nothing else moved.
+    pub fn save(self, meant: &BTreeMap<String, Destination>) -> Result<Config, ConfigError> {
+        let text = self.text();
+        let config = Raw::parse(&self.path, &text)
+            .and_then(|raw| raw.written())
+            .map_err(|error| ConfigError::Edit { path: self.path.clone(), source: Some(Box::new(error)) })?;
+        let expected = Config { destinations: meant.clone(), ..self.written.clone() };
+        if config != expected {
+            return Err(ConfigError::Edit { path: self.path, source: None });
+        }
+        replace(&self.path, &text, self.mode).map_err(|source| ConfigError::Write { path: self.path, source })?;
+        Ok(config)
+    }
+
+    /// Returns the document as text, with the line ends that the file had: the document has only `\n`.
+    fn text(&self) -> String {
+        let text = self.document.to_string();
+        if self.before.contains("\r\n") {
+            return text.replace('\n', "\r\n");
+        }
+        text
+    }
+}
+
+/// Returns the file at the end of a chain of links, which need not exist. Dotfiles are often links into a
+/// repository, and renaming over the link would cut it.
+fn follow(path: &Path) -> io::Result<PathBuf> {
+    const MOST_LINKS: usize = 16;
+    let mut path = std::path::absolute(path)?;
+    for _ in 0..MOST_LINKS {
+        match fs::read_link(&path) {
+            Ok(target) => path = folder_of(&path).join(target),
+            Err(_) => return Ok(path),
+        }
+    }
+    Err(io::Error::other("too many links"))
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new("/"))
+}
+
+/// Puts a text in the place of a file, whole or not at all. The caller holds the folder's lock.
+fn replace(path: &Path, text: &str, mode: u32) -> io::Result<()> {
+    let mut name = OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(".new");
+    let beside = folder_of(path).join(name);
+    // What a killed process left behind. `create_new` below then refuses whatever somebody else puts there.
+    let _ = fs::remove_file(&beside);
+
+    let written = (|| {
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
+        file.write_all(text.as_bytes())?;
+        file.set_permissions(fs::Permissions::from_mode(mode))?;
+        file.sync_all()?;
+        fs::rename(&beside, path)
+    })();
+    if written.is_err() {
+        let _ = fs::remove_file(&beside);
+    }
+    written
+}

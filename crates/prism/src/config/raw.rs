@@ -1,0 +1,721 @@
+//! The configuration as a person writes it, in `prism.toml`, in the environment and on the command line, and
+//! its way into a checked [`Config`]. Finding and reading files is next door, in `file.rs`.
+//!
+//! Every value is kept with its place until it has been understood, so that whatever is wrong with it can be
+//! shown where it stands. A setting may be written in several places; each of them must make sense, even those
+//! that another one beats, or else a typo would surface only on the day the stronger word goes away.
+
+use std::{
+    collections::BTreeMap,
+    net::IpAddr,
+    ops::Range,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use serde::Deserialize;
+use toml::{Spanned, Value};
+
+use super::{Config, ConfigError, Destination, Env, Flags, NameError, Origin, Place, Process, Sessions};
+
+/// `prism.toml`, as written.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Raw {
+    address: Setting,
+    insecure: Setting,
+    port: Setting,
+    allowed_hosts: Setting,
+    allowed_origins: Setting,
+    request_timeout: Setting,
+    max_request_time: Setting,
+    max_message_bytes: Setting,
+    session_idle_timeout: Setting,
+    log_bodies: Setting,
+    max_sessions: Setting,
+    #[serde(default)]
+    destination: BTreeMap<Spanned<String>, RawDestination>,
+    #[serde(skip)]
+    source: Source,
+}
+
+/// One `[destination.NAME]`, as written.
+#[derive(Debug, Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table, as in [destination.files] and below it command = [\"npx\", \"some-mcp-server\"]"
+)]
+struct RawDestination {
+    command: Setting,
+    #[serde(default)]
+    env: BTreeMap<Spanned<String>, Spanned<Value>>,
+    cwd: Setting,
+    process: Setting,
+    asks: Setting,
+    sessions: Setting,
+    max_sessions: Setting,
+    keep_warm: Setting,
+    strict_streams: Setting,
+    // Known, so that the answer is "later" and not "unknown key".
+    url: Setting,
+    r#type: Setting,
+    headers: Setting,
+}
+
+type Setting = Option<Spanned<Value>>;
+
+/// The text that spans point into.
+#[derive(Debug, Default)]
+struct Source {
+    path: PathBuf,
+    text: String,
+}
+
+/// What surrounds the file when a daemon is about to run on it.
+#[derive(Clone, Copy)]
+struct Around<'a> {
+    env: &'a Env,
+    flags: &'a Flags,
+}
+
+/// A value before it is understood. `Bare` comes from outside a file, where nothing has quotes.
+enum Written<'a> {
+    Text(&'a str),
+    Integer(i64),
+    Boolean(bool),
+    List(&'a [Value]),
+    Other(&'static str),
+    Bare(&'a str),
+}
+
+/// What is wrong with a value, and a right one as it would stand in the file.
+struct Wrong {
+    problem: String,
+    example: String,
+}
+
+type Parse<T> = fn(&Written<'_>) -> Result<T, Wrong>;
+
+/// The keys of [`Raw`] and of [`RawDestination`]; a test holds them against what serde accepts.
+pub(super) const GLOBAL_KEYS: [&str; 12] = [
+    "address",
+    "insecure",
+    "port",
+    "allowed_hosts",
+    "allowed_origins",
+    "request_timeout",
+    "max_request_time",
+    "max_message_bytes",
+    "session_idle_timeout",
+    "log_bodies",
+    "max_sessions",
+    "destination",
+];
+pub(super) const DESTINATION_KEYS: [&str; 12] = [
+    "command",
+    "env",
+    "cwd",
+    "process",
+    "asks",
+    "sessions",
+    "max_sessions",
+    "keep_warm",
+    "strict_streams",
+    "url",
+    "type",
+    "headers",
+];
+
+/// Names of variables that were there before `PRISM_…`. The newer name beats them.
+const OLD_VARIABLES: [(&str, &str); 2] =
+    [("max_sessions", "MAX_STDIO_CONNECTIONS"), ("log_bodies", "AUDIT_LOG_BODIES")];
+
+/// First parts of a path that Prism answers itself, and the servers it is itself.
+const RESERVED: [&str; 9] =
+    ["mcp", "healthz", "readyz", "metrics", "console", "plugin", "workspace", "editor", "prism"];
+
+/// The longest duration one can write. It keeps `Instant + Duration` from overflowing everywhere else.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+/// Checks that a word may be the name of a destination.
+pub fn check_name(name: &str) -> Result<(), NameError> {
+    let name_is_shaped = (1..=32).contains(&name.len())
+        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    if !name_is_shaped {
+        return Err(NameError::Shape { name: name.to_owned() });
+    }
+    if RESERVED.iter().any(|reserved| name.eq_ignore_ascii_case(reserved)) {
+        return Err(NameError::Reserved { name: name.to_owned() });
+    }
+    Ok(())
+}
+
+/// Sorts words by how likely each is what somebody meant to type, the likeliest first.
+#[must_use]
+pub fn by_nearness<'a>(typed: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut known: Vec<&str> = known.collect();
+    known.sort_by_key(|word| distance(typed, word));
+    known
+}
+
+/// Returns the word that was probably meant, if one is near enough to be named.
+pub(super) fn nearest<'a>(typed: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let word = by_nearness(typed, known).into_iter().next()?;
+    let near = distance(typed, word) <= (typed.chars().count() / 3).max(1);
+    near.then_some(word)
+}
+
+/// Counts the letters to change, add, drop or swap with their neighbour until one word is the other.
+fn distance(a: &str, b: &str) -> usize {
+    let a: Vec<char> = a.chars().flat_map(char::to_lowercase).collect();
+    let b: Vec<char> = b.chars().flat_map(char::to_lowercase).collect();
+    let mut before_last = Vec::new();
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let changed = last[j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut cost = changed.min(last[j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                cost = cost.min(before_last[j - 2] + 1);
+            }
+            row.push(cost);
+        }
+        before_last = std::mem::replace(&mut last, row);
+    }
+    last[b.len()]
+}
+
+// === impl Raw ===
+
+impl Raw {
+    /// Parses the text of a `prism.toml`: its syntax and its keys, not yet its values.
+    pub fn parse(path: &Path, text: &str) -> Result<Self, ConfigError> {
+        let source = Source { path: path.to_owned(), text: text.to_owned() };
+        match toml::from_str::<Self>(text) {
+            Ok(raw) => Ok(Self { source, ..raw }),
+            Err(error) => Err(source.refuse(&error)),
+        }
+    }
+
+    /// Checks everything, in the light of the environment and the command line.
+    pub fn config(&self, env: &Env, flags: &Flags) -> Result<Config, ConfigError> {
+        self.check(Some(Around { env, flags }))
+    }
+
+    /// Checks what the file says by itself. `env:NAME` and relative folders stay as they are written, and
+    /// whether `address` is allowed is left to the daemon, which may have been told `--insecure`.
+    pub fn written(&self) -> Result<Config, ConfigError> {
+        self.check(None)
+    }
+
+    fn check(&self, around: Option<Around<'_>>) -> Result<Config, ConfigError> {
+        let mut config = Config::default();
+        let insecure = self.global("insecure", &self.insecure, boolean, around)?;
+        if let Some((address, at)) = self.global("address", &self.address, address, around)? {
+            let allowed = address.is_loopback() || insecure.is_some_and(|(insecure, _)| insecure);
+            if around.is_some() && !allowed {
+                return Err(ConfigError::NotLoopback { at, address });
+            }
+            config.address = address;
+        }
+        let limit = self.global("max_request_time", &self.max_request_time, timeout, around)?;
+        if let Some((timeout, _)) = self.global("request_timeout", &self.request_timeout, timeout, around)? {
+            config.request_timeout = timeout;
+            // Nobody who allows a call one hour wants it ended after the default half of that.
+            config.max_request_time = config.max_request_time.max(timeout.unwrap_or_default());
+        }
+        if let Some((limit, _)) = limit {
+            config.max_request_time = limit.unwrap_or(LONGEST);
+        }
+
+        // The rest have one name in the file, here and in `Config`, and no rule beyond their own.
+        macro_rules! take {
+            ($($key:ident: $parse:ident),*) => { $(
+                if let Some((value, _)) = self.global(stringify!($key), &self.$key, $parse, around)? {
+                    config.$key = value;
+                }
+            )* };
+        }
+        take!(port: port, allowed_hosts: hosts, allowed_origins: origins, max_message_bytes: bytes,
+              session_idle_timeout: timeout, log_bodies: boolean, max_sessions: count);
+
+        for (name, written) in &self.destination {
+            let destination = self.destination(name, written, config.max_sessions, around)?;
+            config.destinations.insert(name.get_ref().clone(), destination);
+        }
+        Ok(config)
+    }
+
+    /// Reads a global setting wherever it may stand; the last place wins.
+    fn global<T>(
+        &self,
+        key: &str,
+        setting: &Setting,
+        parse: Parse<T>,
+        around: Option<Around<'_>>,
+    ) -> Result<Option<(T, Origin)>, ConfigError> {
+        let mut last = None;
+        if let Some(value) = setting {
+            let at = self.source.origin(value.span());
+            last = Some((understand(key, &Written::from(value.get_ref()), parse, &at)?, at));
+        }
+        let Some(Around { env, flags }) = around else {
+            return Ok(last);
+        };
+        let old = OLD_VARIABLES.iter().filter(|(new, _)| *new == key).map(|(_, old)| (*old).to_owned());
+        for variable in old.chain([format!("PRISM_{}", key.to_uppercase())]) {
+            if let Some(value) = env.var(&variable) {
+                // What is not UTF-8 is no number, address or duration either, so `parse` will say the right thing.
+                let text = value.to_string_lossy();
+                let at = Origin::Variable(variable);
+                last = Some((understand(key, &Written::Bare(&text), parse, &at)?, at));
+            }
+        }
+        if let Some(text) = flags.text(key) {
+            let at = Origin::Flag(key.replace('_', "-"));
+            last = Some((understand(key, &Written::Bare(&text), parse, &at)?, at));
+        }
+        Ok(last)
+    }
+
+    fn destination(
+        &self,
+        name: &Spanned<String>,
+        written: &RawDestination,
+        max_sessions: usize,
+        around: Option<Around<'_>>,
+    ) -> Result<Destination, ConfigError> {
+        let at = self.source.origin(name.span());
+        let name = name.get_ref().as_str();
+        check_name(name).map_err(|problem| ConfigError::Name { at: at.clone(), problem })?;
+
+        let other_type = written.r#type.as_ref().filter(|value| value.get_ref().as_str() != Some("stdio"));
+        if let Some(value) = written.url.as_ref().or(other_type).or(written.headers.as_ref()) {
+            let at = self.source.origin(value.span());
+            return Err(ConfigError::HttpDestination { at, destination: name.to_owned() });
+        }
+        let Some(command) = self.local(name, "command", &written.command, command)? else {
+            return Err(ConfigError::NoCommand { at, destination: name.to_owned() });
+        };
+
+        let defaults = Destination::stdio(name, command);
+        let cwd = self.local(name, "cwd", &written.cwd, text)?;
+        Ok(Destination {
+            env: self.variables(name, &written.env, around)?,
+            cwd: cwd.map(|cwd| match around {
+                Some(Around { env, .. }) => self.source.folder(&cwd, env),
+                None => PathBuf::from(cwd),
+            }),
+            process: self.local(name, "process", &written.process, process)?.unwrap_or_default(),
+            asks: self.local(name, "asks", &written.asks, boolean)?,
+            sessions: self.local(name, "sessions", &written.sessions, sessions)?.unwrap_or_default(),
+            max_sessions: self.local(name, "max_sessions", &written.max_sessions, count)?.unwrap_or(max_sessions),
+            keep_warm: self.local(name, "keep_warm", &written.keep_warm, duration)?.unwrap_or(defaults.keep_warm),
+            strict_streams: self
+                .local(name, "strict_streams", &written.strict_streams, boolean)?
+                .unwrap_or(defaults.strict_streams),
+            ..defaults
+        })
+    }
+
+    /// Reads a setting of a destination, which stands in the file and nowhere else.
+    fn local<T>(
+        &self,
+        destination: &str,
+        key: &str,
+        setting: &Setting,
+        parse: Parse<T>,
+    ) -> Result<Option<T>, ConfigError> {
+        let Some(value) = setting else {
+            return Ok(None);
+        };
+        let key = format!("destination.{destination}.{key}");
+        let at = self.source.origin(value.span());
+        understand(&key, &Written::from(value.get_ref()), parse, &at).map(Some)
+    }
+
+    fn variables(
+        &self,
+        destination: &str,
+        written: &BTreeMap<Spanned<String>, Spanned<Value>>,
+        around: Option<Around<'_>>,
+    ) -> Result<BTreeMap<String, String>, ConfigError> {
+        let mut variables = BTreeMap::new();
+        for (name, value) in written {
+            let at = self.source.origin_without_text(name.span());
+            let name = name.get_ref();
+            let key = format!("destination.{destination}.env.{name}");
+            let value = understand(&key, &Written::from(value.get_ref()), variable, &at)?;
+            if name.is_empty() || name.contains(['=', '\0']) {
+                return Err(ConfigError::Value {
+                    at,
+                    key,
+                    problem: "is not the name of a variable".to_owned(),
+                    fix: "env = { NAME = \"value\" }".to_owned(),
+                });
+            }
+            let value = match (value.strip_prefix("env:"), around) {
+                (Some(variable), Some(Around { env, .. })) => {
+                    let Some(value) = env.var(variable).and_then(|value| value.to_str()) else {
+                        return Err(ConfigError::NoVariable {
+                            at,
+                            destination: destination.to_owned(),
+                            variable: variable.to_owned(),
+                        });
+                    };
+                    value.to_owned()
+                }
+                (Some(_), None) | (None, _) => value,
+            };
+            variables.insert(name.clone(), value);
+        }
+        Ok(variables)
+    }
+}
+
+/// Parses one value, and turns what is wrong with it into an error that knows the way out.
+fn understand<T>(key: &str, value: &Written<'_>, parse: Parse<T>, at: &Origin) -> Result<T, ConfigError> {
+    parse(value).map_err(|Wrong { problem, example }| {
+        let bare = example.trim_matches(['[', ']', '"']);
+        let fix = match at {
+            Origin::File(_) => format!("{} = {example}", key.rsplit('.').next().unwrap_or(key)),
+            Origin::Variable(name) => format!("{name}={bare}"),
+            Origin::Flag(name) => format!("--{name} {bare}"),
+        };
+        ConfigError::Value { at: at.clone(), key: key.to_owned(), problem, fix }
+    })
+}
+
+// === impl Source ===
+
+impl Source {
+    fn origin(&self, span: Range<usize>) -> Origin {
+        Origin::File(Box::new(Place::at_offset(&self.path, &self.text, span.start)))
+    }
+
+    /// Like `origin`, for lines that may hold a secret and must not be repeated on a screen.
+    fn origin_without_text(&self, span: Range<usize>) -> Origin {
+        let place = Place::at_offset(&self.path, &self.text, span.start);
+        Origin::File(Box::new(Place { text: String::new(), ..place }))
+    }
+
+    /// Returns the folder that a `cwd` means: `~` is the user's, and what is relative starts at the config file,
+    /// because the daemon's own folder is an accident of who started it.
+    fn folder(&self, cwd: &str, env: &Env) -> PathBuf {
+        let home = env.var("HOME").map(PathBuf::from);
+        match (cwd.strip_prefix('~'), home) {
+            (Some(""), Some(home)) => home,
+            (Some(rest), Some(home)) if rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
+            _ => {
+                let folder = self.path.parent().unwrap_or(Path::new("")).join(cwd);
+                std::path::absolute(&folder).unwrap_or(folder)
+            }
+        }
+    }
+
+    /// Turns what the parser says into what a person needs.
+    fn refuse(&self, error: &toml::de::Error) -> ConfigError {
+        let span = error.span().unwrap_or_default();
+        let at = self.origin(span.clone());
+        let message = error.message();
+        if let Some(rest) = message.strip_prefix("unknown field `") {
+            let key = rest.split('`').next().unwrap_or_default();
+            let inside_destination = rest.contains("`command`");
+            return ConfigError::UnknownKey {
+                at,
+                key: key.to_owned(),
+                fix: if inside_destination { destination_key_fix(key) } else { global_key_fix(key) },
+            };
+        }
+        let fix = message.starts_with("duplicate key").then(|| "keep one of the two".to_owned());
+        ConfigError::Syntax { at, problem: message.to_owned(), fix }
+    }
+}
+
+fn global_key_fix(key: &str) -> String {
+    if matches!(key, "mcpServers" | "servers") {
+        return "[destination.NAME] for each server, or keep the JSON: prism serve --mcp-json FILE".to_owned();
+    }
+    if let Some(nearest) = nearest(key, GLOBAL_KEYS.into_iter()) {
+        return format!("did you mean {nearest:?}?");
+    }
+    if DESTINATION_KEYS.contains(&key) {
+        return format!("{key:?} belongs to a destination: put it below a [destination.NAME] line");
+    }
+    format!("the keys are {}", GLOBAL_KEYS.join(", "))
+}
+
+fn destination_key_fix(key: &str) -> String {
+    if key == "args" {
+        return "the arguments belong to the command: command = [\"npx\", \"-y\", \"some-mcp-server\"]".to_owned();
+    }
+    if GLOBAL_KEYS.contains(&key) {
+        return format!("{key:?} is for the whole daemon: put it above the first [destination.NAME] line");
+    }
+    if let Some(nearest) = nearest(key, DESTINATION_KEYS.into_iter()) {
+        return format!("did you mean {nearest:?}?");
+    }
+    format!("the keys of a destination are {}", DESTINATION_KEYS.join(", "))
+}
+
+// === impl Flags ===
+
+impl Flags {
+    /// Returns a setting as typed, by the key it has in the file.
+    fn text(&self, key: &str) -> Option<String> {
+        match key {
+            "address" => self.address.clone(),
+            "insecure" => self.insecure.then(|| "true".to_owned()),
+            "port" => self.port.map(|port| port.to_string()),
+            "request_timeout" => self.request_timeout.clone(),
+            "max_request_time" => self.max_request_time.clone(),
+            "max_message_bytes" => self.max_message_bytes.clone(),
+            "session_idle_timeout" => self.session_idle_timeout.clone(),
+            "max_sessions" => self.max_sessions.map(|count| count.to_string()),
+            "log_bodies" => self.log_bodies.then(|| "true".to_owned()),
+            _ => None,
+        }
+    }
+}
+
+// === impl Written ===
+
+impl<'a> From<&'a Value> for Written<'a> {
+    fn from(value: &'a Value) -> Self {
+        match value {
+            Value::String(text) => Self::Text(text),
+            Value::Integer(number) => Self::Integer(*number),
+            Value::Boolean(value) => Self::Boolean(*value),
+            Value::Array(values) => Self::List(values),
+            Value::Float(_) => Self::Other("a number with a fraction"),
+            Value::Datetime(_) => Self::Other("a date"),
+            Value::Table(_) => Self::Other("a table"),
+        }
+    }
+}
+
+impl Written<'_> {
+    /// Makes the complaint that this value is not what is wanted.
+    fn is_not(&self, wanted: &str, example: &str) -> Wrong {
+        let shown = match self {
+            Self::Text(text) | Self::Bare(text) => format!("{text:?}"),
+            Self::Integer(number) => number.to_string(),
+            Self::Boolean(value) => value.to_string(),
+            Self::List(_) => "a list".to_owned(),
+            Self::Other(kind) => (*kind).to_owned(),
+        };
+        Wrong { problem: format!("is {shown}, not {wanted}"), example: example.to_owned() }
+    }
+}
+
+fn address(value: &Written<'_>) -> Result<IpAddr, Wrong> {
+    let (Written::Text(text) | Written::Bare(text)) = value else {
+        return Err(value.is_not("an IP address", "\"127.0.0.1\""));
+    };
+    let text = if *text == "localhost" { "127.0.0.1" } else { text };
+    text.parse().map_err(|_| value.is_not("an IP address", "\"127.0.0.1\""))
+}
+
+fn port(value: &Written<'_>) -> Result<u16, Wrong> {
+    let number = match value {
+        Written::Integer(number) => u16::try_from(*number).ok(),
+        Written::Bare(text) => text.trim().parse().ok(),
+        _ => None,
+    };
+    number.ok_or_else(|| value.is_not("a port from 0 to 65535", "7420"))
+}
+
+fn count(value: &Written<'_>) -> Result<usize, Wrong> {
+    let number: Option<usize> = match value {
+        Written::Integer(number) => usize::try_from(*number).ok(),
+        Written::Bare(text) => text.trim().parse().ok(),
+        _ => None,
+    };
+    number.filter(|number| *number > 0).ok_or_else(|| value.is_not("a whole number from 1 up", "10"))
+}
+
+fn boolean(value: &Written<'_>) -> Result<bool, Wrong> {
+    match value {
+        Written::Boolean(value) => Ok(*value),
+        Written::Bare(text) => match text.trim().to_ascii_lowercase().as_str() {
+            "true" | "1" | "yes" | "on" => Ok(true),
+            "false" | "0" | "no" | "off" => Ok(false),
+            _ => Err(value.is_not("true or false", "true")),
+        },
+        _ => Err(value.is_not("true or false", "true")),
+    }
+}
+
+fn timeout(value: &Written<'_>) -> Result<Option<Duration>, Wrong> {
+    duration(value).map(|duration| Some(duration).filter(|duration| !duration.is_zero()))
+}
+
+fn duration(value: &Written<'_>) -> Result<Duration, Wrong> {
+    const WANTED: &str = "a duration such as \"30s\", \"500ms\", \"5m\" or 0";
+    let text = match value {
+        Written::Integer(0) => return Ok(Duration::ZERO),
+        Written::Integer(number) if *number > 0 => {
+            let example = format!("\"{number}s\"");
+            return Err(value.is_not("a duration: it has no unit", &example));
+        }
+        Written::Text(text) | Written::Bare(text) => text.trim(),
+        _ => return Err(value.is_not(WANTED, "\"30s\"")),
+    };
+    let (number, unit) = number_and_unit(text).ok_or_else(|| value.is_not(WANTED, "\"30s\""))?;
+    let milliseconds = match unit {
+        "" if number == 0 => 0,
+        "" => {
+            let example = format!("\"{number}s\"");
+            return Err(value.is_not("a duration: it has no unit", &example));
+        }
+        "ms" => 1,
+        "s" => 1000,
+        "m" | "min" => 60 * 1000,
+        "h" => 60 * 60 * 1000,
+        "d" => 24 * 60 * 60 * 1000,
+        _ => return Err(value.is_not(WANTED, "\"30s\"")),
+    };
+    number
+        .checked_mul(milliseconds)
+        .map(Duration::from_millis)
+        .filter(|duration| *duration <= LONGEST)
+        .ok_or_else(|| value.is_not("at most 365 days", "\"365d\""))
+}
+
+fn bytes(value: &Written<'_>) -> Result<usize, Wrong> {
+    const WANTED: &str = "a size such as 1048576, \"2MiB\" or \"500kB\"";
+    let wrong = || value.is_not(WANTED, "\"1MiB\"");
+    let (number, unit) = match value {
+        Written::Integer(number) => (u64::try_from(*number).map_err(|_| wrong())?, ""),
+        Written::Text(text) | Written::Bare(text) => number_and_unit(text.trim()).ok_or_else(wrong)?,
+        _ => return Err(wrong()),
+    };
+    let factor = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" | "kb" => 1000,
+        "kib" => 1 << 10,
+        "m" | "mb" => 1_000_000,
+        "mib" => 1 << 20,
+        "g" | "gb" => 1_000_000_000,
+        "gib" => 1 << 30,
+        _ => return Err(wrong()),
+    };
+    number
+        .checked_mul(factor)
+        .and_then(|bytes| usize::try_from(bytes).ok())
+        .filter(|bytes| *bytes > 0)
+        .ok_or_else(wrong)
+}
+
+fn number_and_unit(text: &str) -> Option<(u64, &str)> {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    Some((number.parse().ok()?, unit.trim()))
+}
+
+fn text(value: &Written<'_>) -> Result<String, Wrong> {
+    match value {
+        Written::Text(text) if !text.is_empty() && !text.contains('\0') => Ok((*text).to_owned()),
+        _ => Err(value.is_not("a folder", "\"/home/me/project\"")),
+    }
+}
+
+/// A value of `env`. It may be a secret, so unlike the others its complaint does not repeat it.
+fn variable(value: &Written<'_>) -> Result<String, Wrong> {
+    match value {
+        Written::Text(text) if *text != "env:" && !text.contains('\0') => Ok((*text).to_owned()),
+        _ => Err(Wrong {
+            problem: "is not a text in quotes".to_owned(),
+            example: "\"value\", or \"env:NAME\" to take it from the daemon's own environment".to_owned(),
+        }),
+    }
+}
+
+fn command(value: &Written<'_>) -> Result<Vec<String>, Wrong> {
+    const EXAMPLE: &str = "[\"npx\", \"-y\", \"some-mcp-server\"]";
+    match value {
+        Written::Text(text) => {
+            let words: Vec<&str> = text.split_whitespace().collect();
+            let example = if words.is_empty() || text.contains(['"', '\'', '\\']) {
+                EXAMPLE.to_owned()
+            } else {
+                format!("{words:?}")
+            };
+            Err(value.is_not("a list with each word by itself", &example))
+        }
+        Written::List(values) => {
+            let words: Option<Vec<String>> = values.iter().map(|word| word.as_str().map(str::to_owned)).collect();
+            words
+                .filter(|words| words.first().is_some_and(|program| !program.trim().is_empty()))
+                .filter(|words| words.iter().all(|word| !word.contains('\0')))
+                .ok_or_else(|| Wrong {
+                    problem: "is not a list of texts that begins with a program".to_owned(),
+                    example: EXAMPLE.to_owned(),
+                })
+        }
+        _ => Err(value.is_not("a list with each word by itself", EXAMPLE)),
+    }
+}
+
+fn process(value: &Written<'_>) -> Result<Process, Wrong> {
+    choice(value, Process::ALL, Process::as_str)
+}
+
+fn sessions(value: &Written<'_>) -> Result<Sessions, Wrong> {
+    choice(value, Sessions::ALL, Sessions::as_str)
+}
+
+fn choice<T: Copy, const N: usize>(value: &Written<'_>, all: [T; N], name: fn(T) -> &'static str) -> Result<T, Wrong> {
+    let typed = match value {
+        Written::Text(text) => *text,
+        _ => "",
+    };
+    all.into_iter().find(|choice| name(*choice) == typed).ok_or_else(|| {
+        let names = all.map(name);
+        let example = nearest(typed, names.into_iter()).unwrap_or(names[0]);
+        let wanted = names.map(|name| format!("{name:?}")).join(", ");
+        value.is_not(&format!("one of {wanted}"), &format!("{example:?}"))
+    })
+}
+
+fn hosts(value: &Written<'_>) -> Result<Vec<String>, Wrong> {
+    const EXAMPLE: &str = "[\"build.example\"]";
+    let hosts = list(value, EXAMPLE)?;
+    match hosts.iter().find(|host| host.contains(['/', '*', '@']) || host.contains(char::is_whitespace)) {
+        Some(host) => Err(Wrong {
+            problem: format!("has {host:?}, which is not the name of one host"),
+            example: EXAMPLE.to_owned(),
+        }),
+        None => Ok(hosts),
+    }
+}
+
+fn origins(value: &Written<'_>) -> Result<Vec<String>, Wrong> {
+    const EXAMPLE: &str = "[\"https://build.example\"]";
+    let origins = list(value, EXAMPLE)?;
+    let is_origin = |origin: &&String| {
+        let host = origin.split_once("://").map(|(_, host)| host);
+        host.is_some_and(|host| !host.is_empty() && !host.contains(['/', '*']))
+    };
+    match origins.iter().find(|origin| !is_origin(origin)) {
+        Some(origin) => Err(Wrong {
+            problem: format!("has {origin:?}, which is not an origin: a scheme and a host, no path"),
+            example: EXAMPLE.to_owned(),
+        }),
+        None => Ok(origins),
+    }
+}
+
+/// A list of texts; outside a file they are separated by commas.
+fn list(value: &Written<'_>, example: &str) -> Result<Vec<String>, Wrong> {
+    let words: Option<Vec<String>> = match value {
+        Written::List(values) => values.iter().map(|word| word.as_str().map(|word| word.trim().to_owned())).collect(),
+        Written::Bare(text) => Some(text.split(',').map(|word| word.trim().to_owned()).collect()),
+        _ => None,
+    };
+    words
+        .filter(|words| words.iter().all(|word| !word.is_empty()))
+        .ok_or_else(|| value.is_not("a list of texts", example))
+}

@@ -1,0 +1,11 @@
+//! The tasks that run core's machines over real pipes: one per link, and what finds the right link for a request.
+
+pub mod destination;
+pub mod link;
+pub mod outlet;
+pub mod sessions;
+mod stderr;
+
+pub use destination::Destination;
+pub use link::{Command, Head, LinkHandle};
+pub use sessions::{Entry, Sessions};

@@ -1,0 +1,177 @@
+//! The near end of an event stream: a bounded queue between a link and one HTTP response.
+//!
+//! A link never waits for a reader. One that stops reading fills its queue and is cut off; its last event id lets it
+//! resume, and nobody else notices.
+
+use std::{
+    collections::VecDeque,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, Waker},
+};
+
+use bytes::{Bytes, BytesMut};
+
+/// Bytes that may wait for one reader. Beyond it the stream is cut off.
+const MAX_WAITING_BYTES: usize = 2 << 20;
+/// Room for this many events is kept for the next burst. A stream is silent most of its life.
+const KEPT_ROOM: usize = 32;
+/// What one frame of the body holds at most, so that a burst leaves in few writes.
+const FRAME_BYTES: usize = 64 << 10;
+
+#[derive(Default)]
+pub struct Outlet {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    queue: VecDeque<Bytes>,
+    bytes: usize,
+    ended: bool,
+    reader_gone: bool,
+    waker: Option<Waker>,
+}
+
+/// What became of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pushed {
+    Queued,
+    /// The reader is gone, or was cut off just now.
+    Gone,
+    CutOff,
+}
+
+/// The reader's end. Dropping it tells the link's side that nobody reads.
+pub struct Reader {
+    outlet: Arc<Outlet>,
+}
+
+// === impl Outlet ===
+
+impl Outlet {
+    pub fn open() -> (Arc<Self>, Reader) {
+        let outlet = Arc::new(Self::default());
+        (outlet.clone(), Reader { outlet })
+    }
+
+    pub fn push(&self, event: Bytes) -> Pushed {
+        let mut state = self.state();
+        if state.reader_gone || state.ended {
+            return Pushed::Gone;
+        }
+        // An event over the bound passes alone: it may be an answer.
+        if state.bytes > 0 && state.bytes + event.len() > MAX_WAITING_BYTES {
+            state.ended = true;
+            state.queue = VecDeque::new();
+            state.bytes = 0;
+            wake(state);
+            return Pushed::CutOff;
+        }
+        state.bytes += event.len();
+        state.queue.push_back(event);
+        wake(state);
+        Pushed::Queued
+    }
+
+    /// Ends the stream, after what is queued.
+    pub fn end(&self) {
+        let mut state = self.state();
+        state.ended = true;
+        wake(state);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Wakes the reader, once the lock is gone.
+fn wake(mut state: MutexGuard<'_, State>) {
+    let waker = state.waker.take();
+    drop(state);
+    if let Some(waker) = waker {
+        waker.wake();
+    }
+}
+
+// === impl Reader ===
+
+impl Reader {
+    /// The next bytes of the stream; `None` at its end.
+    pub fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        let mut state = self.outlet.state();
+        let Some(first) = state.queue.pop_front() else {
+            if state.ended {
+                return Poll::Ready(None);
+            }
+            state.waker = Some(context.waker().clone());
+            return Poll::Pending;
+        };
+        state.bytes -= first.len();
+        let fits = |size: usize, next: &Bytes| size + next.len() <= FRAME_BYTES;
+        if !state.queue.front().is_some_and(|next| fits(first.len(), next)) {
+            return Poll::Ready(Some(first));
+        }
+        let mut frame = BytesMut::from(&first[..]);
+        while let Some(next) = state.queue.front()
+            && fits(frame.len(), next)
+            && let Some(next) = state.queue.pop_front()
+        {
+            state.bytes -= next.len();
+            frame.extend_from_slice(&next);
+        }
+        if state.queue.is_empty() && state.queue.capacity() > KEPT_ROOM {
+            state.queue = VecDeque::new();
+        }
+        Poll::Ready(Some(frame.freeze()))
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        let mut state = self.outlet.state();
+        state.reader_gone = true;
+        state.queue = VecDeque::new();
+        state.waker = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(reader: &mut Reader) -> Poll<Option<Bytes>> {
+        Pin::new(reader).poll_next(&mut Context::from_waker(Waker::noop()))
+    }
+
+    #[test]
+    fn a_burst_leaves_in_one_frame_and_the_end_comes_last() {
+        let (outlet, mut reader) = Outlet::open();
+        assert!(read(&mut reader).is_pending());
+        for text in ["a", "b", "c"] {
+            assert_eq!(outlet.push(Bytes::from(text)), Pushed::Queued);
+        }
+        outlet.end();
+        assert_eq!(read(&mut reader), Poll::Ready(Some(Bytes::from("abc"))));
+        assert_eq!(read(&mut reader), Poll::Ready(None));
+    }
+
+    #[test]
+    fn a_reader_that_stops_is_cut_off_and_its_memory_freed() {
+        let (outlet, mut reader) = Outlet::open();
+        let event = Bytes::from(vec![b'x'; 100_000]);
+        let queued = (0..1000).take_while(|_| outlet.push(event.clone()) == Pushed::Queued).count();
+        assert_eq!(queued, MAX_WAITING_BYTES / event.len());
+        assert_eq!(outlet.push(event), Pushed::Gone);
+        assert_eq!(outlet.state().bytes, 0);
+        assert_eq!(read(&mut reader), Poll::Ready(None));
+    }
+
+    #[test]
+    fn a_reader_that_left_is_noticed() {
+        let (outlet, reader) = Outlet::open();
+        drop(reader);
+        assert_eq!(outlet.push(Bytes::from("a")), Pushed::Gone);
+    }
+}

@@ -1,0 +1,208 @@
+//! Prism's folder, `~/.prism`, and the secret in it that opens the MCP endpoints (D-03, D-04). What else lies in
+//! the folder belongs to those who put it there.
+
+use std::{
+    fmt,
+    fs::{self, DirBuilder, File, OpenOptions},
+    io::{self, Read, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
+    path::{Path, PathBuf},
+};
+
+use subtle::ConstantTimeEq;
+
+use crate::config::Env;
+
+#[cfg(test)]
+mod tests;
+
+/// The folder. It exists.
+#[derive(Clone, Debug)]
+pub struct Home {
+    path: PathBuf,
+    api_key: Option<Token>,
+}
+
+/// The secret that clients show. Its `Debug` does not.
+#[derive(Clone)]
+pub struct Token(String);
+
+/// Where a token came from; worth a line to the person who starts the daemon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TokenOrigin {
+    /// `PRISM_API_KEY`.
+    Environment,
+    /// The file was there, and nobody else could read it.
+    File,
+    /// The file was there with a mode that let others read it; now it has not. They may know the secret.
+    Tightened { was: u32 },
+    /// There was none, so it was made.
+    Made,
+}
+
+/// Why there is no home, or no token in it.
+#[derive(Debug, thiserror::Error)]
+pub enum HomeError {
+    #[error("neither PRISM_HOME nor HOME is set\n  fix: export PRISM_HOME=/some/folder")]
+    Nowhere,
+    #[error("cannot create the folder {}\n  fix: export PRISM_HOME=/some/other/folder", path.display())]
+    Create { path: PathBuf, source: io::Error },
+    #[error("{} is not a folder\n  fix: move it away, or export PRISM_HOME=/some/other/folder", path.display())]
+    NotAFolder { path: PathBuf },
+    #[error("cannot read the token in {}", path.display())]
+    Read { path: PathBuf, source: io::Error },
+    #[error("cannot write the token to {}", path.display())]
+    Write { path: PathBuf, source: io::Error },
+    #[error("cannot take the token in {} away from other users (mode {mode:04o})", path.display())]
+    Tighten { path: PathBuf, mode: u32, source: io::Error },
+    #[error("{} holds no token: one word of visible ASCII\n  fix: rm {}, and a new one is made", path.display(), path.display())]
+    NoToken { path: PathBuf },
+    #[error("PRISM_API_KEY is not one word of visible ASCII, so no client could send it in a header")]
+    ApiKey,
+    #[error("the system gives no random bytes")]
+    Random { source: getrandom::Error },
+}
+
+/// The file that holds the secret.
+const TOKEN_FILE: &str = "http-mcp-token";
+
+/// Names the folder, whether it is there or not.
+pub fn folder(env: &Env) -> Result<PathBuf, HomeError> {
+    let path = match (env.var("PRISM_HOME"), env.var("HOME")) {
+        (Some(path), _) => PathBuf::from(path),
+        (None, Some(home)) => Path::new(home).join(".prism"),
+        (None, None) => return Err(HomeError::Nowhere),
+    };
+    std::path::absolute(&path).map_err(|source| HomeError::Create { path, source })
+}
+
+// === impl Home ===
+
+impl Home {
+    /// Finds the folder, and makes it where it is missing, for its owner alone.
+    pub fn find(env: &Env) -> Result<Self, HomeError> {
+        let path = folder(env)?;
+        match DirBuilder::new().recursive(true).mode(0o700).create(&path) {
+            Ok(()) => {}
+            Err(_) if path.exists() => return Err(HomeError::NotAFolder { path }),
+            Err(source) => return Err(HomeError::Create { path, source }),
+        }
+        let api_key = match env.var("PRISM_API_KEY") {
+            Some(key) => Some(key.to_str().and_then(Token::read).ok_or(HomeError::ApiKey)?),
+            None => None,
+        };
+        Ok(Self { path, api_key })
+    }
+
+    /// Returns the folder.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the token, which is made at first use. Two starts at once get the same one.
+    pub fn token(&self) -> Result<(Token, TokenOrigin), HomeError> {
+        if let Some(key) = &self.api_key {
+            return Ok((key.clone(), TokenOrigin::Environment));
+        }
+        let path = self.path.join(TOKEN_FILE);
+        if let Some(found) = read_token(&path)? {
+            return Ok(found);
+        }
+        let token = Token::random()?;
+        if write_token(&self.path, &path, &token)? {
+            return Ok((token, TokenOrigin::Made));
+        }
+        // Another start was faster, and its file is complete: it appeared under its name in one step.
+        read_token(&path)?.ok_or(HomeError::NoToken { path })
+    }
+}
+
+fn read_token(path: &Path) -> Result<Option<(Token, TokenOrigin)>, HomeError> {
+    let cannot_read = |source| HomeError::Read { path: path.to_owned(), source };
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(cannot_read(source)),
+    };
+    // Mode and text are those of the open file, so nobody can swap it in between.
+    let mode = file.metadata().map_err(cannot_read)?.permissions().mode() & 0o777;
+    let origin = if mode & 0o077 == 0 {
+        TokenOrigin::File
+    } else {
+        file.set_permissions(fs::Permissions::from_mode(0o600)).map_err(|source| HomeError::Tighten {
+            path: path.to_owned(),
+            mode,
+            source,
+        })?;
+        TokenOrigin::Tightened { was: mode }
+    };
+    let mut text = String::new();
+    file.read_to_string(&mut text).map_err(cannot_read)?;
+    match Token::read(&text) {
+        Some(token) => Ok(Some((token, origin))),
+        None => Err(HomeError::NoToken { path: path.to_owned() }),
+    }
+}
+
+/// Writes the token, unless there is one by now; then returns `false`.
+fn write_token(folder: &Path, path: &Path, token: &Token) -> Result<bool, HomeError> {
+    let cannot_write = |source| HomeError::Write { path: path.to_owned(), source };
+    let beside = folder.join(format!(".{TOKEN_FILE}.{}", hex(&random::<8>()?)));
+    let written = (|| {
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
+        file.write_all(format!("{}\n", token.expose()).as_bytes())?;
+        file.sync_all()?;
+        // Unlike a rename, a link does not replace what is already there.
+        fs::hard_link(&beside, path)
+    })();
+    let _ = fs::remove_file(&beside);
+    match written {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(source) => Err(cannot_write(source)),
+    }
+}
+
+fn random<const N: usize>() -> Result<[u8; N], HomeError> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(|source| HomeError::Random { source })?;
+    Ok(bytes)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+// === impl Token ===
+
+impl Token {
+    /// Returns the secret, to be sent or written down; never to be logged.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+
+    /// Compares in a time that does not depend on where the two differ (D-04).
+    #[must_use]
+    pub fn matches(&self, shown: &[u8]) -> bool {
+        self.0.as_bytes().ct_eq(shown).into()
+    }
+
+    fn random() -> Result<Self, HomeError> {
+        Ok(Self(hex(&random::<32>()?)))
+    }
+
+    /// Takes a token from a text, if it is one that a header can carry. An empty one would let everybody in.
+    fn read(text: &str) -> Option<Self> {
+        let text = text.trim();
+        let fits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
+        fits.then(|| Self(text.to_owned()))
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(…)")
+    }
+}

@@ -1,0 +1,119 @@
+//! The folder and its secret, on a real filesystem. D-03.
+
+use std::{sync::Barrier, thread};
+
+use super::*;
+
+fn home_in(folder: &Path) -> Home {
+    Home::find(&Env::from([("PRISM_HOME", folder.to_str().unwrap())])).unwrap()
+}
+
+fn mode(path: &Path) -> u32 {
+    path.metadata().unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn the_folder_is_named_by_prism_home_or_else_lies_in_the_users() {
+    let both = Env::from([("PRISM_HOME", "/p"), ("HOME", "/h")]);
+    assert_eq!(folder(&both).unwrap(), Path::new("/p"));
+    let user = Env::from([("PRISM_HOME", ""), ("HOME", "/h")]);
+    assert_eq!(folder(&user).unwrap(), Path::new("/h/.prism"));
+    assert!(matches!(folder(&Env::default()), Err(HomeError::Nowhere)));
+}
+
+#[test]
+fn folder_and_token_are_made_for_their_owner_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = home_in(&folder.path().join("deep/home"));
+    assert_eq!(mode(home.path()), 0o700);
+    let (token, origin) = home.token().unwrap();
+    assert_eq!(origin, TokenOrigin::Made);
+    assert_eq!(token.expose().len(), 64);
+    assert!(token.expose().bytes().all(|byte| byte.is_ascii_hexdigit()));
+    let path = home.path().join(TOKEN_FILE);
+    assert_eq!(mode(&path), 0o600);
+    assert_eq!(fs::read_to_string(&path).unwrap().trim(), token.expose());
+}
+
+#[test]
+fn the_token_stays_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let (first, _) = home_in(folder.path()).token().unwrap();
+    let (second, origin) = home_in(folder.path()).token().unwrap();
+    assert_eq!(first.expose(), second.expose());
+    assert_eq!(origin, TokenOrigin::File);
+}
+
+#[test]
+fn starts_at_once_agree_on_one_token() {
+    const STARTS: usize = 16;
+    let folder = tempfile::tempdir().unwrap();
+    let home = home_in(folder.path());
+    let barrier = Barrier::new(STARTS);
+    let found: Vec<(Token, TokenOrigin)> = thread::scope(|scope| {
+        let start = || {
+            barrier.wait();
+            home.token().unwrap()
+        };
+        let starts: Vec<_> = (0..STARTS).map(|_| scope.spawn(start)).collect();
+        starts.into_iter().map(|start| start.join().unwrap()).collect()
+    });
+    let made = found.iter().filter(|(_, origin)| *origin == TokenOrigin::Made);
+    assert_eq!(made.count(), 1);
+    assert!(found.iter().all(|(token, _)| token.expose() == found[0].0.expose()));
+    assert_eq!(fs::read_dir(home.path()).unwrap().count(), 1, "nothing is left beside the token");
+}
+
+#[test]
+fn a_token_that_others_could_read_is_tightened_and_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(TOKEN_FILE);
+    fs::write(&path, "mine\n").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+    let home = home_in(folder.path());
+    let (token, origin) = home.token().unwrap();
+    assert_eq!(token.expose(), "mine");
+    assert_eq!(origin, TokenOrigin::Tightened { was: 0o644 });
+    assert_eq!(mode(&path), 0o600);
+    assert_eq!(home.token().unwrap().1, TokenOrigin::File);
+}
+
+#[test]
+fn the_environment_supplies_the_token_and_no_file_is_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    let home = Home::find(&Env::from([("PRISM_HOME", path), ("PRISM_API_KEY", "key")])).unwrap();
+    let (token, origin) = home.token().unwrap();
+    assert_eq!((token.expose(), origin), ("key", TokenOrigin::Environment));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+
+    let spoilt = Env::from([("PRISM_HOME", path), ("PRISM_API_KEY", "two words")]);
+    assert!(matches!(Home::find(&spoilt), Err(HomeError::ApiKey)));
+    let empty = Env::from([("PRISM_HOME", path), ("PRISM_API_KEY", "")]);
+    assert_eq!(Home::find(&empty).unwrap().token().unwrap().1, TokenOrigin::Made);
+}
+
+#[test]
+fn an_empty_token_file_opens_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join(TOKEN_FILE), " \n").unwrap();
+    let error = home_in(folder.path()).token().unwrap_err();
+    assert!(matches!(error, HomeError::NoToken { .. }), "{error}");
+}
+
+#[test]
+fn a_home_that_is_a_file_is_named() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let env = Env::from([("PRISM_HOME", file.path().to_str().unwrap())]);
+    let error = Home::find(&env).unwrap_err();
+    assert!(matches!(&error, HomeError::NotAFolder { path } if path == file.path()), "{error}");
+}
+
+// D-04
+#[test]
+fn a_token_matches_itself_only_and_debug_hides_it() {
+    let token = Token::read("secret").unwrap();
+    assert!(token.matches(b"secret"));
+    assert!(!token.matches(b"secreT") && !token.matches(b"secre") && !token.matches(b""));
+    assert!(!format!("{token:?}").contains("secret"));
+}

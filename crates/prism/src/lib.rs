@@ -1,0 +1,9 @@
+//! The daemon: everything that is wired together. `main.rs` only chooses the exit code.
+
+pub mod builtin;
+pub mod cli;
+pub mod config;
+pub mod drive;
+pub mod home;
+pub mod serve;
+pub mod telemetry;

@@ -1,0 +1,16 @@
+//! Parses arguments, calls one function, chooses the exit code.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use prism::cli::{Cli, say};
+
+fn main() -> ExitCode {
+    match Cli::parse().run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say::error(&error);
+            ExitCode::FAILURE
+        }
+    }
+}

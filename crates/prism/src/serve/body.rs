@@ -1,0 +1,91 @@
+//! What a response carries: nothing, a whole answer, or an open stream of events.
+
+use std::{
+    convert::Infallible,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use hyper::body::{Frame, SizeHint};
+use prism_core::{
+    mcp::link::{SessionKey, StreamKey},
+    wire::Chain,
+};
+
+use crate::{
+    drive::{Command, LinkHandle, outlet::Reader, sessions::Busy},
+    telemetry::access::Pending,
+};
+
+pub enum Body {
+    Empty,
+    Whole(Chain),
+    Stream(Box<EventStream>),
+}
+
+/// An open stream. Dropping it, which is how a client's leaving looks from here, tells the link.
+pub struct EventStream {
+    reader: Reader,
+    link: LinkHandle,
+    key: Option<SessionKey>,
+    stream: StreamKey,
+    _busy: Option<Busy>,
+    _record: Pending,
+}
+
+impl EventStream {
+    pub fn new(
+        reader: Reader,
+        link: LinkHandle,
+        key: Option<SessionKey>,
+        stream: StreamKey,
+        busy: Option<Busy>,
+        record: Pending,
+    ) -> Self {
+        Self { reader, link, key, stream, _busy: busy, _record: record }
+    }
+}
+
+impl Drop for EventStream {
+    fn drop(&mut self) {
+        // A full mailbox is no loss: the link finds the reader gone at the next event or keep-alive.
+        let _ = self.link.commands.try_send(Command::StreamGone { key: self.key, stream: self.stream });
+    }
+}
+
+impl hyper::body::Body for Body {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let next = match self.get_mut() {
+            Self::Empty => Poll::Ready(None),
+            Self::Whole(chain) => Poll::Ready(chain.pop()),
+            Self::Stream(stream) => Pin::new(&mut stream.reader).poll_next(context),
+        };
+        next.map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Empty => SizeHint::with_exact(0),
+            Self::Whole(chain) => SizeHint::with_exact(chain.len() as u64),
+            Self::Stream(_) => SizeHint::default(),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Empty => true,
+            Self::Whole(chain) => chain.is_empty(),
+            Self::Stream(_) => false,
+        }
+    }
+}
+
+impl From<String> for Body {
+    fn from(text: String) -> Self {
+        Self::Whole(Chain::from(Bytes::from(text)))
+    }
+}

@@ -1,0 +1,218 @@
+//! From what went wrong to the response that says so: the one table of statuses (house style 7).
+
+use hyper::{
+    Response, StatusCode,
+    header::{ALLOW, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE},
+};
+use prism_core::{
+    mcp::{Fault, Refusal, Revision, link::error_body},
+    wire::EnvelopeError,
+};
+
+use super::body::Body;
+
+pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// Why a request is refused at the door, before any link sees it.
+#[derive(Debug)]
+pub(super) enum Denial {
+    NoHost,
+    ForeignHost(String),
+    ForeignOrigin(String),
+    NoToken,
+    WrongToken,
+    NoRoute,
+    UnknownDestination { name: String, known: Vec<String> },
+    Method { allowed: &'static str },
+    Gone { name: String },
+    ContentType,
+    Accept { wanted: &'static str },
+    NoSessionId,
+    BadSessionId,
+    UnknownSession,
+    BadEventId,
+    BadVersion(String),
+    TooLarge { limit: usize },
+    Unread,
+    Slow,
+    Envelope(EnvelopeError),
+    Invalid { code: i32, why: String, id: Option<String> },
+    Full { max_sessions: usize },
+    Stopping,
+    LinkGone,
+}
+
+// Not `-32001` for anything else: clients know it as "Session not found" and re-initialize.
+const SESSION_NOT_FOUND: i32 = -32001;
+
+impl Denial {
+    /// A short name for the metrics.
+    pub(super) fn reason(&self) -> &'static str {
+        match self {
+            Self::NoHost | Self::ForeignHost(_) => "host",
+            Self::ForeignOrigin(_) => "origin",
+            Self::NoToken | Self::WrongToken => "token",
+            Self::NoRoute | Self::UnknownDestination { .. } | Self::Gone { .. } => "route",
+            Self::Method { .. } => "method",
+            Self::ContentType => "content_type",
+            Self::Accept { .. } => "accept",
+            Self::NoSessionId | Self::BadSessionId | Self::UnknownSession => "session",
+            Self::BadEventId => "event_id",
+            Self::BadVersion(_) => "version",
+            Self::TooLarge { .. } => "too_large",
+            Self::Unread | Self::Slow => "body",
+            Self::Envelope(_) | Self::Invalid { .. } => "message",
+            Self::Full { .. } => "full",
+            Self::Stopping | Self::LinkGone => "stopping",
+        }
+    }
+
+    pub(super) fn response(self) -> Response<Body> {
+        use StatusCode as S;
+        let (status, code, message) = match &self {
+            Self::NoHost => (S::BAD_REQUEST, -32600, "the request has no Host header".to_owned()),
+            Self::ForeignHost(host) => {
+                let why =
+                    format!("Host {host:?} is not this machine (DNS rebinding?); add it to `allowed_hosts` if it is");
+                (S::FORBIDDEN, -32600, why)
+            }
+            Self::ForeignOrigin(origin) => {
+                let why = format!("pages of {origin:?} may not use Prism; add it to `allowed_origins` if they should");
+                (S::FORBIDDEN, -32600, why)
+            }
+            Self::NoToken => {
+                let why =
+                    "no token: send `Authorization: Bearer TOKEN`, with the token that `prism` names at its start";
+                (S::UNAUTHORIZED, -32600, why.to_owned())
+            }
+            Self::WrongToken => {
+                let why = "wrong token: the right one is in the file that `prism` names at its start";
+                (S::UNAUTHORIZED, -32600, why.to_owned())
+            }
+            Self::NoRoute => (S::NOT_FOUND, -32600, "nothing is here; destinations are at /NAME/mcp".to_owned()),
+            Self::UnknownDestination { name, known } => {
+                let known = match known.is_empty() {
+                    true => "none is configured; add one with `prism add NAME -- COMMAND`".to_owned(),
+                    false => format!("known: {}", known.join(", ")),
+                };
+                (S::NOT_FOUND, -32600, format!("no destination {name:?}; {known}"))
+            }
+            Self::Method { allowed } => (S::METHOD_NOT_ALLOWED, -32600, format!("allowed here: {allowed}")),
+            Self::Gone { name } => {
+                let why = format!("the SSE transport of {name:?} is gone; use Streamable HTTP at /{name}/mcp");
+                (S::GONE, -32600, why)
+            }
+            Self::ContentType => {
+                (S::UNSUPPORTED_MEDIA_TYPE, -32600, "Content-Type must be application/json".to_owned())
+            }
+            Self::Accept { wanted } => (S::NOT_ACCEPTABLE, -32600, format!("Accept must allow {wanted}")),
+            Self::NoSessionId => (S::BAD_REQUEST, -32600, "no Mcp-Session-Id header; initialize first".to_owned()),
+            Self::BadSessionId => (S::BAD_REQUEST, -32600, "Mcp-Session-Id is not a UUID v4".to_owned()),
+            Self::UnknownSession => (
+                S::NOT_FOUND,
+                SESSION_NOT_FOUND,
+                "Session not found: it ended or never was; initialize again".to_owned(),
+            ),
+            Self::BadEventId => {
+                let why = "Last-Event-ID names no event of this session, or one that is forgotten; open a new stream";
+                (S::BAD_REQUEST, -32600, why.to_owned())
+            }
+            Self::BadVersion(version) => {
+                let known: Vec<&str> = Revision::ALL.iter().map(|r| r.name()).collect();
+                let why = format!("unsupported MCP-Protocol-Version {version:?}; supported: {}", known.join(", "));
+                (S::BAD_REQUEST, -32600, why)
+            }
+            Self::TooLarge { limit } => {
+                let why =
+                    format!("the message is over `max_message_bytes` ({limit} bytes); raise the setting or send less");
+                (S::PAYLOAD_TOO_LARGE, -32600, why)
+            }
+            Self::Unread => (S::BAD_REQUEST, -32600, "the body ended early".to_owned()),
+            Self::Slow => (S::REQUEST_TIMEOUT, -32600, "the body did not come in time".to_owned()),
+            Self::Envelope(error @ (EnvelopeError::NotUtf8 | EnvelopeError::Syntax(_))) => {
+                let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
+                (S::BAD_REQUEST, -32700, format!("{error}{cause}"))
+            }
+            Self::Envelope(EnvelopeError::Batch) => {
+                let why = "batches (JSON arrays) are only for sessions at 2025-03-26; send one message per request";
+                (S::BAD_REQUEST, -32600, why.to_owned())
+            }
+            Self::Envelope(error) => (S::BAD_REQUEST, -32600, error.to_string()),
+            Self::Invalid { code, why, .. } => (S::BAD_REQUEST, *code, why.clone()),
+            Self::Full { max_sessions } => {
+                let why = format!(
+                    "all {max_sessions} sessions of this destination are in use (`max_sessions`); close one or raise it"
+                );
+                (S::SERVICE_UNAVAILABLE, -32603, why)
+            }
+            Self::Stopping => (S::SERVICE_UNAVAILABLE, -32603, "Prism is stopping".to_owned()),
+            Self::LinkGone => {
+                (S::SERVICE_UNAVAILABLE, -32603, "the server was stopped meanwhile; call again".to_owned())
+            }
+        };
+        let id = match &self {
+            Self::Invalid { id, .. } => id.as_deref(),
+            _ => None,
+        };
+        let mut response = json(status, error_body(id, code, &message, None));
+        let extra: Option<(HeaderName, &'static str)> = match &self {
+            Self::NoToken => Some((WWW_AUTHENTICATE, r#"Bearer realm="prism""#)),
+            Self::WrongToken => Some((WWW_AUTHENTICATE, r#"Bearer realm="prism", error="invalid_token""#)),
+            Self::Method { allowed } => Some((ALLOW, allowed)),
+            Self::Full { .. } => Some((RETRY_AFTER, "5")),
+            Self::Stopping | Self::LinkGone => Some((RETRY_AFTER, "1")),
+            _ => None,
+        };
+        if let Some((name, value)) = extra {
+            response.headers_mut().insert(name, HeaderValue::from_static(value));
+        }
+        response
+    }
+}
+
+/// A call that failed after it was taken.
+pub(super) fn failed(fault: &Fault, id: &str) -> Response<Body> {
+    let status = match fault {
+        Fault::Exited | Fault::Unavailable { .. } | Fault::Stuck => StatusCode::SERVICE_UNAVAILABLE,
+        Fault::Timeout { .. } => StatusCode::GATEWAY_TIMEOUT,
+        Fault::TooLarge { .. } => StatusCode::BAD_GATEWAY,
+        Fault::SessionEnded => StatusCode::NOT_FOUND,
+    };
+    let body = match fault {
+        Fault::SessionEnded => {
+            error_body(Some(id), SESSION_NOT_FOUND, "Session not found: it has ended; initialize again", None)
+        }
+        _ => fault.body(Some(id)),
+    };
+    let mut response = json(status, body);
+    if matches!(fault, Fault::Exited | Fault::Stuck) {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    response
+}
+
+/// What a link did not take.
+pub(super) fn refused(refusal: Refusal, id: Option<&str>) -> Response<Body> {
+    let busy = |status, why| {
+        let mut response = json(status, error_body(id, -32603, why, None));
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        response
+    };
+    match refusal {
+        Refusal::UnknownSession => Denial::UnknownSession.response(),
+        Refusal::UnknownEvent => Denial::BadEventId.response(),
+        Refusal::Busy => busy(StatusCode::TOO_MANY_REQUESTS, "too many calls are waiting; let some finish first"),
+        Refusal::Stuck => {
+            let why = "the MCP server does not read its input; restart it, or look at its stderr in Prism's log";
+            busy(StatusCode::SERVICE_UNAVAILABLE, why)
+        }
+        Refusal::Closed => Denial::Stopping.response(),
+    }
+}
+
+pub(super) fn json(status: StatusCode, body: String) -> Response<Body> {
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, JSON);
+    response
+}

@@ -1,0 +1,89 @@
+//! Who may come in: Host and Origin against DNS rebinding, then the token (D-04).
+
+use hyper::{
+    HeaderMap, Uri,
+    header::{AUTHORIZATION, HOST, HeaderValue, ORIGIN},
+};
+
+use super::{Server, fault::Denial};
+
+/// Checks a request before anything of it is read or answered.
+pub(super) fn check_origin(server: &Server, headers: &HeaderMap, uri: &Uri) -> Result<(), Denial> {
+    let host = match headers.get(HOST) {
+        Some(host) => host.to_str().map_err(|_| Denial::ForeignHost("?".to_owned()))?,
+        None => uri.authority().map(|authority| authority.as_str()).ok_or(Denial::NoHost)?,
+    };
+    let name = without_port(host);
+    if !is_loopback(name)
+        && !allowed(&server.config.allowed_hosts, name)
+        && !allowed(&server.config.allowed_hosts, host)
+    {
+        return Err(Denial::ForeignHost(host.to_owned()));
+    }
+    if let Some(origin) = headers.get(ORIGIN) {
+        let origin = origin.to_str().map_err(|_| Denial::ForeignOrigin("?".to_owned()))?;
+        let local = origin
+            .strip_prefix("http://")
+            .or_else(|| origin.strip_prefix("https://"))
+            .is_some_and(|authority| is_loopback(without_port(authority)));
+        if !local && !allowed(&server.config.allowed_origins, origin) {
+            return Err(Denial::ForeignOrigin(origin.to_owned()));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn check_token(server: &Server, headers: &HeaderMap) -> Result<(), Denial> {
+    let Some(token) = &server.token else { return Ok(()) };
+    let shown = headers.get(AUTHORIZATION).ok_or(Denial::NoToken)?;
+    if token.matches(bearer(shown).ok_or(Denial::WrongToken)?) { Ok(()) } else { Err(Denial::WrongToken) }
+}
+
+fn bearer(value: &HeaderValue) -> Option<&[u8]> {
+    let (scheme, token) = value.as_bytes().split_at_checked(7)?;
+    scheme.eq_ignore_ascii_case(b"bearer ").then_some(token.trim_ascii())
+}
+
+fn allowed(list: &[String], name: &str) -> bool {
+    list.iter().any(|one| one.eq_ignore_ascii_case(name))
+}
+
+fn is_loopback(name: &str) -> bool {
+    matches!(name, "127.0.0.1" | "[::1]") || name.eq_ignore_ascii_case("localhost")
+}
+
+/// `localhost:7420` to `localhost`, `[::1]:7420` to `[::1]`.
+fn without_port(authority: &str) -> &str {
+    match authority.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|b| b.is_ascii_digit()) && !host.is_empty() => host,
+        _ => authority,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_is_taken_off_a_name_and_a_bracketed_address() {
+        assert_eq!(without_port("localhost:7420"), "localhost");
+        assert_eq!(without_port("[::1]:7420"), "[::1]");
+        assert_eq!(without_port("[::1]"), "[::1]");
+        assert_eq!(without_port("localhost"), "localhost");
+    }
+
+    #[test]
+    fn names_that_only_look_local_are_not() {
+        for name in ["localhost.evil.example", "127.0.0.1.nip.io", "127.0.0.2", "evil", ""] {
+            assert!(!is_loopback(name), "{name}");
+        }
+        assert!(is_loopback("LOCALHOST"));
+    }
+
+    #[test]
+    fn a_bearer_is_found_whatever_the_case_of_its_scheme() {
+        assert_eq!(bearer(&HeaderValue::from_static("bearer  abc ")), Some(&b"abc"[..]));
+        assert_eq!(bearer(&HeaderValue::from_static("Basic abc")), None);
+        assert_eq!(bearer(&HeaderValue::from_static("B")), None);
+    }
+}

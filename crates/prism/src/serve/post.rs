@@ -1,0 +1,434 @@
+//! POST: one message in; an answer, a stream, or nothing more than "accepted" out.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+use hyper::{
+    HeaderMap, Request, Response, StatusCode,
+    body::{Body as _, Incoming},
+    header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue},
+};
+use prism_core::{
+    mcp::{
+        Accepts, Answer, Hello, Method, Revision,
+        link::{SessionKey, error_body},
+    },
+    wire::{EnvelopeError, Kind, Message},
+};
+use serde_json::value::RawValue;
+use tokio::{sync::oneshot, time::timeout};
+use uuid::Uuid;
+
+use super::{
+    Server,
+    body::{Body, EventStream},
+    fault::{self, Denial, JSON},
+};
+use crate::{
+    config::Sessions,
+    drive::{Command, Destination, Entry, Head, LinkHandle, sessions::Busy},
+    telemetry::access::Pending,
+};
+
+pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+
+/// How long a body may take.
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+/// What is read and thrown away of a body that is too large, so that its client lives to see the answer.
+const MAX_THROWN_AWAY: usize = 64 << 20;
+/// Messages in one batch. Beyond it the batch is refused.
+const MAX_BATCH: usize = 256;
+
+/// A response, and for a stream what makes its body once the record of the request is complete.
+pub(super) struct Answered {
+    response: Response<Body>,
+    stream: Option<Box<dyn FnOnce(Pending) -> EventStream + Send>>,
+}
+
+type OpenStream = Box<dyn FnOnce(Pending) -> EventStream + Send>;
+
+/// Waits for a link's reply. Dropped before it came, which is how a client's leaving looks, it says so.
+struct Reply {
+    reply: oneshot::Receiver<Head>,
+    link: LinkHandle,
+    came: bool,
+}
+
+/// A place among a destination's sessions, given back unless the session is opened.
+struct Place(Option<Arc<Destination>>);
+
+pub(super) async fn post(
+    server: &Arc<Server>,
+    destination: Arc<Destination>,
+    request: Request<Incoming>,
+    record: &mut Pending,
+) -> Result<Answered, Denial> {
+    let (head, body) = request.into_parts();
+    if !is_json(&head.headers) {
+        return Err(Denial::ContentType);
+    }
+    let accepts = accepts(&head.headers);
+    if !accepts.json && !accepts.events {
+        return Err(Denial::Accept { wanted: "application/json and text/event-stream" });
+    }
+    let entry = match destination.config().sessions {
+        Sessions::Never => None,
+        _ => session(server, &destination, &head.headers)?,
+    };
+    let version = version(&head.headers)?;
+    // The head lies in the connection's read buffer: while it is held, the buffer is.
+    drop(head);
+    let bytes = read(body, server.config.max_message_bytes).await?;
+    record.request_body(&bytes);
+    let message = match Message::parse(bytes.clone()) {
+        Ok(message) => message,
+        Err(EnvelopeError::Batch) => return batch(server, entry, accepts, &bytes).await,
+        Err(error) => return Err(Denial::Envelope(error)),
+    };
+    drop(bytes);
+    let method = match message.kind() {
+        Kind::Request(method) | Kind::Notification(method) => method,
+        Kind::Response => Method::Other,
+    };
+    record.message(method, message.method_text(), message.id());
+    // A client of the stateless era must not be taken for one without a session: its answers would have another form.
+    if let Version::Modern(version) = version {
+        return Err(Denial::BadVersion(version));
+    }
+    if let Some(claim) = message.string(message.params().meta_version).filter(|_| entry.is_none()) {
+        let why = format!("this server speaks the revisions opened by `initialize`, not {claim}");
+        return Err(Denial::Invalid { code: -32601, why, id: message.id().map(str::to_owned) });
+    }
+    match (message.kind(), entry) {
+        (Kind::Request(Method::Initialize), Some(_)) => {
+            let why = "the session is initialized already; leave Mcp-Session-Id out to open another".to_owned();
+            Err(Denial::Invalid { code: -32600, why, id: message.id().map(str::to_owned) })
+        }
+        (Kind::Request(Method::Initialize), None) if destination.config().sessions != Sessions::Never => {
+            initialize(server, destination, message, accepts, record).await
+        }
+        (_, None) if destination.config().sessions == Sessions::Required => Err(Denial::NoSessionId),
+        (Kind::Request(_), entry) => call(server, destination, entry, message, accepts, record).await,
+        (_, entry) => {
+            // Written to the child and forgotten (B-05).
+            let link = entry.as_ref().map(|entry| entry.link.clone());
+            let key = entry.as_ref().map(|entry| entry.key());
+            if let Some(link) = link {
+                let _ = link.commands.send(Command::Tell { key, message }).await;
+            }
+            Ok(accepted())
+        }
+    }
+}
+
+async fn initialize(
+    server: &Arc<Server>,
+    destination: Arc<Destination>,
+    message: Message,
+    accepts: Accepts,
+    record: &mut Pending,
+) -> Result<Answered, Denial> {
+    let id = message.id().map(str::to_owned);
+    let hello = Hello::read(&message).map_err(|error| Denial::Invalid {
+        code: -32602,
+        why: error.to_string(),
+        id: id.clone(),
+    })?;
+    destination.enter().map_err(|full| Denial::Full { max_sessions: full.max_sessions })?;
+    let mut place = Place(Some(destination.clone()));
+    let session = new_session_id().ok_or(Denial::Stopping)?;
+    let key = SessionKey(session.as_u128());
+    let (link, revision) = (destination.link_for(hello.class), hello.revision);
+    let (tx, rx) = oneshot::channel();
+    let reply = Reply { reply: rx, link: link.clone(), came: false };
+    let open = Command::Open { key, hello: Box::new(hello), message, accepts, reply: tx };
+    link.commands.send(open).await.map_err(|_| Denial::LinkGone)?;
+    let head = reply.head().await?;
+    let opened = matches!(&head, Head::Answer(Answer::Message(answer)) if !is_error(&answer.to_vec()))
+        || matches!(&head, Head::Stream(..));
+    if opened {
+        place.0 = None;
+        server.sessions.insert(session, destination, link.clone(), revision);
+    }
+    let mut answered = respond(head, accepts, link, Some(key), None, id.as_deref(), record);
+    if opened && let Ok(value) = HeaderValue::from_str(&session.to_string()) {
+        answered.response.headers_mut().insert(SESSION_ID, value);
+    }
+    Ok(answered)
+}
+
+async fn call(
+    server: &Server,
+    destination: Arc<Destination>,
+    entry: Option<Arc<Entry>>,
+    message: Message,
+    accepts: Accepts,
+    record: &mut Pending,
+) -> Result<Answered, Denial> {
+    let key = entry.as_ref().map(|entry| entry.key());
+    let link = match &entry {
+        Some(entry) => entry.link.clone(),
+        None => destination.stateless_link(),
+    };
+    let busy = entry.as_ref().map(|entry| server.sessions.occupy(entry));
+    let (tx, rx) = oneshot::channel();
+    let reply = Reply { reply: rx, link: link.clone(), came: false };
+    let sent = link.commands.send(Command::Call { key, message, accepts, reply: tx }).await;
+    let head = match sent {
+        Ok(()) => reply.head().await,
+        Err(_) => Err(Denial::LinkGone),
+    };
+    match (head, entry) {
+        (Ok(Head::Refused(prism_core::mcp::Refusal::UnknownSession)) | Err(Denial::LinkGone), Some(entry)) => {
+            // The link ended it, and this request was on its way meanwhile.
+            server.sessions.remove(&entry.id);
+            Err(Denial::UnknownSession)
+        }
+        (head, _) => Ok(respond(head?, accepts, link, key, busy, None, record)),
+    }
+}
+
+async fn batch(
+    server: &Server,
+    entry: Option<Arc<Entry>>,
+    accepts: Accepts,
+    bytes: &Bytes,
+) -> Result<Answered, Denial> {
+    let Some(entry) = entry.filter(|entry| entry.revision.has_batches()) else {
+        return Err(Denial::Envelope(EnvelopeError::Batch));
+    };
+    let invalid = |why: &str| Denial::Invalid { code: -32600, why: why.to_owned(), id: None };
+    let parts: Vec<&RawValue> =
+        serde_json::from_slice(bytes).map_err(|error| Denial::Envelope(EnvelopeError::Syntax(error)))?;
+    if parts.is_empty() || parts.len() > MAX_BATCH {
+        return Err(invalid("a batch holds between 1 and 256 messages"));
+    }
+    let mut messages = Vec::with_capacity(parts.len());
+    for part in parts {
+        let message = Message::parse(bytes.slice_ref(part.get().as_bytes())).map_err(Denial::Envelope)?;
+        if message.kind() == Kind::Request(Method::Initialize) {
+            return Err(invalid("`initialize` must not be in a batch"));
+        }
+        messages.push(message);
+    }
+    if !accepts.events && messages.iter().any(|message| matches!(message.kind(), Kind::Request(_))) {
+        return Err(Denial::Accept { wanted: "text/event-stream, on which the answers to a batch come" });
+    }
+    let busy = server.sessions.occupy(&entry);
+    let (tx, rx) = oneshot::channel();
+    let reply = Reply { reply: rx, link: entry.link.clone(), came: false };
+    let command = Command::Batch { key: entry.key(), messages, reply: tx };
+    entry.link.commands.send(command).await.map_err(|_| Denial::UnknownSession)?;
+    let stream = match reply.head().await? {
+        Head::Stream(stream, reader) => (stream, reader),
+        Head::Refused(refusal) => return Ok(Answered::from(fault::refused(refusal, None))),
+        Head::Accepted | Head::Answer(_) => return Ok(accepted()),
+    };
+    Ok(open(stream, entry.link.clone(), Some(entry.key()), Some(busy)))
+}
+
+/// The response to a reply of the link.
+fn respond(
+    head: Head,
+    accepts: Accepts,
+    link: LinkHandle,
+    key: Option<SessionKey>,
+    busy: Option<Busy>,
+    id: Option<&str>,
+    record: &mut Pending,
+) -> Answered {
+    match head {
+        Head::Answer(Answer::Message(chain)) => {
+            record.response_body(|| chain.to_vec());
+            let mut response = Response::new(Body::Whole(chain));
+            response.headers_mut().insert(CONTENT_TYPE, JSON);
+            Answered::from(response)
+        }
+        // A cancelled call gets no answer: an empty stream says just that (mcp-eras 5.10).
+        Head::Answer(Answer::Cancelled { .. }) if accepts.events => Answered::from(events(Body::Empty)),
+        Head::Answer(Answer::Cancelled { id }) => {
+            Answered::from(fault::json(StatusCode::OK, error_body(Some(&id), -32800, "the call was cancelled", None)))
+        }
+        Head::Answer(Answer::Fault { fault, id }) => Answered::from(fault::failed(&fault, &id)),
+        Head::Stream(stream, reader) => open((stream, reader), link, key, busy),
+        Head::Accepted => accepted(),
+        Head::Refused(refusal) => Answered::from(fault::refused(refusal, id)),
+    }
+}
+
+/// A response that is a stream of events.
+pub(super) fn open(
+    (stream, reader): (prism_core::mcp::link::StreamKey, crate::drive::outlet::Reader),
+    link: LinkHandle,
+    key: Option<SessionKey>,
+    busy: Option<Busy>,
+) -> Answered {
+    let make: OpenStream = Box::new(move |record| EventStream::new(reader, link, key, stream, busy, record));
+    Answered { response: events(Body::Empty), stream: Some(make) }
+}
+
+fn events(body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
+    headers.insert(ACCEL_BUFFERING, HeaderValue::from_static("no"));
+    response
+}
+
+fn accepted() -> Answered {
+    let mut response = Response::new(Body::Empty);
+    *response.status_mut() = StatusCode::ACCEPTED;
+    Answered::from(response)
+}
+
+// --- Reading the request ---
+
+/// The session that the request names; `None` if it names none.
+pub(super) fn session(
+    server: &Server,
+    destination: &Arc<Destination>,
+    headers: &HeaderMap,
+) -> Result<Option<Arc<Entry>>, Denial> {
+    let Some(value) = headers.get(SESSION_ID) else { return Ok(None) };
+    let text = value.to_str().map_err(|_| Denial::BadSessionId)?;
+    let id = Uuid::try_parse(text).ok().filter(|id| text.len() == 36 && id.get_version_num() == 4);
+    let entry = server.sessions.get(&id.ok_or(Denial::BadSessionId)?);
+    // A session of another destination is unknown here.
+    entry.filter(|entry| Arc::ptr_eq(&entry.destination, destination)).map(Some).ok_or(Denial::UnknownSession)
+}
+
+/// What `MCP-Protocol-Version` says.
+enum Version {
+    Legacy,
+    Modern(String),
+}
+
+fn version(headers: &HeaderMap) -> Result<Version, Denial> {
+    let Some(value) = headers.get(PROTOCOL_VERSION) else { return Ok(Version::Legacy) };
+    let text = value.to_str().unwrap_or("?");
+    match Revision::named(text) {
+        Some(_) => Ok(Version::Legacy),
+        // Some clients name their newest revision while they still ask for the one to use: the body decides.
+        None => Ok(Version::Modern(text.to_owned())),
+    }
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let Some(value) = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()) else { return false };
+    value.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")
+}
+
+/// What the client takes, by the media ranges of its Accept header. None at all means anything.
+pub(super) fn accepts(headers: &HeaderMap) -> Accepts {
+    let mut accepts = Accepts { json: false, events: false };
+    let mut any = false;
+    for value in headers.get_all(ACCEPT) {
+        any = true;
+        for range in value.to_str().unwrap_or_default().split(',') {
+            let mut parts = range.split(';').map(str::trim);
+            let kind = parts.next().unwrap_or_default();
+            if parts.any(|part| matches!(part, "q=0" | "q=0.0" | "q=0.00" | "q=0.000")) {
+                continue;
+            }
+            let is = |name: &str| kind.eq_ignore_ascii_case(name);
+            accepts.json |= is("application/json") || is("application/*") || is("*/*");
+            accepts.events |= is("text/event-stream") || is("text/*") || is("*/*");
+        }
+    }
+    if any { accepts } else { Accepts { json: true, events: true } }
+}
+
+async fn read(mut body: Incoming, limit: usize) -> Result<Bytes, Denial> {
+    let whole = async {
+        let mut first = Bytes::new();
+        let mut rest = BytesMut::new();
+        let mut size = 0;
+        while let Some(frame) = body.frame().await {
+            let Ok(data) = frame.map_err(|_| Denial::Unread)?.into_data() else { continue };
+            size += data.len();
+            if size > limit {
+                // The rest is thrown away as it comes: memory stays bounded, and the answer is read.
+                (first, rest) = (Bytes::new(), BytesMut::new());
+                if size > MAX_THROWN_AWAY {
+                    break;
+                }
+            } else if first.is_empty() {
+                first = data;
+                if body.is_end_stream() {
+                    break;
+                }
+            } else {
+                rest.extend_from_slice(&data);
+            }
+        }
+        if size > limit {
+            Err(Denial::TooLarge { limit })
+        } else if rest.is_empty() {
+            Ok(first)
+        } else {
+            let mut all = BytesMut::with_capacity(size);
+            all.extend_from_slice(&first);
+            all.extend_from_slice(&rest);
+            Ok(all.freeze())
+        }
+    };
+    timeout(BODY_TIMEOUT, whole).await.unwrap_or(Err(Denial::Slow))
+}
+
+/// A UUID v4. `None` if the system has no randomness, in which case nothing secret can be made.
+fn new_session_id() -> Option<Uuid> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).ok()?;
+    Some(uuid::Builder::from_random_bytes(bytes).into_uuid())
+}
+
+/// Whether an answer to `initialize` is an error of the server's.
+fn is_error(answer: &[u8]) -> bool {
+    Message::parse(Bytes::copy_from_slice(answer)).map_or(true, |message| message.failed())
+}
+
+// === impl Answered ===
+
+impl Answered {
+    pub(super) fn into_parts(self) -> (Response<Body>, Option<OpenStream>) {
+        (self.response, self.stream)
+    }
+}
+
+impl From<Response<Body>> for Answered {
+    fn from(response: Response<Body>) -> Self {
+        Self { response, stream: None }
+    }
+}
+
+// === impl Reply ===
+
+impl Reply {
+    async fn head(mut self) -> Result<Head, Denial> {
+        let head = (&mut self.reply).await;
+        self.came = true;
+        head.map_err(|_| Denial::LinkGone)
+    }
+}
+
+impl Drop for Reply {
+    fn drop(&mut self) {
+        if !self.came {
+            // A full mailbox is no loss: the link looks for leavers with every keep-alive.
+            self.reply.close();
+            let _ = self.link.commands.try_send(Command::Left);
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Some(destination) = &self.0 {
+            destination.leave();
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! From a path and a verb to what answers them.
+
+use std::sync::Arc;
+
+use hyper::{
+    Method, Request, Response, StatusCode,
+    body::Incoming,
+    header::{
+        ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+        ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS, HeaderMap, HeaderValue,
+        ORIGIN, VARY,
+    },
+};
+
+use super::{Server, body::Body, fault::Denial, guard, post, probes, streams};
+use crate::{config::Sessions, drive::Destination, telemetry::access::Pending};
+
+/// Where a path leads.
+enum Route {
+    Mcp(Arc<Destination>),
+    OldSse(String),
+    Healthz,
+    Readyz,
+    Metrics,
+}
+
+pub(super) async fn route(server: Arc<Server>, request: Request<Incoming>) -> Response<Body> {
+    let origin = request.headers().get(ORIGIN).cloned();
+    let mut response = match answer(&server, request).await {
+        Ok(response) => response,
+        Err(denial) => {
+            server.access.metrics.refused(denial.reason());
+            denial.response()
+        }
+    };
+    // A page may read the answer if it was let in; the foreign ones were not.
+    if let Some(origin) = origin.filter(|_| response.status() != StatusCode::FORBIDDEN) {
+        let headers = response.headers_mut();
+        headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+        headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("Mcp-Session-Id, WWW-Authenticate"));
+        headers.insert(VARY, HeaderValue::from_static("Origin"));
+    }
+    response
+}
+
+async fn answer(server: &Arc<Server>, request: Request<Incoming>) -> Result<Response<Body>, Denial> {
+    guard::check_origin(server, request.headers(), request.uri())?;
+    let route = find(server, request.uri().path());
+    if request.method() == Method::OPTIONS && request.headers().contains_key(ORIGIN) {
+        return Ok(preflight(request.headers()));
+    }
+    match route {
+        // Alive is alive: a probe needs no secret, and learns none.
+        Ok(Route::Healthz) => return get_only(&request).map(|()| probes::healthz()),
+        Ok(Route::Readyz) => {
+            get_only(&request)?;
+            return Ok(probes::readyz(server).await);
+        }
+        _ => guard::check_token(server, request.headers())?,
+    }
+    let destination = match route? {
+        Route::Mcp(destination) => destination,
+        Route::OldSse(name) => return Err(Denial::Gone { name }),
+        Route::Metrics => return get_only(&request).map(|()| probes::metrics(server)),
+        Route::Healthz | Route::Readyz => return Err(Denial::NoRoute),
+    };
+    let stateless = destination.config().sessions == Sessions::Never;
+    let (verb, allowed) = match (request.method(), stateless) {
+        (&Method::POST, _) => ("POST", true),
+        (&Method::GET, stateless) => ("GET", !stateless),
+        (&Method::DELETE, stateless) => ("DELETE", !stateless),
+        _ => ("", false),
+    };
+    if !allowed {
+        return Err(Denial::Method { allowed: if stateless { "POST" } else { "POST, GET, DELETE" } });
+    }
+    if server.is_stopping() {
+        return Err(Denial::Stopping);
+    }
+    let mut record = Pending::start(&server.access, verb);
+    record.destination(destination.metrics());
+    let outcome = match verb {
+        "POST" => post::post(server, destination, request, &mut record).await,
+        "GET" => streams::get(server, &destination, request.headers(), &mut record).await,
+        _ => streams::delete(server, &destination, request.headers()).await,
+    };
+    let (response, stream) = match outcome {
+        Ok(answered) => answered.into_parts(),
+        Err(denial) => {
+            server.access.metrics.refused(denial.reason());
+            (denial.response(), None)
+        }
+    };
+    record.status(response.status().as_u16());
+    Ok(match stream {
+        // A stream is recorded when it ends.
+        Some(open) => response.map(|_| Body::Stream(Box::new(open(record)))),
+        None => response,
+    })
+}
+
+fn find(server: &Server, path: &str) -> Result<Route, Denial> {
+    let mut parts = path.strip_prefix('/').unwrap_or(path).split('/');
+    let (first, second, more) = (parts.next().unwrap_or_default(), parts.next(), parts.next());
+    let by_name = |name: &str| {
+        server.destinations.get(name).cloned().ok_or_else(|| Denial::UnknownDestination {
+            name: name.to_owned(),
+            known: server.destinations.keys().cloned().collect(),
+        })
+    };
+    match (first, second, more) {
+        ("mcp", None, None) => match &server.root {
+            Some(root) => Ok(Route::Mcp(root.clone())),
+            None => by_name("mcp").map(Route::Mcp),
+        },
+        (name, Some("mcp"), None) => by_name(name).map(Route::Mcp),
+        (name, Some("sse" | "message"), None) => by_name(name).map(|d| Route::OldSse(d.config().name.clone())),
+        ("healthz", None, None) => Ok(Route::Healthz),
+        ("readyz", None, None) => Ok(Route::Readyz),
+        ("metrics", None, None) => Ok(Route::Metrics),
+        _ => Err(Denial::NoRoute),
+    }
+}
+
+fn get_only(request: &Request<Incoming>) -> Result<(), Denial> {
+    let fits = matches!(*request.method(), Method::GET | Method::HEAD);
+    fits.then_some(()).ok_or(Denial::Method { allowed: "GET, HEAD" })
+}
+
+/// A browser asks first. Header names cannot be listed beforehand: `Mcp-Param-*` has no end.
+fn preflight(asked: &HeaderMap) -> Response<Body> {
+    let mut response = Response::new(Body::Empty);
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    let headers = response.headers_mut();
+    headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("POST, GET, DELETE"));
+    if let Some(names) = asked.get(ACCESS_CONTROL_REQUEST_HEADERS) {
+        headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, names.clone());
+    }
+    headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
+    response
+}

@@ -1,0 +1,67 @@
+//! GET: a session's stream of what belongs to no call, or a resumed one. DELETE: the end of a session.
+
+use std::{sync::Arc, time::Duration};
+
+use hyper::{HeaderMap, Response, StatusCode, header::HeaderName};
+use prism_core::wire::frame::EventId;
+use tokio::{sync::oneshot, time::timeout};
+
+use super::{
+    Server,
+    body::Body,
+    fault::{self, Denial},
+    post::{Answered, accepts, open, session},
+};
+use crate::{
+    drive::{Command, Destination, Head},
+    telemetry::access::Pending,
+};
+
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+/// How long a DELETE waits for the link to have let go.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
+
+pub(super) async fn get(
+    server: &Arc<Server>,
+    destination: &Arc<Destination>,
+    headers: &HeaderMap,
+    record: &mut Pending,
+) -> Result<Answered, Denial> {
+    if !accepts(headers).events {
+        return Err(Denial::Accept { wanted: "text/event-stream" });
+    }
+    let entry = session(server, destination, headers)?.ok_or(Denial::NoSessionId)?;
+    let after = match headers.get(LAST_EVENT_ID).map(|value| value.to_str().unwrap_or_default().trim()) {
+        None | Some("") => None,
+        Some(text) => Some(text.parse::<EventId>().map_err(|()| Denial::BadEventId)?),
+    };
+    record.status(200);
+    let busy = server.sessions.occupy(&entry);
+    let (reply, head) = oneshot::channel();
+    let listen = Command::Listen { key: entry.key(), after, reply };
+    entry.link.commands.send(listen).await.map_err(|_| Denial::UnknownSession)?;
+    match head.await {
+        Ok(Head::Stream(stream, reader)) => {
+            Ok(open((stream, reader), entry.link.clone(), Some(entry.key()), Some(busy)))
+        }
+        Ok(Head::Refused(refusal)) => Ok(Answered::from(fault::refused(refusal, None))),
+        Ok(Head::Accepted | Head::Answer(_)) | Err(_) => Err(Denial::UnknownSession),
+    }
+}
+
+pub(super) async fn delete(
+    server: &Arc<Server>,
+    destination: &Arc<Destination>,
+    headers: &HeaderMap,
+) -> Result<Answered, Denial> {
+    let entry = session(server, destination, headers)?.ok_or(Denial::NoSessionId)?;
+    // Two at once: the second finds nothing.
+    let entry = server.sessions.remove(&entry.id).ok_or(Denial::UnknownSession)?;
+    let (done, closed) = oneshot::channel();
+    if entry.link.commands.send(Command::Close { key: entry.key(), done: Some(done) }).await.is_ok() {
+        let _ = timeout(CLOSE_TIMEOUT, closed).await;
+    }
+    let mut response = Response::new(Body::Empty);
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    Ok(Answered::from(response))
+}

@@ -1,0 +1,122 @@
+//! The open database: how it is created, and what every connection to it agrees on. The tables are elsewhere,
+//! one file each.
+
+use std::{
+    fs::{self, OpenOptions, Permissions},
+    io,
+    os::unix::fs::{OpenOptionsExt, PermissionsExt},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use rusqlite::{Connection, OpenFlags, Row};
+
+use crate::{schema, writer::Writer};
+
+/// The database file. Clones share it; it closes itself when the last of them goes.
+#[derive(Clone, Debug)]
+pub struct Store {
+    pub(crate) writer: Arc<Writer>,
+    path: Arc<Path>,
+}
+
+/// Why the database could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error("cannot create database {path:?}")]
+    Create { path: PathBuf, source: io::Error },
+    #[error("cannot make database {path:?} private")]
+    Protect { path: PathBuf, source: io::Error },
+    #[error("cannot open database {path:?}")]
+    Open { path: PathBuf, source: rusqlite::Error },
+    #[error(
+        "database {path:?} is of version {found} and this Prism knows versions up to {known}: \
+         install a newer Prism or move the file away"
+    )]
+    Newer { path: PathBuf, found: i64, known: i64 },
+    #[error("cannot migrate database {path:?} with {migration}")]
+    Migrate { path: PathBuf, migration: &'static str, source: rusqlite::Error },
+    #[error("cannot start the writer of database {path:?}")]
+    Thread { path: PathBuf, source: io::Error },
+}
+
+/// Why something could not be read back.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    #[error("cannot open database {path:?} for reading")]
+    Open { path: PathBuf, source: rusqlite::Error },
+    #[error("cannot read from database {path:?}")]
+    Query { path: PathBuf, source: rusqlite::Error },
+}
+
+/// How long to wait for another process that has the database locked, such as somebody's `sqlite3` shell.
+const BUSY_PATIENCE: Duration = Duration::from_secs(5);
+
+/// What a write-ahead log that once grew big is cut back to.
+const JOURNAL_LIMIT_BYTES: i64 = 4 << 20;
+
+impl Store {
+    /// Opens the database at `path`, which is created if it is missing, and brings its schema up to date. The
+    /// directory has to be there.
+    pub fn open(path: &Path) -> Result<Self, OpenError> {
+        make_private(path)?;
+        let mut connection = connect(path).map_err(|source| OpenError::Open { path: path.to_owned(), source })?;
+        schema::migrate(&mut connection, path)?;
+        let writer = Writer::spawn(connection).map_err(|source| OpenError::Thread { path: path.to_owned(), source })?;
+        Ok(Self { writer: Arc::new(writer), path: path.into() })
+    }
+
+    /// Refuses further writes, of all clones, and returns once those already accepted are on disk.
+    pub fn close(&self) {
+        self.writer.close();
+    }
+
+    /// Returns how many transactions have been committed since the store was opened.
+    pub fn commits(&self) -> u64 {
+        self.writer.commits()
+    }
+
+    /// Returns every row of a query. On a connection of its own, as reading is rare (at the start), and so
+    /// never waits for the writer nor makes it wait.
+    pub(crate) fn rows<T>(&self, sql: &str, row: fn(&Row<'_>) -> rusqlite::Result<T>) -> Result<Vec<T>, ReadError> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(&self.path, flags)
+            .map_err(|source| ReadError::Open { path: self.path.to_path_buf(), source })?;
+        let query = || {
+            connection.busy_timeout(BUSY_PATIENCE)?;
+            connection.prepare(sql)?.query_map([], row)?.collect::<Result<_, _>>()
+        };
+        query().map_err(|source| ReadError::Query { path: self.path.to_path_buf(), source })
+    }
+}
+
+/// Creates the file with mode 0600, or takes the others' rights to it away. SQLite gives the files it puts
+/// beside the database the database's mode.
+fn make_private(path: &Path) -> Result<(), OpenError> {
+    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+        Ok(_) => Ok(()),
+        // Not opened: closing a descriptor gives up all locks this process has on the file, and the database
+        // may be open in it already (sqlite.org/howtocorrupt.html on POSIX advisory locks).
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            fs::set_permissions(path, Permissions::from_mode(0o600))
+                .map_err(|source| OpenError::Protect { path: path.to_owned(), source })
+        }
+        Err(source) => Err(OpenError::Create { path: path.to_owned(), source }),
+    }
+}
+
+fn connect(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY_PATIENCE)?;
+    // Where the filesystem cannot do WAL the old journal stays. That is slower, and as durable.
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    // NORMAL would lose the last commits in a power cut, after they were acknowledged.
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "journal_size_limit", JOURNAL_LIMIT_BYTES)?;
+    Ok(connection)
+}
+
+#[cfg(test)]
+mod tests;

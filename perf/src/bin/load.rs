@@ -1,0 +1,506 @@
+//! Load on any MCP Streamable HTTP endpoint whose server has the `echo` tool.
+//!
+//! load call    URL   requests a second and latency of tools/call
+//! load idle    URL   memory that N sessions with an open GET stream cost
+//! load fanout  URL   time for one list_changed to reach N open GET streams
+//! load first   URL -- COMMAND [ARGS]   time from the start of COMMAND to its first answers
+//!
+//! One JSON line on stdout. Exit status 1 when an answer was wrong, missing or late.
+use anyhow::{Context, bail};
+use bytes::Bytes;
+use clap::{Parser, Subcommand};
+use http_body_util::{BodyExt, Full};
+use hyper::{Request, Response, body::Incoming, client::conn::http1::SendRequest};
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use std::{
+    collections::HashSet,
+    future::Future,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+    time::{Duration, Instant},
+};
+use tokio::net::TcpStream;
+
+/// A call that is not answered within this is a hang.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+#[derive(Parser)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    /// Extra request header, as `Name: value`.
+    #[arg(long, global = true)]
+    header: Vec<String>,
+    /// Revision to ask for in initialize.
+    #[arg(long, global = true, default_value = "2025-06-18")]
+    revision: String,
+    /// Name of the echo tool as the bridge shows it.
+    #[arg(long, global = true, default_value = "echo")]
+    tool: String,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Call {
+        url: String,
+        #[arg(long, default_value_t = 16)]
+        conns: usize,
+        #[arg(long, default_value_t = 5.0)]
+        secs: f64,
+        /// Bytes of text sent and echoed in each call (20 or more).
+        #[arg(long, default_value_t = 256)]
+        size: usize,
+        /// Ask for an answer of this many bytes instead.
+        #[arg(long, default_value_t = 0)]
+        answer: usize,
+        /// One session per connection instead of one for all.
+        #[arg(long)]
+        sessions: bool,
+        /// Log notifications before each answer; opens a GET stream per session to hear them.
+        #[arg(long, default_value_t = 0)]
+        notify: usize,
+    },
+    Idle {
+        url: String,
+        #[arg(long, default_value_t = 1000)]
+        sessions: usize,
+        /// Pid of the bridge, for its memory.
+        #[arg(long)]
+        pid: u32,
+    },
+    Fanout {
+        url: String,
+        #[arg(long, default_value_t = 1000)]
+        sessions: usize,
+        #[arg(long, default_value_t = 5)]
+        rounds: usize,
+    },
+    First {
+        url: String,
+        #[arg(long, default_value_t = 30.0)]
+        secs: f64,
+        /// The bridge to start; ended when it has answered.
+        #[arg(last = true, required = true)]
+        command: Vec<String>,
+    },
+}
+
+#[derive(Clone)]
+struct Target {
+    authority: String,
+    path: String,
+    headers: Vec<(String, String)>,
+    revision: String,
+    tool: String,
+}
+
+impl Target {
+    fn new(url: &str, cli: &Cli) -> anyhow::Result<Self> {
+        let rest = url.strip_prefix("http://").context("an http:// url")?;
+        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let headers = cli
+            .header
+            .iter()
+            .filter_map(|h| h.split_once(':'))
+            .map(|(n, v)| (n.trim().to_owned(), v.trim().to_owned()))
+            .collect();
+        Ok(Self {
+            authority: authority.into(),
+            path: format!("/{path}"),
+            headers,
+            revision: cli.revision.clone(),
+            tool: cli.tool.clone(),
+        })
+    }
+
+    fn request(&self, verb: &str, session: Option<&str>, body: Bytes) -> Request<Full<Bytes>> {
+        let mut builder = Request::builder()
+            .method(verb)
+            .uri(&self.path)
+            .header("host", &self.authority)
+            .header("accept", if verb == "GET" { "text/event-stream" } else { "application/json, text/event-stream" })
+            .header("mcp-protocol-version", &self.revision);
+        if verb == "POST" {
+            builder = builder.header("content-type", "application/json")
+        }
+        if let Some(session) = session {
+            builder = builder.header("mcp-session-id", session)
+        }
+        for (name, value) in &self.headers {
+            builder = builder.header(name, value)
+        }
+        builder.body(Full::new(body)).unwrap()
+    }
+
+    fn client(&self) -> Client {
+        Client { target: self.clone(), sender: None }
+    }
+
+    fn call(&self, id: u64, arguments: Value) -> String {
+        json!({"jsonrpc":"2.0","id":id,"method":"tools/call","params":{"name":self.tool,"arguments":arguments}})
+            .to_string()
+    }
+}
+
+/// One connection at a time, made when needed and again when the bridge closed it.
+struct Client {
+    target: Target,
+    sender: Option<SendRequest<Full<Bytes>>>,
+}
+
+impl Client {
+    async fn send(&mut self, verb: &str, session: Option<&str>, body: Bytes) -> anyhow::Result<Response<Incoming>> {
+        if self.sender.as_ref().is_none_or(|s| s.is_closed()) {
+            let stream = TcpStream::connect(&self.target.authority).await?;
+            stream.set_nodelay(true)?;
+            let (sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+            tokio::spawn(connection);
+            self.sender = Some(sender);
+        }
+        let sender = self.sender.as_mut().unwrap();
+        sender.ready().await?;
+        Ok(sender.send_request(self.target.request(verb, session, body)).await?)
+    }
+
+    /// The body of an answer whose status is a success.
+    async fn post(&mut self, session: Option<&str>, body: String) -> anyhow::Result<Bytes> {
+        Ok(self.exchange(session, body).await?.1)
+    }
+
+    async fn exchange(&mut self, session: Option<&str>, body: String) -> anyhow::Result<(Option<String>, Bytes)> {
+        let outcome = in_time(async {
+            let response = self.send("POST", session, body.into()).await?;
+            let status = response.status();
+            let session = response.headers().get("mcp-session-id").and_then(|v| v.to_str().ok()).map(str::to_owned);
+            let body = response.into_body().collect().await?.to_bytes();
+            if !status.is_success() {
+                bail!("{status}: {}", String::from_utf8_lossy(&body[..body.len().min(300)]))
+            }
+            Ok((session, body))
+        })
+        .await;
+        if outcome.is_err() {
+            self.sender = None
+        }
+        outcome
+    }
+
+    /// Opens a session: initialize, then notifications/initialized.
+    async fn open(&mut self) -> anyhow::Result<Option<String>> {
+        let hello = json!({"jsonrpc":"2.0","id":0,"method":"initialize","params":{
+            "protocolVersion": self.target.revision, "capabilities": {}, "clientInfo": {"name":"load","version":"0"}}});
+        let (session, body) = self.exchange(None, hello.to_string()).await.context("initialize")?;
+        if answer_in(&body).is_none_or(|v| v.get("result").is_none()) {
+            bail!("initialize: {}", String::from_utf8_lossy(&body[..body.len().min(300)]))
+        }
+        let note = json!({"jsonrpc":"2.0","method":"notifications/initialized"}).to_string();
+        self.post(session.as_deref(), note).await.context("initialized")?;
+        Ok(session)
+    }
+
+    async fn listen(&mut self, session: Option<&str>) -> anyhow::Result<Incoming> {
+        let response = in_time(self.send("GET", session, Bytes::new())).await.context("GET")?;
+        if !response.status().is_success() {
+            bail!("GET: {}", response.status())
+        }
+        Ok(response.into_body())
+    }
+}
+
+async fn in_time<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    tokio::time::timeout(PATIENCE, work).await.unwrap_or_else(|_| bail!("no answer in {PATIENCE:?}"))
+}
+
+/// The JSON-RPC answer in a body that is JSON or an event stream.
+fn answer_in(body: &[u8]) -> Option<Value> {
+    if let Ok(value) = serde_json::from_slice::<Value>(body) {
+        return Some(value);
+    }
+    std::str::from_utf8(body)
+        .ok()?
+        .lines()
+        .filter_map(|l| l.strip_prefix("data:"))
+        .filter_map(|d| serde_json::from_str::<Value>(d.trim()).ok())
+        .find(|v| v.get("id").is_some() && (v.get("result").is_some() || v.get("error").is_some()))
+}
+
+fn count(hay: &[u8], needle: &str) -> usize {
+    hay.windows(needle.len()).filter(|w| *w == needle.as_bytes()).count()
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let cli = Cli::parse();
+    let target = |url: &str| Target::new(url, &cli);
+    match &cli.command {
+        Command::Call { url, conns, secs, size, answer, sessions, notify } => {
+            call(target(url)?, *conns, *secs, (*size).max(20), *answer, *sessions, *notify).await
+        }
+        Command::Idle { url, sessions, pid } => idle(target(url)?, *sessions, *pid).await,
+        Command::Fanout { url, sessions, rounds } => fanout(target(url)?, *sessions, *rounds).await,
+        Command::First { url, secs, command } => first(target(url)?, *secs, command).await,
+    }
+}
+
+#[derive(Default)]
+struct Tally {
+    latencies: Vec<u32>,
+    faults: usize,
+    fault: Option<String>,
+    bytes: usize,
+    notes: usize,
+}
+
+async fn call(
+    target: Target,
+    conns: usize,
+    secs: f64,
+    size: usize,
+    answer: usize,
+    per_conn: bool,
+    notify: usize,
+) -> anyhow::Result<()> {
+    let shared = target.client().open().await?;
+    let mut clients = Vec::new();
+    for n in 0..conns {
+        let mut client = target.client();
+        let session =
+            if per_conn { client.open().await.with_context(|| format!("session {n}"))? } else { shared.clone() };
+        clients.push((client, session));
+    }
+    let notes_on_get = Arc::new(AtomicUsize::new(0));
+    let mut refused = None;
+    if notify > 0 {
+        for (_, session) in &clients[..if per_conn { conns } else { 1 }] {
+            let mut ear = target.client();
+            match ear.listen(session.as_deref()).await {
+                Err(e) => refused = Some(format!("{e:#}")),
+                Ok(mut stream) => {
+                    let notes = notes_on_get.clone();
+                    tokio::spawn(async move {
+                        while let Some(Ok(frame)) = stream.frame().await {
+                            if let Some(data) = frame.data_ref() {
+                                notes.fetch_add(count(data, "notifications/message"), Relaxed);
+                            }
+                        }
+                        drop(ear);
+                    });
+                }
+            }
+        }
+    }
+    let pad = "y".repeat(size - 20);
+    let mut workers = Vec::new();
+    let start = Instant::now();
+    let end = start + Duration::from_secs_f64(secs);
+    for (worker, (mut client, session)) in clients.into_iter().enumerate() {
+        let pad = pad.clone();
+        let arguments = format!(r#","size":{answer},"notify":{notify}"#);
+        let tool = target.tool.clone();
+        workers.push(tokio::spawn(async move {
+            let mut tally = Tally { latencies: Vec::with_capacity(1 << 16), ..Tally::default() };
+            let mut n = 0u64;
+            while Instant::now() < end {
+                n += 1;
+                let id = worker as u64 * 100_000_000 + n;
+                let mark = format!("{id:020}");
+                let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}","arguments":{{"text":"{mark}{pad}"{arguments}}}}}}}"#);
+                let begun = Instant::now();
+                let outcome = client.post(session.as_deref(), body).await;
+                let took = begun.elapsed();
+                // Full parse of a sample, cheap check of the rest: the load must not be the bottleneck.
+                let right = |body: &[u8]| if n % 64 == 1 {
+                    answer_in(body).is_some_and(|v| v["id"] == id && v["result"]["content"][0]["text"].as_str()
+                        .is_some_and(|t| if answer > 0 { t.len() == answer } else { t.len() == size && t.starts_with(&mark) }))
+                } else if answer > 0 { body.len() > answer } else { count(body, &mark) == 1 };
+                match outcome {
+                    Ok(body) if right(&body) => {
+                        tally.latencies.push(took.as_micros() as u32);
+                        tally.bytes += body.len();
+                        if notify > 0 { tally.notes += count(&body, "notifications/message") }
+                    }
+                    Ok(body) => {
+                        tally.faults += 1;
+                        tally.fault.get_or_insert_with(|| format!("wrong: {}", String::from_utf8_lossy(&body[..body.len().min(300)])));
+                    }
+                    Err(e) => {
+                        tally.faults += 1;
+                        tally.fault.get_or_insert_with(|| format!("{e:#}"));
+                        tokio::time::sleep(Duration::from_millis(1)).await;
+                    }
+                }
+            }
+            tally
+        }));
+    }
+    let mut all = Tally::default();
+    for worker in workers {
+        let tally = worker.await?;
+        all.latencies.extend(tally.latencies);
+        all.faults += tally.faults;
+        all.bytes += tally.bytes;
+        all.notes += tally.notes;
+        all.fault = all.fault.or(tally.fault);
+    }
+    let took = start.elapsed().as_secs_f64();
+    all.latencies.sort_unstable();
+    let at = |q: f64| all.latencies.get(((all.latencies.len() as f64 - 1.0) * q) as usize).copied().unwrap_or(0);
+    let mut line = json!({"rps": (all.latencies.len() as f64 / took * 10.0).round() / 10.0, "p50_us": at(0.5), "p99_us": at(0.99), "p999_us": at(0.999),
+        "calls": all.latencies.len(), "errors": all.faults, "fault": all.fault, "MBps": (all.bytes as f64 / took / 1e5).round() / 10.0});
+    if notify > 0 {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        line["notes"] = json!({"sent": (all.latencies.len() + all.faults) * notify, "on_post": all.notes, "on_get": notes_on_get.load(Relaxed), "get_refused": refused});
+    }
+    println!("{line}");
+    if all.faults > 0 {
+        bail!("{} wrong answers", all.faults)
+    }
+    Ok(())
+}
+
+fn kib_in(path: String, field: &str) -> Option<u64> {
+    let text = std::fs::read_to_string(path).ok()?;
+    text.lines().find(|l| l.starts_with(field))?.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// RSS of the process, proportional memory (PSS) of it and all below it, and how many those are.
+fn memory_kib(pid: u32) -> anyhow::Result<(u64, u64, usize)> {
+    let parent = |p: u32| -> Option<u32> {
+        let stat = std::fs::read_to_string(format!("/proc/{p}/stat")).ok()?;
+        stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+    };
+    let all: Vec<(u32, u32)> = std::fs::read_dir("/proc")?
+        .flatten()
+        .filter_map(|e| e.file_name().to_str()?.parse().ok())
+        .filter_map(|p| Some((p, parent(p)?)))
+        .collect();
+    let mut tree = vec![pid];
+    let mut next = 0;
+    while let Some(&at) = tree.get(next) {
+        tree.extend(all.iter().filter(|(_, up)| *up == at).map(|(p, _)| *p));
+        next += 1;
+    }
+    let pss = tree.iter().filter_map(|p| kib_in(format!("/proc/{p}/smaps_rollup"), "Pss:")).sum();
+    Ok((kib_in(format!("/proc/{pid}/status"), "VmRSS:").context("VmRSS")?, pss, tree.len()))
+}
+
+async fn open_streams(target: &Target, sessions: usize) -> anyhow::Result<Vec<(Client, Client, Incoming)>> {
+    let mut open = Vec::with_capacity(sessions);
+    for n in 0..sessions {
+        let (mut poster, mut getter) = (target.client(), target.client());
+        let session = poster.open().await.with_context(|| format!("session {n}"))?.context("no session id")?;
+        let stream = getter.listen(Some(&session)).await.with_context(|| format!("session {n}"))?;
+        open.push((poster, getter, stream));
+    }
+    Ok(open)
+}
+
+async fn idle(target: Target, sessions: usize, pid: u32) -> anyhow::Result<()> {
+    let mut warm = target.client();
+    warm.open().await?;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let before = memory_kib(pid)?;
+    let start = Instant::now();
+    let open = open_streams(&target, sessions).await?;
+    let took = start.elapsed().as_secs_f64();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let after = memory_kib(pid)?;
+    let each = |after: u64, before: u64| (after.saturating_sub(before) as f64 / sessions as f64 * 10.0).round() / 10.0;
+    println!(
+        "{}",
+        json!({"sessions": open.len(), "rss_before_kib": before.0, "rss_after_kib": after.0, "processes_before": before.2, "processes": after.2,
+        "kib_per_session": each(after.0, before.0), "tree_pss_kib_per_session": each(after.1, before.1),
+        "opened_per_s": (sessions as f64 / took).round()})
+    );
+    Ok(())
+}
+
+async fn fanout(target: Target, sessions: usize, rounds: usize) -> anyhow::Result<()> {
+    let open = open_streams(&target, sessions).await?;
+    let mut caller = target.client();
+    let session = caller.open().await?;
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "one entry a stream and a round; an ear that waits would measure itself"
+    )]
+    let (heard, mut ears) = tokio::sync::mpsc::unbounded_channel::<(usize, Instant)>();
+    let mut connections = Vec::new();
+    for (n, (poster, getter, mut stream)) in open.into_iter().enumerate() {
+        connections.push((poster, getter));
+        let heard = heard.clone();
+        tokio::spawn(async move {
+            while let Some(Ok(frame)) = stream.frame().await {
+                if frame.data_ref().is_some_and(|d| count(d, "list_changed") > 0) {
+                    let _ = heard.send((n, Instant::now()));
+                }
+            }
+        });
+    }
+    // What a bridge announces by itself when a session opens is not counted.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let mut worst = Vec::new();
+    for round in 0..rounds {
+        while ears.try_recv().is_ok() {}
+        let begun = Instant::now();
+        caller.post(session.as_deref(), target.call(round as u64 + 1, json!({"text":"x","broadcast":true}))).await?;
+        let (mut last, mut who) = (begun, HashSet::new());
+        while who.len() < sessions {
+            match tokio::time::timeout(Duration::from_secs(5), ears.recv()).await {
+                Ok(Some((n, at))) => {
+                    who.insert(n);
+                    last = last.max(at)
+                }
+                _ => bail!("round {round}: {} of {sessions} streams heard it", who.len()),
+            }
+        }
+        worst.push((last - begun).as_micros() as u64);
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    worst.sort_unstable();
+    println!(
+        "{}",
+        json!({"streams": sessions, "all_heard_us_median": worst[worst.len() / 2], "all_heard_us_worst": worst.last()})
+    );
+    Ok(())
+}
+
+async fn first(target: Target, secs: f64, command: &[String]) -> anyhow::Result<()> {
+    let null = std::process::Stdio::null;
+    let start = Instant::now();
+    let mut bridge = tokio::process::Command::new(&command[0])
+        .args(&command[1..])
+        .stdin(null())
+        .stdout(null())
+        .stderr(null())
+        .kill_on_drop(true)
+        .spawn()?;
+    let mut answered = None;
+    while start.elapsed().as_secs_f64() < secs {
+        let mut client = target.client();
+        if let Ok(session) = client.open().await {
+            let initialize = start.elapsed();
+            answered.get_or_insert(initialize);
+            if client
+                .post(session.as_deref(), target.call(1, json!({"text":"hello, hello"})))
+                .await
+                .is_ok_and(|b| count(&b, "hello, hello") > 0)
+            {
+                println!(
+                    "{}",
+                    json!({"first_answer_ms": initialize.as_millis() as u64, "first_call_ms": start.elapsed().as_millis() as u64})
+                );
+                // A polite end first, so that the bridge can end its own children.
+                if let Some(pid) = bridge.id() {
+                    let _ = std::process::Command::new("kill").arg(pid.to_string()).status();
+                }
+                let _ = tokio::time::timeout(Duration::from_secs(2), bridge.wait()).await;
+                return Ok(());
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    bail!("no answer in {secs} s; initialize answered after {answered:?}")
+}

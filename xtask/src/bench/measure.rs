@@ -1,0 +1,349 @@
+//! What is measured, what was promised, and how the two compare.
+
+use std::{fmt, thread, time::Duration};
+
+use serde_json::{Value, json};
+
+use super::rig::{Rig, Running, Side, open_files};
+use crate::process::{cpu_us, rss_kib};
+
+/// Sessions of `many`, each with two sockets.
+const MANY: usize = 5000;
+
+/// Files a side or the load needs beside the sockets of its sessions.
+const SPARE_FILES: usize = 200;
+
+pub(super) struct Measure {
+    pub(super) name: &'static str,
+    kind: Kind,
+    /// Which of the load's figures is compared.
+    figure: &'static str,
+    unit: &'static str,
+    promise: Promise,
+}
+
+enum Kind {
+    /// `load call` with these arguments, on a bridge with those options.
+    Call(&'static [&'static str], &'static [&'static str]),
+    Idle,
+    Many,
+    Fanout,
+    First,
+    Rest,
+}
+
+/// What the ratio to the floor must be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Promise {
+    None,
+    AtLeast(f64),
+    AtMost(f64),
+    /// That the sessions open at all.
+    Opens,
+}
+
+/// The figures of both sides in one round.
+#[derive(Clone)]
+struct Round {
+    floor: Value,
+    bridge: Value,
+}
+
+pub(super) struct Report {
+    measure: &'static Measure,
+    rounds: Vec<Round>,
+    /// What went wrong; a measure with a fault is missed whatever its figures.
+    faults: Vec<String>,
+    /// Why it was not measured at all.
+    skipped: Option<String>,
+}
+
+pub(super) const MEASURES: &[Measure] = &[
+    call("call1", &["--conns", "1"], "p50_us", "us", Promise::AtMost(1.3)),
+    call("call16", &["--conns", "16"], "rps", "/s", Promise::AtLeast(0.8)),
+    call("call64", &["--conns", "64"], "rps", "/s", Promise::None),
+    call("sess16", &["--conns", "16", "--sessions"], "rps", "/s", Promise::None),
+    call("notify", &["--conns", "16", "--notify", "1"], "rps", "/s", Promise::AtLeast(0.7)),
+    Measure {
+        name: "big",
+        kind: Kind::Call(&["--conns", "4", "--answer", "500000"], &["--max-message-bytes", "4194304"]),
+        figure: "MBps",
+        unit: "MB/s",
+        promise: Promise::AtLeast(0.8),
+    },
+    other("idle", Kind::Idle, "kib_per_session", "KiB", Promise::AtMost(1.25)),
+    other("many", Kind::Many, "sessions", "open", Promise::Opens),
+    other("fanout", Kind::Fanout, "all_heard_us_median", "us", Promise::AtMost(2.0)),
+    other("first", Kind::First, "first_call_ms", "ms", Promise::None),
+    other("rest", Kind::Rest, "rss_kib", "KiB", Promise::None),
+];
+
+const fn call(
+    name: &'static str,
+    load: &'static [&'static str],
+    figure: &'static str,
+    unit: &'static str,
+    promise: Promise,
+) -> Measure {
+    Measure { name, kind: Kind::Call(load, &[]), figure, unit, promise }
+}
+
+const fn other(name: &'static str, kind: Kind, figure: &'static str, unit: &'static str, promise: Promise) -> Measure {
+    Measure { name, kind, figure, unit, promise }
+}
+
+// === impl Measure ===
+
+impl Measure {
+    pub(super) fn run(&'static self, rig: &Rig) -> anyhow::Result<Report> {
+        let mut report = Report { measure: self, rounds: Vec::new(), faults: Vec::new(), skipped: None };
+        let rounds = rig.options.rounds;
+        match self.kind {
+            Kind::Call(load, extra) => calls(rig, load, extra, &mut report)?,
+            Kind::Idle => {
+                let sessions = rig.options.sessions.to_string();
+                fresh(rig, rounds, &mut report, |running| idle(running, &sessions))?;
+            }
+            Kind::Many => match open_files() {
+                Some(limit) if limit < 2 * MANY + SPARE_FILES => {
+                    let needed = 2 * MANY + SPARE_FILES;
+                    report.skipped =
+                        Some(format!("{limit} open files are allowed here, {needed} needed: raise `ulimit -n`"));
+                }
+                _ => fresh(rig, 1, &mut report, |running| idle(running, &MANY.to_string()))?,
+            },
+            Kind::Fanout => {
+                let sessions = rig.options.sessions.to_string();
+                let load =
+                    |running: &Running| running.load("fanout", &["--sessions", &sessions], Duration::from_secs(180));
+                fresh(rig, rounds, &mut report, load)?;
+            }
+            Kind::First => {
+                for round in 0..rounds + 2 {
+                    report.add(round, |side| rig.first(side))?;
+                }
+            }
+            Kind::Rest => fresh(rig, 1, &mut report, rest)?,
+        }
+        report.judge_rounds();
+        Ok(report)
+    }
+}
+
+/// Rounds on two sides that stay up: the one that is not measured rests.
+fn calls(rig: &Rig, load: &[&str], extra: &[&str], report: &mut Report) -> anyhow::Result<()> {
+    let (floor, bridge) = (rig.start(Side::Floor, extra)?, rig.start(Side::Bridge, extra)?);
+    let limit = Duration::from_secs_f64(rig.options.secs) + Duration::from_secs(40);
+    let secs = rig.options.secs.to_string();
+    let with = |secs: &str| [load, &["--secs", secs]].concat().into_iter().map(str::to_owned).collect::<Vec<_>>();
+    let (warm_up, full) = (with("1"), with(&secs));
+    let run = |side: Side, arguments: &[String]| {
+        let running = if side == Side::Floor { &floor } else { &bridge };
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let before = cpu_us(running.pid());
+        let mut figures = running.load("call", &arguments, limit)?;
+        if let Some(calls) = figures["calls"].as_f64().filter(|calls| *calls > 0.0) {
+            figures["cpu_us"] = json!(((cpu_us(running.pid()) - before) / calls * 10.0).round() / 10.0);
+        }
+        anyhow::Ok(figures)
+    };
+    for side in Side::in_round(0) {
+        run(side, &warm_up)?;
+    }
+    for round in 0..rig.options.rounds {
+        report.add(round, |side| run(side, &full))?;
+    }
+    for (side, running) in [(Side::Floor, floor), (Side::Bridge, bridge)] {
+        report.faults.extend(running.stop().into_iter().map(|wrong| format!("{}: {wrong}", side.name())));
+    }
+    Ok(())
+}
+
+/// Rounds that each start both sides anew, one after the other: what they hold is what is measured.
+fn fresh(
+    rig: &Rig,
+    rounds: usize,
+    report: &mut Report,
+    load: impl Fn(&Running) -> anyhow::Result<Value>,
+) -> anyhow::Result<()> {
+    for round in 0..rounds {
+        report.add(round, |side| {
+            let running = rig.start(side, &[])?;
+            let mut figures = load(&running)?;
+            figures["left"] = json!(running.stop());
+            Ok(figures)
+        })?;
+    }
+    Ok(())
+}
+
+fn idle(running: &Running, sessions: &str) -> anyhow::Result<Value> {
+    let pid = running.pid().to_string();
+    running.load("idle", &["--sessions", sessions, "--pid", &pid], Duration::from_secs(240))
+}
+
+/// Memory after one call, at rest.
+fn rest(running: &Running) -> anyhow::Result<Value> {
+    let mut figures = running.load("call", &["--conns", "1", "--secs", "0.05"], Duration::from_secs(30))?;
+    thread::sleep(Duration::from_secs(2));
+    figures["rss_kib"] = json!(rss_kib(running.pid()));
+    Ok(figures)
+}
+
+// === impl Promise ===
+
+impl Promise {
+    fn is_kept(self, ratio: f64) -> bool {
+        match self {
+            Self::None => true,
+            Self::AtLeast(least) => ratio >= least,
+            Self::AtMost(most) => ratio <= most,
+            Self::Opens => ratio >= 1.0,
+        }
+    }
+}
+
+impl fmt::Display for Promise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.pad("none"),
+            Self::AtLeast(least) => f.pad(&format!(">= {least:.2}")),
+            Self::AtMost(most) => f.pad(&format!("<= {most:.2}")),
+            Self::Opens => f.pad("all open"),
+        }
+    }
+}
+
+// === impl Report ===
+
+impl Report {
+    /// Adds a round: `run` on both sides, back to back.
+    fn add(&mut self, round: usize, mut run: impl FnMut(Side) -> anyhow::Result<Value>) -> anyhow::Result<()> {
+        let (mut floor, mut bridge) = (Value::Null, Value::Null);
+        for side in Side::in_round(round) {
+            match side {
+                Side::Floor => floor = run(side)?,
+                Side::Bridge => bridge = run(side)?,
+            }
+        }
+        self.rounds.push(Round { floor, bridge });
+        Ok(())
+    }
+
+    /// Collects what went wrong inside the rounds.
+    fn judge_rounds(&mut self) {
+        for round in &self.rounds {
+            for (side, figures) in [(Side::Floor, &round.floor), (Side::Bridge, &round.bridge)] {
+                let left = figures["left"].as_array().into_iter().flatten();
+                let wrong = left.chain(Some(&figures["failed"])).filter_map(Value::as_str);
+                self.faults.extend(wrong.map(|wrong| format!("{}: {wrong}", side.name())));
+            }
+            let notes = &round.bridge["notes"];
+            if let (Some(sent), heard) = (notes["sent"].as_u64(), heard(notes))
+                && sent != heard
+            {
+                self.faults.push(format!("{heard} of {sent} notes heard"));
+            }
+        }
+        self.faults.dedup();
+    }
+
+    pub(super) fn is_kept(&self) -> bool {
+        self.skipped.is_some()
+            || self.faults.is_empty() && self.ratio().is_some_and(|ratio| self.measure.promise.is_kept(ratio))
+    }
+
+    /// Median over the rounds of bridge / floor.
+    fn ratio(&self) -> Option<f64> {
+        let figure = |side: &Value| side[self.measure.figure].as_f64();
+        let ratios = self.rounds.iter().filter_map(|round| Some(figure(&round.bridge)? / figure(&round.floor)?));
+        median(ratios.filter(|ratio| ratio.is_finite()))
+    }
+
+    fn middle(&self, side: Side, figure: &str) -> Option<f64> {
+        let of = |round: &Round| {
+            if side == Side::Floor { round.floor[figure].as_f64() } else { round.bridge[figure].as_f64() }
+        };
+        median(self.rounds.iter().filter_map(of))
+    }
+
+    fn verdict(&self) -> &'static str {
+        match (&self.skipped, self.is_kept(), self.measure.promise) {
+            (Some(_), ..) => "skipped",
+            (None, false, _) => "MISSED",
+            (None, true, Promise::None) => "-",
+            (None, true, _) => "ok",
+        }
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        let measure = self.measure;
+        let rounds: Vec<Value> =
+            self.rounds.iter().map(|round| json!({"floor": round.floor, "prism": round.bridge})).collect();
+        json!({
+            "measure": measure.name,
+            "figure": measure.figure,
+            "prism": self.middle(Side::Bridge, measure.figure),
+            "floor": self.middle(Side::Floor, measure.figure),
+            "ratio": self.ratio(),
+            "promise": measure.promise.to_string(),
+            "verdict": self.verdict(),
+            "faults": self.faults,
+            "skipped": self.skipped,
+            "rounds": rounds,
+        })
+    }
+
+    /// What helps to understand the figure, where there is more.
+    fn aside(&self) -> Option<String> {
+        let pair = |figure: &str| Some((self.middle(Side::Bridge, figure)?, self.middle(Side::Floor, figure)?));
+        match self.measure.kind {
+            Kind::Call(..) => {
+                let (cpu, floor_cpu) = pair("cpu_us")?;
+                let (p99, floor_p99) = pair("p99_us")?;
+                Some(format!("cpu {cpu:.1} us a call (floor {floor_cpu:.1}), p99 {p99:.0} us ({floor_p99:.0})"))
+            }
+            Kind::Many => {
+                let (kib, floor_kib) = pair("kib_per_session")?;
+                Some(format!("{kib:.1} KiB a session (floor {floor_kib:.1})"))
+            }
+            Kind::Idle | Kind::Fanout | Kind::First | Kind::Rest => None,
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Measure { name, figure, unit, promise, .. } = self.measure;
+        let number = |value: Option<f64>| match value {
+            Some(value) if value < 1000.0 && value.fract() != 0.0 => format!("{value:.1}"),
+            Some(value) => format!("{value:.0}"),
+            None => "?".to_owned(),
+        };
+        let (prism, floor) = (number(self.middle(Side::Bridge, figure)), number(self.middle(Side::Floor, figure)));
+        let ratio = self.ratio().map_or_else(|| "?".to_owned(), |ratio| format!("{ratio:.2}"));
+        write!(f, "{name:<7} prism {prism:>7} {unit:<4}  floor {floor:>7} {unit:<4}  ratio {ratio:>5}  ")?;
+        write!(f, "promise {promise:<8}  {:<7}", self.verdict())?;
+        let notes = self.rounds.last().map(|round| &round.bridge["notes"]).filter(|notes| notes["sent"].is_u64());
+        let notes = notes.map(|notes| format!("notes {} of {}", heard(notes), notes["sent"]));
+        let faults = (!self.faults.is_empty()).then(|| self.faults.join("; "));
+        let asides: Vec<String> = [notes, self.aside(), self.skipped.clone(), faults].into_iter().flatten().collect();
+        f.write_str(&asides.join("; "))
+    }
+}
+
+/// Notes that arrived, on whichever stream.
+fn heard(notes: &Value) -> u64 {
+    notes["on_post"].as_u64().unwrap_or(0) + notes["on_get"].as_u64().unwrap_or(0)
+}
+
+fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    let upper = values.get(values.len() / 2)?;
+    let lower = values.get((values.len() - 1) / 2)?;
+    Some(f64::midpoint(*lower, *upper))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,62 @@
+use super::*;
+
+fn report(name: &str, rounds: &[(Value, Value)]) -> Report {
+    let measure = MEASURES.iter().find(|measure| measure.name == name).unwrap();
+    let rounds = rounds.iter().map(|(floor, bridge)| Round { floor: floor.clone(), bridge: bridge.clone() }).collect();
+    let mut report = Report { measure, rounds, faults: Vec::new(), skipped: None };
+    report.judge_rounds();
+    report
+}
+
+fn rates(name: &str, pairs: &[(f64, f64)]) -> Report {
+    let rounds: Vec<(Value, Value)> =
+        pairs.iter().map(|(floor, bridge)| (json!({"rps": floor}), json!({"rps": bridge}))).collect();
+    report(name, &rounds)
+}
+
+#[test]
+fn the_ratio_is_the_median_of_pairs_and_not_the_ratio_of_medians() {
+    let report = rates("call16", &[(100.0, 50.0), (10.0, 9.0), (200.0, 190.0)]);
+    assert_eq!(report.ratio(), Some(0.9));
+    assert!(report.is_kept());
+}
+
+#[test]
+fn a_promise_is_kept_or_missed_on_its_own_side() {
+    assert!(rates("call16", &[(100.0, 80.0)]).is_kept());
+    assert!(!rates("call16", &[(100.0, 79.0)]).is_kept());
+    let latency = |floor: u32, bridge: u32| report("call1", &[(json!({"p50_us": floor}), json!({"p50_us": bridge}))]);
+    assert!(latency(100, 130).is_kept());
+    assert!(!latency(100, 131).is_kept());
+}
+
+#[test]
+fn a_fault_is_a_miss_even_where_nothing_was_promised() {
+    let faulty = report("call64", &[(json!({"rps": 1.0}), json!({"rps": 1.0, "failed": "3 wrong answers"}))]);
+    assert_eq!((faulty.is_kept(), faulty.verdict()), (false, "MISSED"));
+    assert!(faulty.to_string().contains("prism: 3 wrong answers"), "{faulty}");
+}
+
+#[test]
+fn a_figure_that_is_not_there_is_a_miss() {
+    assert_eq!(report("idle", &[(json!({}), json!({}))]).verdict(), "MISSED");
+    assert_eq!(report("idle", &[]).verdict(), "MISSED");
+}
+
+#[test]
+fn a_lost_note_and_a_doubled_one_are_misses() {
+    let notes = |on_post: u32, on_get: u32| {
+        let bridge = json!({"rps": 9.0, "notes": {"sent": 10, "on_post": on_post, "on_get": on_get}});
+        report("notify", &[(json!({"rps": 10.0}), bridge)])
+    };
+    assert!(notes(4, 6).is_kept());
+    assert!(!notes(4, 5).is_kept());
+    assert!(!notes(10, 1).is_kept());
+}
+
+#[test]
+fn a_skipped_measure_is_not_a_miss() {
+    let mut skipped = report("many", &[]);
+    skipped.skipped = Some("too few open files".into());
+    assert_eq!((skipped.is_kept(), skipped.verdict()), (true, "skipped"));
+}

@@ -1,0 +1,189 @@
+//! The two sides of a measurement and the load on them (`perf/`), each with a process group of its own.
+
+use std::{
+    ffi::OsString,
+    net::{TcpListener, TcpStream},
+    process::{Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, bail};
+use serde_json::{Value, json};
+
+use super::Options;
+use crate::{
+    Place,
+    place::Scratch,
+    process::{self, Daemon, Group, Show},
+};
+
+/// How long a side may take to accept its first connection.
+const START: Duration = Duration::from_secs(30);
+
+/// How long it may take to end.
+const STOP: Duration = Duration::from_secs(10);
+
+/// After the first connection, for what a side still has to do before it rests.
+const SETTLE: Duration = Duration::from_millis(500);
+
+const TOKEN: &str = "a-token-for-the-bench";
+
+/// Raises the soft limit of open files to the hard one: two sockets a session are more than most shells allow.
+const UNLIMITED: &str = r#"ulimit -n "$(ulimit -H -n)" 2>/dev/null; exec "$@""#;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Floor,
+    /// Prism, or what stands in its place.
+    Bridge,
+}
+
+pub(super) struct Rig<'a> {
+    pub(super) place: &'a Place,
+    pub(super) options: Options,
+}
+
+/// A started side. Ended, with everything below it, when dropped.
+pub(super) struct Running<'a> {
+    rig: &'a Rig<'a>,
+    daemon: Daemon,
+    url: String,
+    _home: Scratch,
+}
+
+// === impl Side ===
+
+impl Side {
+    /// Both, the other one first in every second round, so that a machine that gets slower favours nobody.
+    pub(super) fn in_round(round: usize) -> [Self; 2] {
+        if round.is_multiple_of(2) { [Self::Floor, Self::Bridge] } else { [Self::Bridge, Self::Floor] }
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Floor => "floor",
+            Self::Bridge => "prism",
+        }
+    }
+}
+
+// === impl Rig ===
+
+impl<'a> Rig<'a> {
+    pub(super) fn new(place: &'a Place, options: Options) -> Self {
+        Self { place, options }
+    }
+
+    /// Starts a side and waits until it listens. `extra` are options of `prism run`.
+    pub(super) fn start(&'a self, side: Side, extra: &[&str]) -> anyhow::Result<Running<'a>> {
+        let (port, home) = (free_port()?, Scratch::new()?);
+        let (log, path) = self.place.log(&format!("bench-{}", side.name()))?;
+        let mut command = unlimited(&self.command(side, port, extra));
+        command.env("PRISM_API_KEY", TOKEN).env("PRISM_HOME", home.path());
+        command.stdout(log.try_clone().context("cannot share the log")?).stderr(log);
+        let mut daemon = Daemon::new(Group::spawn(command)?, format!("={}", home.path().display()));
+        let deadline = Instant::now() + START;
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            if daemon.ended() || Instant::now() >= deadline {
+                bail!("{} does not listen on port {port}; see {}", side.name(), path.display());
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        thread::sleep(SETTLE);
+        Ok(Running { rig: self, daemon, url: url(port), _home: home })
+    }
+
+    /// Time from the start of a side to its first answer: here the load starts it.
+    pub(super) fn first(&self, side: Side) -> anyhow::Result<Value> {
+        let (port, home) = (free_port()?, Scratch::new()?);
+        let mut command = Command::new(self.place.release("load"));
+        command.args(["first", &url(port), "--secs", "20", "--header", &authorization(), "--"]);
+        command.args(self.command(side, port, &[])).env("PRISM_API_KEY", TOKEN).env("PRISM_HOME", home.path());
+        outcome(command, Duration::from_secs(40))
+    }
+
+    fn command(&self, side: Side, port: u16, extra: &[&str]) -> Vec<OsString> {
+        let echo = self.place.release("echo-stdio").into_os_string();
+        let port = port.to_string();
+        match (side, &self.options.bridge) {
+            (Side::Floor, _) => vec![self.place.release("floor").into(), port.into(), echo],
+            (Side::Bridge, Some(other)) => {
+                let fill =
+                    |word: &String| word.replace("{port}", &port).replace("{echo}", &echo.to_string_lossy()).into();
+                other.iter().map(fill).collect()
+            }
+            (Side::Bridge, None) => {
+                let most = (self.options.sessions + 100).max(10_000).to_string();
+                let mut words: Vec<OsString> = vec![self.place.release("prism").into()];
+                words.extend(["run", "--port", &port, "--max-sessions", &most].map(OsString::from));
+                words.extend(extra.iter().map(OsString::from));
+                words.extend(["--".into(), echo]);
+                words
+            }
+        }
+    }
+}
+
+/// Returns how many files a process may have open, once it has raised its limit.
+pub(super) fn open_files() -> Option<usize> {
+    let answer = Command::new("sh").args(["-c", "ulimit -H -n"]).stdin(Stdio::null()).output().ok()?;
+    let text = String::from_utf8(answer.stdout).ok()?;
+    if text.trim() == "unlimited" { Some(usize::MAX) } else { text.trim().parse().ok() }
+}
+
+fn url(port: u16) -> String {
+    format!("http://127.0.0.1:{port}/mcp")
+}
+
+fn authorization() -> String {
+    format!("Authorization: Bearer {TOKEN}")
+}
+
+/// A port that was free a moment ago: the floor cannot say which one it took.
+fn free_port() -> anyhow::Result<u16> {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).context("no free port")?;
+    Ok(listener.local_addr().context("no free port")?.port())
+}
+
+fn unlimited(words: &[OsString]) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", UNLIMITED, "sh"]).args(words);
+    command
+}
+
+/// What the load measured. What went wrong stands under `failed`, beside what was measured all the same.
+fn outcome(command: Command, limit: Duration) -> anyhow::Result<Value> {
+    let ran = match process::run(command, limit, Show::Nothing, || ()) {
+        Ok(ran) => ran,
+        Err(error) => return Ok(json!({ "failed": format!("{error:#}") })),
+    };
+    let mut figures: Value = serde_json::from_str(ran.stdout.trim()).unwrap_or_else(|_| json!({}));
+    if !ran.status.success() {
+        let words = ran.stderr.split("Stack backtrace").next().unwrap_or_default();
+        let words: Vec<&str> = words.split_whitespace().collect();
+        let fault = figures["fault"].as_str().map(|fault| format!(" ({fault})")).unwrap_or_default();
+        figures["failed"] = format!("{}{fault}", words.join(" ")).into();
+    }
+    Ok(figures)
+}
+
+// === impl Running ===
+
+impl Running<'_> {
+    pub(super) fn pid(&self) -> u32 {
+        self.daemon.pid()
+    }
+
+    pub(super) fn load(&self, kind: &str, arguments: &[&str], limit: Duration) -> anyhow::Result<Value> {
+        let load = self.rig.place.release("load").into_os_string();
+        let mut command = unlimited(&[load, kind.into(), self.url.clone().into()]);
+        command.args(arguments).args(["--header", &authorization()]);
+        outcome(command, limit)
+    }
+
+    /// Ends it and returns what it left behind or did wrong.
+    pub(super) fn stop(mut self) -> Vec<String> {
+        self.daemon.stop(STOP)
+    }
+}

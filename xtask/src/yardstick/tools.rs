@@ -1,0 +1,136 @@
+//! What the yardstick runners need from the machine, and how it gets there. What they install themselves
+//! (packages, virtual environments) is their own affair.
+
+use std::{
+    env,
+    ffi::OsString,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::OnceLock,
+    time::Duration,
+};
+
+use anyhow::{Context, ensure};
+
+use crate::{
+    Place,
+    process::{self, Show},
+    say::say,
+};
+
+/// How long an install may take, on a slow line.
+const INSTALL: Duration = Duration::from_secs(600);
+
+/// The oldest node that the clients and the fixture run on.
+const NODE: u32 = 20;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tool {
+    /// With venv, 3.10 or newer.
+    Python,
+    /// With npm.
+    Node,
+}
+
+/// What a yardstick runs on; `path` has a node that is new enough in front.
+pub(super) struct Tools {
+    pub(super) path: OsString,
+}
+
+// === impl Tool ===
+
+impl Tool {
+    fn is_there(self) -> bool {
+        match self {
+            Self::Python => {
+                let script = "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))";
+                answer("python3", &["-c", script]).is_some()
+            }
+            Self::Node => node_major().is_some() && answer("npm", &["--version"]).is_some(),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Python => "python3 (3.10 or newer) with venv",
+            Self::Node => "node (20 or newer) with npm",
+        }
+    }
+
+    fn packages(self) -> &'static str {
+        match self {
+            Self::Python => "python3 python3-venv",
+            Self::Node => "nodejs npm",
+        }
+    }
+}
+
+// === impl Tools ===
+
+impl Tools {
+    /// Finds what a runner needs, installing it where that is possible; else the line that says what to
+    /// install by hand.
+    pub(super) fn find(place: &Place, needed: &[Tool]) -> anyhow::Result<Result<Self, String>> {
+        let missing = || needed.iter().copied().filter(|tool| !tool.is_there()).collect::<Vec<Tool>>();
+        for tool in missing() {
+            install(tool);
+        }
+        let missing: Vec<&str> = missing().into_iter().map(Tool::name).collect();
+        if !missing.is_empty() {
+            return Ok(Err(format!("install {}", missing.join(" and "))));
+        }
+        let path = env::var_os("PATH").unwrap_or_default();
+        if !needed.contains(&Tool::Node) || node_major().is_some_and(|major| major >= NODE) {
+            return Ok(Ok(Self { path }));
+        }
+        say(format_args!("the system's node is older than {NODE}: fetching one from npm"));
+        let node = library(place, "yard_node", &path)?;
+        let folder = Path::new(&node).parent().context("yard_node prints a path")?;
+        let path = env::join_paths(std::iter::once(folder.to_owned()).chain(env::split_paths(&path)))?;
+        Ok(Ok(Self { path }))
+    }
+
+    /// Installs the fixture now, so that no client waits for it later, and returns its command.
+    pub(super) fn everything(&self, place: &Place) -> anyhow::Result<PathBuf> {
+        library(place, "yard_npm everything-server", &self.path)?;
+        Ok(place.root.join("yardstick/everything-server/run.sh"))
+    }
+}
+
+/// Calls a function of `yardstick/lib.sh` and returns what it prints.
+fn library(place: &Place, call: &str, path: &OsString) -> anyhow::Result<String> {
+    let mut command = Command::new("bash");
+    command.args(["-c", &format!(". yardstick/lib.sh && {call}")]).current_dir(&place.root).env("PATH", path);
+    let ran = process::run(command, INSTALL, Show::Nothing, || ())?;
+    ensure!(ran.status.success(), "{call}: {}", ran.stderr.trim());
+    Ok(ran.stdout.trim().to_owned())
+}
+
+fn node_major() -> Option<u32> {
+    answer("node", &["--version"])?.strip_prefix('v')?.split('.').next()?.parse().ok()
+}
+
+/// What a program prints, when it is there and content.
+fn answer(program: &str, arguments: &[&str]) -> Option<String> {
+    let output = Command::new(program).args(arguments).stdin(Stdio::null()).output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    output.status.success().then_some(text)
+}
+
+/// Tries apt, and only as root: nothing else may be changed without asking.
+fn install(tool: Tool) {
+    static UPDATED: OnceLock<()> = OnceLock::new();
+    if answer("id", &["-u"]).as_deref() != Some("0") {
+        return;
+    }
+    let update = if UPDATED.set(()).is_ok() { "apt-get update -qq && " } else { "" };
+    let script = format!("{update}apt-get install -y -qq {}", tool.packages());
+    say(format_args!("no {}; running {script}", tool.name()));
+    let mut command = Command::new("sh");
+    command.args(["-c", &script]).env("DEBIAN_FRONTEND", "noninteractive");
+    match process::run(command, INSTALL, Show::Nothing, || ()) {
+        Ok(ran) if ran.status.success() => {}
+        Ok(ran) => say(format_args!("it failed: {}", ran.stderr.trim())),
+        Err(error) => say(format_args!("it failed: {error:#}")),
+    }
+}
