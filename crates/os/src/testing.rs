@@ -1,6 +1,11 @@
 //! What the tests of this crate share.
 
-use std::{collections::BTreeMap, path::PathBuf, process::Command, time::Duration};
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    process::{Command, Stdio},
+    time::Duration,
+};
 
 use rustix::{
     io::Errno,
@@ -73,10 +78,17 @@ pub(crate) fn is_reaped(pid: u32) -> bool {
     Stat::of(pid).is_err()
 }
 
+/// Starts something that can pass for a daemon, and the owner it is. It ends with this process at the latest.
+pub(crate) fn daemon(test: &str) -> (std::process::Child, Owner) {
+    let daemon = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let start_ticks = Stat::of(daemon.id()).unwrap().start_ticks;
+    let owner = Owner::of(&home(test), daemon.id(), start_ticks);
+    (daemon, owner)
+}
+
 /// Returns an owner that has lived and died.
 pub(crate) fn dead_owner(test: &str) -> Owner {
-    let mut daemon = Command::new("sleep").arg("1000").spawn().unwrap();
-    let owner = Owner::of(&home(test), daemon.id(), Stat::of(daemon.id()).unwrap().start_ticks);
+    let (mut daemon, owner) = daemon(test);
     daemon.kill().unwrap();
     daemon.wait().unwrap();
     owner

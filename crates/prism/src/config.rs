@@ -15,6 +15,7 @@ use std::{
 pub mod file;
 pub mod mcp_json;
 pub mod raw;
+mod value;
 
 #[cfg(test)]
 mod tests;

@@ -64,6 +64,17 @@ impl Replay {
         lost
     }
 
+    /// Forgets all but the newest event. Returns how many of them nobody has had.
+    pub fn keep_only_newest(&mut self) -> usize {
+        let old = self.kept.len().saturating_sub(1);
+        let mut lost = 0;
+        for event in self.kept.drain(..old) {
+            self.bytes -= event.bytes.len();
+            lost += usize::from(event.number > self.delivered);
+        }
+        lost
+    }
+
     pub fn mark_delivered(&mut self) {
         self.delivered = self.last;
     }

@@ -21,6 +21,8 @@ const RETENTION: Duration = Duration::from_secs(5 * 60);
 const MAX_FINISHED: usize = 8;
 /// Bytes of them kept per session.
 const MAX_FINISHED_BYTES: usize = 1 << 20;
+/// Bytes kept of all POST streams of a session, running ones included. Beyond it a stream forgets its oldest events.
+const MAX_POST_BYTES: usize = 8 << 20;
 /// The number of the track that belongs to no call.
 const STANDALONE: u64 = 0;
 
@@ -183,13 +185,17 @@ impl Session {
 
     /// Sends something on the track of a POST.
     pub fn send_post(&mut self, track: u64, parts: &[&[u8]], what: What, actions: &mut Actions) {
+        let kept: usize = self.posts.iter().map(|post| post.replay.kept_bytes()).sum();
         let Some(post) = self.posts.iter_mut().find(|post| post.number == track) else { return };
         let id = EventId { stream: track, event: post.replay.next_number() };
         let bytes = frame::event(Some(id), parts);
         if let Some(stream) = post.attached {
             actions.push_back(Action::Event(stream, bytes.clone()));
         }
-        let lost = post.replay.push(bytes, what);
+        let mut lost = post.replay.push(bytes, what);
+        if kept > MAX_POST_BYTES {
+            lost += post.replay.keep_only_newest();
+        }
         match post.attached {
             Some(_) => post.replay.mark_delivered(),
             None if lost > 0 => actions.push_back(Action::Dropped(lost)),

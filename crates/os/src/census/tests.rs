@@ -1,7 +1,7 @@
 use super::{scan::spared, *};
 use crate::{
     child::Child,
-    testing::{dead_owner, death, home, is_alive, number, shell_of},
+    testing::{daemon, dead_owner, death, home, is_alive, number, shell_of},
 };
 
 /// A child whose own child leaves its session and group, and prints its pid once it has. It ends with stdin, so
@@ -101,9 +101,7 @@ async fn a_daemon_whose_pid_was_reused_is_gone() {
 
 #[tokio::test]
 async fn a_daemon_that_nobody_reaps_is_gone() {
-    let mut daemon = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
-    let start_ticks = proc::Stat::of(daemon.id()).unwrap().start_ticks;
-    let owner = Owner::of(&home("zombie"), daemon.id(), start_ticks);
+    let (mut daemon, owner) = daemon("zombie");
     let child = shell_of(&owner, "read line");
     assert_eq!(orphans(&home("zombie")), []);
 

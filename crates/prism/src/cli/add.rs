@@ -298,7 +298,7 @@ fn replace(table: &mut dyn TableLike, entry: &[(&'static str, Value)]) {
 }
 
 /// Whether a shell with this environment would find the program.
-fn is_program(program: &str, cwd: Option<&Path>, env: &Env) -> bool {
+pub(super) fn is_program(program: &str, cwd: Option<&Path>, env: &Env) -> bool {
     let executable = |path: &Path| {
         path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
     };

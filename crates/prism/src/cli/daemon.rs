@@ -61,7 +61,15 @@ impl Daemon {
         let listener = serve::bind(&self.config).await?;
         self.config.port = listener.local_addr().context("cannot see the port")?.port();
         let socket = match &self.socket {
-            Some(path) => Some((serve::bind_unix(path).await?, path.clone())),
+            Some(path) => match serve::bind_unix(path).await {
+                Ok(listener) => Some((listener, path.clone())),
+                Err(error @ serve::BindError::Running { .. }) => return Err(error.into()),
+                // A folder too deep for a socket's name: the port does all that the socket would.
+                Err(error) => {
+                    say::warning(&format!("no Unix socket: {:#}", anyhow::Error::from(error)));
+                    None
+                }
+            },
             None => None,
         };
         let log = Log::start(self.log.log, std::io::stderr().is_terminal() && say::colour());

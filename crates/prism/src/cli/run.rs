@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::ensure;
 
 use super::{
+    add::is_program,
     daemon::{self, Daemon, LogFlags},
     say,
 };
@@ -35,6 +36,11 @@ pub struct Run {
 
 impl Run {
     pub fn run(self, env: &Env) -> anyhow::Result<()> {
+        let program = self.command.first().map(String::as_str).unwrap_or_default();
+        ensure!(
+            is_program(program, None, env),
+            "{program:?} was not found on PATH\n  fix: install it, or give its full path: prism run -- /path/to/{program}"
+        );
         let home = daemon::home(env)?;
         let capped = self.flags.max_sessions.is_some() || Config::caps_sessions(env);
         let mut config = Raw::default().config(env, &self.flags)?;

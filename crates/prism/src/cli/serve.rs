@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{
+    add::is_program,
     daemon::{self, Daemon, LogFlags},
     say,
 };
@@ -38,6 +39,12 @@ impl Serve {
         let loaded = file::load(&places, &self.mcp_json, &self.flags, env)?;
         for warning in &loaded.warnings {
             say::warning(&warning.to_string());
+        }
+        for destination in loaded.config.destinations.values() {
+            let program = destination.command.first().map(String::as_str).unwrap_or_default();
+            if !is_program(program, destination.cwd.as_deref(), env) {
+                say::warning(&format!("destination {:?}: {program:?} was not found on PATH", destination.name));
+            }
         }
         let file = loaded.file;
         let daemon = Daemon {

@@ -7,16 +7,20 @@
 
 use std::{
     collections::BTreeMap,
-    net::IpAddr,
     ops::Range,
     path::{Path, PathBuf},
-    time::Duration,
 };
 
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
-use super::{Config, ConfigError, Destination, Env, Flags, NameError, Origin, Place, Process, Sessions};
+use super::{
+    Config, ConfigError, Destination, Env, Flags, NameError, Origin, Place,
+    value::{
+        LONGEST, Parse, Written, Wrong, address, boolean, bytes, command, count, duration, hosts, origins, port,
+        process, sessions, text, timeout, variable,
+    },
+};
 
 /// `prism.toml`, as written.
 #[derive(Debug, Default, Deserialize)]
@@ -78,24 +82,6 @@ struct Around<'a> {
     flags: &'a Flags,
 }
 
-/// A value before it is understood. `Bare` comes from outside a file, where nothing has quotes.
-enum Written<'a> {
-    Text(&'a str),
-    Integer(i64),
-    Boolean(bool),
-    List(&'a [Value]),
-    Other(&'static str),
-    Bare(&'a str),
-}
-
-/// What is wrong with a value, and a right one as it would stand in the file.
-struct Wrong {
-    problem: String,
-    example: String,
-}
-
-type Parse<T> = fn(&Written<'_>) -> Result<T, Wrong>;
-
 /// The keys of [`Raw`] and of [`RawDestination`]; a test holds them against what serde accepts.
 pub(super) const GLOBAL_KEYS: [&str; 12] = [
     "address",
@@ -133,9 +119,6 @@ const OLD_VARIABLES: [(&str, &str); 2] =
 /// First parts of a path that Prism answers itself, and the servers it is itself.
 const RESERVED: [&str; 9] =
     ["mcp", "healthz", "readyz", "metrics", "console", "plugin", "workspace", "editor", "prism"];
-
-/// The longest duration one can write. It keeps `Instant + Duration` from overflowing everywhere else.
-const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// Checks that a word may be the name of a destination.
 pub fn check_name(name: &str) -> Result<(), NameError> {
@@ -478,244 +461,4 @@ impl Flags {
             _ => None,
         }
     }
-}
-
-// === impl Written ===
-
-impl<'a> From<&'a Value> for Written<'a> {
-    fn from(value: &'a Value) -> Self {
-        match value {
-            Value::String(text) => Self::Text(text),
-            Value::Integer(number) => Self::Integer(*number),
-            Value::Boolean(value) => Self::Boolean(*value),
-            Value::Array(values) => Self::List(values),
-            Value::Float(_) => Self::Other("a number with a fraction"),
-            Value::Datetime(_) => Self::Other("a date"),
-            Value::Table(_) => Self::Other("a table"),
-        }
-    }
-}
-
-impl Written<'_> {
-    /// Makes the complaint that this value is not what is wanted.
-    fn is_not(&self, wanted: &str, example: &str) -> Wrong {
-        let shown = match self {
-            Self::Text(text) | Self::Bare(text) => format!("{text:?}"),
-            Self::Integer(number) => number.to_string(),
-            Self::Boolean(value) => value.to_string(),
-            Self::List(_) => "a list".to_owned(),
-            Self::Other(kind) => (*kind).to_owned(),
-        };
-        Wrong { problem: format!("is {shown}, not {wanted}"), example: example.to_owned() }
-    }
-}
-
-fn address(value: &Written<'_>) -> Result<IpAddr, Wrong> {
-    let (Written::Text(text) | Written::Bare(text)) = value else {
-        return Err(value.is_not("an IP address", "\"127.0.0.1\""));
-    };
-    let text = if *text == "localhost" { "127.0.0.1" } else { text };
-    text.parse().map_err(|_| value.is_not("an IP address", "\"127.0.0.1\""))
-}
-
-fn port(value: &Written<'_>) -> Result<u16, Wrong> {
-    let number = match value {
-        Written::Integer(number) => u16::try_from(*number).ok(),
-        Written::Bare(text) => text.trim().parse().ok(),
-        _ => None,
-    };
-    number.ok_or_else(|| value.is_not("a port from 0 to 65535", "7420"))
-}
-
-fn count(value: &Written<'_>) -> Result<usize, Wrong> {
-    let number: Option<usize> = match value {
-        Written::Integer(number) => usize::try_from(*number).ok(),
-        Written::Bare(text) => text.trim().parse().ok(),
-        _ => None,
-    };
-    number.filter(|number| *number > 0).ok_or_else(|| value.is_not("a whole number from 1 up", "10"))
-}
-
-fn boolean(value: &Written<'_>) -> Result<bool, Wrong> {
-    match value {
-        Written::Boolean(value) => Ok(*value),
-        Written::Bare(text) => match text.trim().to_ascii_lowercase().as_str() {
-            "true" | "1" | "yes" | "on" => Ok(true),
-            "false" | "0" | "no" | "off" => Ok(false),
-            _ => Err(value.is_not("true or false", "true")),
-        },
-        _ => Err(value.is_not("true or false", "true")),
-    }
-}
-
-fn timeout(value: &Written<'_>) -> Result<Option<Duration>, Wrong> {
-    duration(value).map(|duration| Some(duration).filter(|duration| !duration.is_zero()))
-}
-
-fn duration(value: &Written<'_>) -> Result<Duration, Wrong> {
-    const WANTED: &str = "a duration such as \"30s\", \"500ms\", \"5m\" or 0";
-    let text = match value {
-        Written::Integer(0) => return Ok(Duration::ZERO),
-        Written::Integer(number) if *number > 0 => {
-            let example = format!("\"{number}s\"");
-            return Err(value.is_not("a duration: it has no unit", &example));
-        }
-        Written::Text(text) | Written::Bare(text) => text.trim(),
-        _ => return Err(value.is_not(WANTED, "\"30s\"")),
-    };
-    let (number, unit) = number_and_unit(text).ok_or_else(|| value.is_not(WANTED, "\"30s\""))?;
-    let milliseconds = match unit {
-        "" if number == 0 => 0,
-        "" => {
-            let example = format!("\"{number}s\"");
-            return Err(value.is_not("a duration: it has no unit", &example));
-        }
-        "ms" => 1,
-        "s" => 1000,
-        "m" | "min" => 60 * 1000,
-        "h" => 60 * 60 * 1000,
-        "d" => 24 * 60 * 60 * 1000,
-        _ => return Err(value.is_not(WANTED, "\"30s\"")),
-    };
-    number
-        .checked_mul(milliseconds)
-        .map(Duration::from_millis)
-        .filter(|duration| *duration <= LONGEST)
-        .ok_or_else(|| value.is_not("at most 365 days", "\"365d\""))
-}
-
-fn bytes(value: &Written<'_>) -> Result<usize, Wrong> {
-    const WANTED: &str = "a size such as 1048576, \"2MiB\" or \"500kB\"";
-    let wrong = || value.is_not(WANTED, "\"1MiB\"");
-    let (number, unit) = match value {
-        Written::Integer(number) => (u64::try_from(*number).map_err(|_| wrong())?, ""),
-        Written::Text(text) | Written::Bare(text) => number_and_unit(text.trim()).ok_or_else(wrong)?,
-        _ => return Err(wrong()),
-    };
-    let factor = match unit.to_ascii_lowercase().as_str() {
-        "" | "b" => 1,
-        "k" | "kb" => 1000,
-        "kib" => 1 << 10,
-        "m" | "mb" => 1_000_000,
-        "mib" => 1 << 20,
-        "g" | "gb" => 1_000_000_000,
-        "gib" => 1 << 30,
-        _ => return Err(wrong()),
-    };
-    number
-        .checked_mul(factor)
-        .and_then(|bytes| usize::try_from(bytes).ok())
-        .filter(|bytes| *bytes > 0)
-        .ok_or_else(wrong)
-}
-
-fn number_and_unit(text: &str) -> Option<(u64, &str)> {
-    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(end);
-    Some((number.parse().ok()?, unit.trim()))
-}
-
-fn text(value: &Written<'_>) -> Result<String, Wrong> {
-    match value {
-        Written::Text(text) if !text.is_empty() && !text.contains('\0') => Ok((*text).to_owned()),
-        _ => Err(value.is_not("a folder", "\"/home/me/project\"")),
-    }
-}
-
-/// A value of `env`. It may be a secret, so unlike the others its complaint does not repeat it.
-fn variable(value: &Written<'_>) -> Result<String, Wrong> {
-    match value {
-        Written::Text(text) if *text != "env:" && !text.contains('\0') => Ok((*text).to_owned()),
-        _ => Err(Wrong {
-            problem: "is not a text in quotes".to_owned(),
-            example: "\"value\", or \"env:NAME\" to take it from the daemon's own environment".to_owned(),
-        }),
-    }
-}
-
-fn command(value: &Written<'_>) -> Result<Vec<String>, Wrong> {
-    const EXAMPLE: &str = "[\"npx\", \"-y\", \"some-mcp-server\"]";
-    match value {
-        Written::Text(text) => {
-            let words: Vec<&str> = text.split_whitespace().collect();
-            let example = if words.is_empty() || text.contains(['"', '\'', '\\']) {
-                EXAMPLE.to_owned()
-            } else {
-                format!("{words:?}")
-            };
-            Err(value.is_not("a list with each word by itself", &example))
-        }
-        Written::List(values) => {
-            let words: Option<Vec<String>> = values.iter().map(|word| word.as_str().map(str::to_owned)).collect();
-            words
-                .filter(|words| words.first().is_some_and(|program| !program.trim().is_empty()))
-                .filter(|words| words.iter().all(|word| !word.contains('\0')))
-                .ok_or_else(|| Wrong {
-                    problem: "is not a list of texts that begins with a program".to_owned(),
-                    example: EXAMPLE.to_owned(),
-                })
-        }
-        _ => Err(value.is_not("a list with each word by itself", EXAMPLE)),
-    }
-}
-
-fn process(value: &Written<'_>) -> Result<Process, Wrong> {
-    choice(value, Process::ALL, Process::as_str)
-}
-
-fn sessions(value: &Written<'_>) -> Result<Sessions, Wrong> {
-    choice(value, Sessions::ALL, Sessions::as_str)
-}
-
-fn choice<T: Copy, const N: usize>(value: &Written<'_>, all: [T; N], name: fn(T) -> &'static str) -> Result<T, Wrong> {
-    let typed = match value {
-        Written::Text(text) => *text,
-        _ => "",
-    };
-    all.into_iter().find(|choice| name(*choice) == typed).ok_or_else(|| {
-        let names = all.map(name);
-        let example = nearest(typed, names.into_iter()).unwrap_or(names[0]);
-        let wanted = names.map(|name| format!("{name:?}")).join(", ");
-        value.is_not(&format!("one of {wanted}"), &format!("{example:?}"))
-    })
-}
-
-fn hosts(value: &Written<'_>) -> Result<Vec<String>, Wrong> {
-    const EXAMPLE: &str = "[\"build.example\"]";
-    let hosts = list(value, EXAMPLE)?;
-    match hosts.iter().find(|host| host.contains(['/', '*', '@']) || host.contains(char::is_whitespace)) {
-        Some(host) => Err(Wrong {
-            problem: format!("has {host:?}, which is not the name of one host"),
-            example: EXAMPLE.to_owned(),
-        }),
-        None => Ok(hosts),
-    }
-}
-
-fn origins(value: &Written<'_>) -> Result<Vec<String>, Wrong> {
-    const EXAMPLE: &str = "[\"https://build.example\"]";
-    let origins = list(value, EXAMPLE)?;
-    let is_origin = |origin: &&String| {
-        let host = origin.split_once("://").map(|(_, host)| host);
-        host.is_some_and(|host| !host.is_empty() && !host.contains(['/', '*']))
-    };
-    match origins.iter().find(|origin| !is_origin(origin)) {
-        Some(origin) => Err(Wrong {
-            problem: format!("has {origin:?}, which is not an origin: a scheme and a host, no path"),
-            example: EXAMPLE.to_owned(),
-        }),
-        None => Ok(origins),
-    }
-}
-
-/// A list of texts; outside a file they are separated by commas.
-fn list(value: &Written<'_>, example: &str) -> Result<Vec<String>, Wrong> {
-    let words: Option<Vec<String>> = match value {
-        Written::List(values) => values.iter().map(|word| word.as_str().map(|word| word.trim().to_owned())).collect(),
-        Written::Bare(text) => Some(text.split(',').map(|word| word.trim().to_owned()).collect()),
-        _ => None,
-    };
-    words
-        .filter(|words| words.iter().all(|word| !word.is_empty()))
-        .ok_or_else(|| value.is_not("a list of texts", example))
 }

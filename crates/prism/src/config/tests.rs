@@ -394,14 +394,14 @@ fn a_draft_that_does_not_read_back_as_meant_is_not_written() {
 }
 
 fn import(text: &str, env: &Env) -> mcp_json::Import {
-    mcp_json::parse(Path::new("/work/app/.cursor/mcp.json"), text, env).unwrap()
+    mcp_json::parse(Path::new("/srv/app/.cursor/mcp.json"), text, env).unwrap()
 }
 
 #[test]
 fn the_lists_of_cursor_claude_and_vs_code_are_read() {
     let files = Destination {
         env: BTreeMap::from([("A".to_owned(), "b".to_owned()), ("N".to_owned(), "1".to_owned())]),
-        cwd: Some("/work/app/sub".into()),
+        cwd: Some("/srv/app/sub".into()),
         ..Destination::stdio("files", ["npx", "-y", "x"].map(str::to_owned).into())
     };
     for key in ["mcpServers", "servers"] {
@@ -452,7 +452,7 @@ fn what_an_editor_would_fill_in_is_filled_in() {
     let text = r#"{"servers": {"a": {"command": "${userHome}/x", "args":
         ["${workspaceFolder}/y", "${env:T}-${T}", "${NOPE:-z}", "echo ${LATER} ${"]}}}"#;
     let import = import(text, &Env::from([("HOME", "/home/me"), ("T", "t")]));
-    assert_eq!(import.destinations["a"].command, ["/home/me/x", "/work/app/y", "t-t", "z", "echo ${LATER} ${"]);
+    assert_eq!(import.destinations["a"].command, ["/home/me/x", "/srv/app/y", "t-t", "z", "echo ${LATER} ${"]);
 }
 
 #[test]

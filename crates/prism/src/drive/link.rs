@@ -113,6 +113,16 @@ struct Driver {
     streams: HashMap<StreamKey, Stream>,
     timer: Pin<Box<Sleep>>,
     armed: Option<Instant>,
+    /// The daemon is stopping: nothing new is taken.
+    stopping: bool,
+    /// What the log has been told once, and need not be told with every message.
+    told: Told,
+}
+
+#[derive(Default)]
+struct Told {
+    garbage: bool,
+    unowned: bool,
 }
 
 struct Running {
@@ -161,6 +171,8 @@ impl LinkHandle {
             streams: HashMap::new(),
             timer: Box::pin(sleep_until(Instant::now().into())),
             armed: None,
+            stopping: false,
+            told: Told::default(),
             shared,
         };
         tokio::spawn(driver.run(mailbox));
@@ -236,6 +248,11 @@ impl Driver {
 
     fn take(&mut self, command: Command, now: Instant) {
         match command {
+            Command::Open { reply, .. } | Command::Call { reply, .. } | Command::Batch { reply, .. }
+                if self.stopping =>
+            {
+                drop(reply.send(Head::Refused(Refusal::Closed)));
+            }
             Command::Open { key, hello, message, accepts, reply } => {
                 match self.machine.open(key, *hello, message, accepts, now) {
                     Ok(id) => drop(self.waiting.insert(id, Waiting { reply, key: Some(key), opens: true })),
@@ -272,7 +289,10 @@ impl Driver {
                 let taken = self.machine.probe(now).ok_or(Refusal::Closed);
                 self.await_answer(taken, None, reply);
             }
-            Command::ShutDown => self.machine.shut_down(now),
+            Command::ShutDown => {
+                self.stopping = true;
+                self.machine.shut_down(now);
+            }
         }
     }
 
@@ -350,15 +370,26 @@ impl Driver {
                 }
                 Action::Garbage { line, why } => {
                     self.shared.metrics.garbage.inc();
+                    if !std::mem::replace(&mut self.told.garbage, true) {
+                        warn!(
+                            destination = self.name(),
+                            why, "The server writes to stdout what is no message; it is skipped"
+                        );
+                    }
                     debug!(destination = self.name(), bytes = line.len(), why, "Skipped a line of the server's stdout");
                 }
                 Action::Unowned(message) => {
                     self.shared.metrics.unowned.inc();
                     let method = message.method_text().unwrap_or_default();
-                    info!(
-                        destination = self.name(),
-                        method, "A server's note belongs to no certain session; kept from all"
-                    );
+                    if !std::mem::replace(&mut self.told.unowned, true) {
+                        warn!(
+                            destination = self.name(),
+                            method,
+                            "A note of the server belongs to no certain session and is kept from all; \
+                             process = \"per_session\" would tell whose it is"
+                        );
+                    }
+                    debug!(destination = self.name(), method, "A note without an owner");
                 }
                 Action::Asked => {
                     self.shared.metrics.questions.inc();

@@ -78,7 +78,7 @@ pub(super) async fn post(
         Sessions::Never => None,
         _ => session(server, &destination, &head.headers)?,
     };
-    let version = version(&head.headers)?;
+    let foreign_version = foreign_version(&head.headers);
     // The head lies in the connection's read buffer: while it is held, the buffer is.
     drop(head);
     let bytes = read(body, server.config.max_message_bytes).await?;
@@ -94,11 +94,13 @@ pub(super) async fn post(
         Kind::Response => Method::Other,
     };
     record.message(method, message.method_text(), message.id());
-    // A client of the stateless era must not be taken for one without a session: its answers would have another form.
-    if let Version::Modern(version) = version {
+    let claim = message.string(message.params().meta_version);
+    // Some clients name their newest revision while they still ask which one to use: there, the body decides.
+    if let Some(version) = foreign_version.filter(|_| method != Method::Initialize || claim.is_some()) {
         return Err(Denial::BadVersion(version));
     }
-    if let Some(claim) = message.string(message.params().meta_version).filter(|_| entry.is_none()) {
+    // A client of the stateless era must not be taken for one without a session: its answers would have another form.
+    if let Some(claim) = claim.filter(|_| entry.is_none()) {
         let why = format!("this server speaks the revisions opened by `initialize`, not {claim}");
         return Err(Denial::Invalid { code: -32601, why, id: message.id().map(str::to_owned) });
     }
@@ -114,10 +116,9 @@ pub(super) async fn post(
         (Kind::Request(_), entry) => call(server, destination, entry, message, accepts, record).await,
         (_, entry) => {
             // Written to the child and forgotten (B-05).
-            let link = entry.as_ref().map(|entry| entry.link.clone());
-            let key = entry.as_ref().map(|entry| entry.key());
-            if let Some(link) = link {
-                let _ = link.commands.send(Command::Tell { key, message }).await;
+            if let Some(entry) = entry {
+                let _busy = server.sessions.occupy(&entry);
+                let _ = entry.link.commands.send(Command::Tell { key: Some(entry.key()), message }).await;
             }
             Ok(accepted())
         }
@@ -301,20 +302,10 @@ pub(super) fn session(
     entry.filter(|entry| Arc::ptr_eq(&entry.destination, destination)).map(Some).ok_or(Denial::UnknownSession)
 }
 
-/// What `MCP-Protocol-Version` says.
-enum Version {
-    Legacy,
-    Modern(String),
-}
-
-fn version(headers: &HeaderMap) -> Result<Version, Denial> {
-    let Some(value) = headers.get(PROTOCOL_VERSION) else { return Ok(Version::Legacy) };
-    let text = value.to_str().unwrap_or("?");
-    match Revision::named(text) {
-        Some(_) => Ok(Version::Legacy),
-        // Some clients name their newest revision while they still ask for the one to use: the body decides.
-        None => Ok(Version::Modern(text.to_owned())),
-    }
+/// The `MCP-Protocol-Version` that we do not serve, if the request names one.
+pub(super) fn foreign_version(headers: &HeaderMap) -> Option<String> {
+    let text = headers.get(PROTOCOL_VERSION)?.to_str().unwrap_or("?");
+    Revision::named(text).is_none().then(|| text.to_owned())
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

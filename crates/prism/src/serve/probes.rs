@@ -18,18 +18,40 @@ pub(super) fn healthz() -> Response<Body> {
     json(StatusCode::OK, r#"{"status":"alive"}"#.to_owned())
 }
 
+/// Whether the daemon and its servers can do their work.
+pub(super) struct Readiness {
+    ready: bool,
+    destinations: Vec<(String, &'static str)>,
+}
+
 /// Every server that runs must answer a ping. One that does not run is started by its first client.
-pub(super) async fn readyz(server: &Server) -> Response<Body> {
-    let mut states = Vec::new();
+pub(super) async fn readiness(server: &Server) -> Readiness {
+    let mut destinations = Vec::new();
     for destination in server.destinations.values() {
-        let state = state(destination).await;
-        states.push((destination.config().name.clone(), state));
+        destinations.push((destination.config().name.clone(), state(destination).await));
     }
-    let ready = !server.is_stopping() && states.iter().all(|(_, state)| *state != "silent");
-    let destinations: serde_json::Map<_, _> = states.into_iter().map(|(name, state)| (name, state.into())).collect();
-    let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    let word = if ready { "ready" } else { "not ready" };
-    json(status, serde_json::json!({"status": word, "destinations": destinations}).to_string())
+    let ready = !server.is_stopping() && destinations.iter().all(|(_, state)| *state != "silent");
+    Readiness { ready, destinations }
+}
+
+impl Readiness {
+    pub(super) fn in_short(&self) -> Response<Body> {
+        self.response(&serde_json::json!({"status": self.word()}))
+    }
+
+    pub(super) fn in_detail(&self) -> Response<Body> {
+        let states: serde_json::Map<_, _> =
+            self.destinations.iter().map(|(name, state)| (name.clone(), (*state).into())).collect();
+        self.response(&serde_json::json!({"status": self.word(), "destinations": states}))
+    }
+
+    fn word(&self) -> &'static str {
+        if self.ready { "ready" } else { "not ready" }
+    }
+
+    fn response(&self, body: &serde_json::Value) -> Response<Body> {
+        json(if self.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, body.to_string())
+    }
 }
 
 async fn state(destination: &Destination) -> &'static str {

@@ -10,10 +10,10 @@ use super::{
     Server,
     body::Body,
     fault::{self, Denial},
-    post::{Answered, accepts, open, session},
+    post::{Answered, accepts, foreign_version, open, session},
 };
 use crate::{
-    drive::{Command, Destination, Head},
+    drive::{Command, Destination, Entry, Head},
     telemetry::access::Pending,
 };
 
@@ -30,7 +30,7 @@ pub(super) async fn get(
     if !accepts(headers).events {
         return Err(Denial::Accept { wanted: "text/event-stream" });
     }
-    let entry = session(server, destination, headers)?.ok_or(Denial::NoSessionId)?;
+    let entry = existing_session(server, destination, headers)?;
     let after = match headers.get(LAST_EVENT_ID).map(|value| value.to_str().unwrap_or_default().trim()) {
         None | Some("") => None,
         Some(text) => Some(text.parse::<EventId>().map_err(|()| Denial::BadEventId)?),
@@ -49,12 +49,21 @@ pub(super) async fn get(
     }
 }
 
+fn existing_session(
+    server: &Server,
+    destination: &Arc<Destination>,
+    headers: &HeaderMap,
+) -> Result<Arc<Entry>, Denial> {
+    let entry = session(server, destination, headers)?.ok_or(Denial::NoSessionId)?;
+    foreign_version(headers).map_or(Ok(entry), |version| Err(Denial::BadVersion(version)))
+}
+
 pub(super) async fn delete(
     server: &Arc<Server>,
     destination: &Arc<Destination>,
     headers: &HeaderMap,
 ) -> Result<Answered, Denial> {
-    let entry = session(server, destination, headers)?.ok_or(Denial::NoSessionId)?;
+    let entry = existing_session(server, destination, headers)?;
     // Two at once: the second finds nothing.
     let entry = server.sessions.remove(&entry.id).ok_or(Denial::UnknownSession)?;
     let (done, closed) = oneshot::channel();

@@ -222,6 +222,10 @@ impl Link {
         if let Some(exchange) = self.exchanges.get_mut(&id.0) {
             if exchange.reply == Reply::Held {
                 exchange.reply = Reply::Nobody;
+                // Without a timeout, a server that never answers would keep it for ever.
+                exchange.deadline.get_or_insert(exchange.latest);
+                let due = exchange.due();
+                self.check_by(due);
             }
             if let Some(at) = self.held.iter().position(|(held, _)| *held == id) {
                 self.held.remove(at);
