@@ -12,8 +12,9 @@ pub(crate) struct Stat {
     flags: u64,
     /// When the process started, in clock ticks since boot.
     pub(crate) start_ticks: u64,
-    /// Where the environment lies in memory; `None` while there is none.
-    environment: Option<(u64, u64)>,
+    /// Where the program's code begins. The kernel fills it in last when it loads a program; 0 until then.
+    code: u64,
+    environment_bytes: u64,
 }
 
 /// `PF_KTHREAD` of the kernel's `sched.h`.
@@ -32,7 +33,7 @@ impl Stat {
 
     /// Tells whether an empty environment is the truth, and not just the moment between two programs.
     fn has_no_environment(self) -> bool {
-        self.is_dead() || self.flags & KERNEL_THREAD != 0 || self.environment.is_some_and(|(start, end)| start == end)
+        self.is_dead() || self.flags & KERNEL_THREAD != 0 || self.code != 0 && self.environment_bytes == 0
     }
 
     /// proc(5): the second field is the name in parentheses, which may itself contain blanks, parentheses and
@@ -47,7 +48,8 @@ impl Stat {
             parent: number(4)?.try_into().ok()?,
             flags: number(9)?,
             start_ticks: number(22)?,
-            environment: number(50).zip(number(51)).filter(|&(_, end)| end != 0),
+            code: number(26)?,
+            environment_bytes: number(51)?.saturating_sub(number(50)?),
         })
     }
 }
@@ -76,8 +78,10 @@ const EXEC_LOOKS: usize = 50;
 /// one yet. Such a process is looked at again, else the census would miss it.
 pub(crate) fn environment(pid: u32) -> Option<Vec<u8>> {
     for _ in 0..EXEC_LOOKS {
+        // In this order: if the program is loaded now, what is read after that is not too early.
+        let stat = Stat::of(pid).ok()?;
         let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
-        if !environment.is_empty() || Stat::of(pid).ok()?.has_no_environment() {
+        if !environment.is_empty() || stat.has_no_environment() {
             return Some(environment);
         }
         thread::sleep(Duration::from_millis(1));
@@ -98,38 +102,60 @@ pub(crate) fn means_gone(error: &io::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::process::{Command, Stdio};
+
     use super::*;
 
-    fn line(name: &str, state: char, environment: &str) -> Vec<u8> {
-        let zeros = "0 ".repeat(50 - 23);
-        format!("42 ({name}) {state} 7 42 42 0 -1 64 1 2 3 4 5 6 7 8 20 0 1 0 4242 {zeros}{environment} 0\n").into()
+    fn line(name: &str, state: char, code: u64, environment: &str) -> Vec<u8> {
+        let between = "0 ".repeat(50 - 27);
+        format!(
+            "42 ({name}) {state} 7 42 42 0 -1 64 1 2 3 4 5 6 7 8 20 0 1 0 4242 0 0 0 {code} {between}{environment} 0\n"
+        )
+        .into()
     }
 
     #[test]
     fn a_name_may_look_like_fields() {
-        let stat = Stat::parse(&line("a) Z 1 (\u{ff}", 'S', "10 20")).unwrap();
-        let environment = Some((10, 20));
-        assert_eq!(stat, Stat { state: b'S', parent: 7, flags: 64, start_ticks: 4242, environment });
+        let stat = Stat::parse(&line("a) Z 1 (\u{ff}", 'S', 5, "10 30")).unwrap();
+        let expected = Stat { state: b'S', parent: 7, flags: 64, start_ticks: 4242, code: 5, environment_bytes: 20 };
+        assert_eq!(stat, expected);
     }
 
     #[test]
     fn an_empty_environment_is_believed_unless_a_program_is_being_loaded() {
-        let believed = |state, place| Stat::parse(&line("sh", state, place)).unwrap().has_no_environment();
-        assert!(believed('S', "10 10"));
-        assert!(believed('Z', "0 0"));
-        assert!(!believed('R', "0 0"));
-        assert!(!believed('R', "10 20"));
+        let believed = |state, code, place| Stat::parse(&line("sh", state, code, place)).unwrap().has_no_environment();
+        assert!(believed('S', 5, "10 10"));
+        assert!(believed('Z', 0, "0 0"));
+        assert!(!believed('R', 0, "0 0"));
+        assert!(!believed('R', 0, "10 10"));
+        assert!(!believed('R', 5, "10 30"));
         assert!(Stat::of(2).map_or(true, |stat| stat.parent != 0 || stat.has_no_environment()), "kthreadd");
     }
 
     #[test]
     fn a_cut_line_is_no_stat() {
-        assert_eq!(Stat::parse(b"42 (sh) S 7 42"), None);
+        let whole = line("sh", 'S', 5, "10 30");
+        assert!(Stat::parse(&whole).is_some());
+        assert_eq!(Stat::parse(&whole[..30]), None);
+        assert_eq!(Stat::parse(b"42 (sh)"), None);
+        assert_eq!(Stat::parse(b""), None);
+    }
+
+    #[test]
+    fn an_environment_that_is_just_being_loaded_is_waited_for() {
+        // `spawn` returns in the middle of `execve`. The moment is short, so try often.
+        for _ in 0..200 {
+            let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+            let environment = environment(child.id()).unwrap();
+            child.kill().unwrap();
+            child.wait().unwrap();
+            assert!(!environment.is_empty());
+        }
     }
 
     #[test]
     fn the_parent_of_a_child_is_us() {
-        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let mut child = Command::new("true").spawn().unwrap();
         let stat = Stat::of(child.id()).unwrap();
         child.wait().unwrap();
         assert_eq!(stat.parent, std::process::id());

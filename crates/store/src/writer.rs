@@ -95,6 +95,7 @@ impl Writer {
         let (done, answer) = oneshot::channel();
         {
             let mut queue = self.shared.queue();
+            // The place may have come just before the end.
             if queue.closed {
                 return Err(WriteError::Closed);
             }

@@ -204,6 +204,19 @@ enum Reply {
     Nobody,
 }
 
+/// How much a link holds. For tests and fuzz targets: when everybody has gone it must be nothing.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Holdings {
+    pub exchanges: usize,
+    pub calls: usize,
+    pub held: usize,
+    pub sessions: usize,
+    pub watches: usize,
+    pub questions: usize,
+    pub events_bytes: usize,
+}
+
 /// Hashes ids that count upward: they are their own best hash.
 #[derive(Default)]
 struct Sequential(u64);
@@ -358,6 +371,19 @@ impl Link {
         };
         self.exchanges.insert(id.0, exchange);
         Some(id)
+    }
+
+    #[doc(hidden)]
+    pub fn holdings(&self) -> Holdings {
+        Holdings {
+            exchanges: self.exchanges.len(),
+            calls: self.calls,
+            held: self.held.len(),
+            sessions: self.sessions.len(),
+            watches: self.watches.len(),
+            questions: self.sessions.values().map(|session| session.questions.len()).sum(),
+            events_bytes: self.sessions.values().map(Session::kept_bytes).sum(),
+        }
     }
 
     fn next_id(&mut self) -> WireId {

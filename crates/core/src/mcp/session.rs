@@ -245,6 +245,11 @@ impl Session {
         }
     }
 
+    /// Bytes of events that are kept for this client.
+    pub fn kept_bytes(&self) -> usize {
+        self.standalone.kept_bytes() + self.posts.iter().map(|post| post.replay.kept_bytes()).sum::<usize>()
+    }
+
     /// Every open HTTP stream of this session.
     pub fn open_streams(&self) -> impl Iterator<Item = StreamKey> {
         self.gets.iter().copied().chain(self.posts.iter().filter_map(|post| post.attached))

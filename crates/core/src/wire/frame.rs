@@ -160,4 +160,4 @@ impl std::str::FromStr for EventId {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -21,6 +21,14 @@ async fn family(owner: &Owner) -> (Child, u32) {
     (child, runaway)
 }
 
+/// Starts a child under `owner`, and waits until its environment certainly is its own: for a moment after
+/// `spawn` the kernel may still show ours.
+async fn loaded(owner: &Owner) -> Child {
+    let mut child = shell_of(owner, "echo $$; read line");
+    assert_eq!(number(&mut child.stdout).await, child.group.pid());
+    child
+}
+
 #[tokio::test]
 async fn orphans_are_found_and_ended_even_if_they_left_the_group() {
     // B-25
@@ -95,14 +103,14 @@ async fn check_spared(test: &str, child: Child, runaway: u32) {
 async fn a_daemon_whose_pid_was_reused_is_gone() {
     let mut owner = Owner::this_process(&home("reused"));
     owner.start_ticks -= 1;
-    let child = shell_of(&owner, "read line");
+    let child = loaded(&owner).await;
     assert_eq!(pids(&end_orphans(&home("reused"))), [child.group.pid()]);
 }
 
 #[tokio::test]
 async fn a_daemon_that_nobody_reaps_is_gone() {
     let (mut daemon, owner) = daemon("zombie");
-    let child = shell_of(&owner, "read line");
+    let child = loaded(&owner).await;
     assert_eq!(orphans(&home("zombie")), []);
 
     daemon.kill().unwrap();

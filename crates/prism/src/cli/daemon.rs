@@ -77,7 +77,14 @@ impl Daemon {
             true => home.token().map(|(token, origin)| (Some(token), Some(origin)))?,
             false => (None, None),
         };
-        let store = Store::open(&home.path().join("prism.db")).context("cannot open Prism's memory")?;
+        // All it remembers yet is who is quiet. To forget that costs processes, to refuse to start would cost the day.
+        let store = match Store::open(&home.path().join("prism.db")) {
+            Ok(store) => Some(store),
+            Err(error) => {
+                say::warning(&format!("nothing will be remembered: {:#}", anyhow::Error::from(error)));
+                None
+            }
+        };
         let folder = home.path().to_owned();
         // In the background: a new child carries this daemon's mark and is never taken for an orphan.
         tokio::task::spawn_blocking(move || end_orphans(&folder));
@@ -85,7 +92,7 @@ impl Daemon {
             sessions: Arc::new(Sessions::default()),
             metrics: Arc::new(Metrics::default()),
             owner: census::Owner::this_process(home.path()),
-            store: Some(store.clone()),
+            store: store.clone(),
         };
         let access = Access { log: log.clone(), metrics: parts.metrics.clone(), bodies: self.config.log_bodies };
         let server = Server::new(self.config, self.root.as_deref(), token, access, &parts);
@@ -115,7 +122,9 @@ impl Daemon {
         if !clean {
             warn!("Some servers did not end in time and are killed");
         }
-        store.close();
+        if let Some(store) = store {
+            store.close();
+        }
         log.flush();
         Ok(())
     }

@@ -43,6 +43,8 @@ const MAILBOX: usize = 1024;
 const TAKEN_AT_ONCE: usize = 64;
 /// Reads in a row before the rest gets its turn.
 const READS_IN_A_ROW: usize = 16;
+/// Rounds of such reads for a child that has ended: more than its pipe can hold.
+const LAST_ROUNDS: usize = 8;
 /// How long a child gets to end by itself, and again after SIGTERM (B-13).
 const STOP_GRACE: Duration = Duration::from_secs(2);
 
@@ -356,9 +358,11 @@ impl Driver {
                 }
                 Action::KeepAlive => {
                     self.sweep(now);
-                    let open: Vec<StreamKey> = self.streams.keys().copied().collect();
-                    for stream in open {
-                        self.push(stream, Bytes::from_static(frame::KEEP_ALIVE));
+                    let silent = |stream: &Stream| stream.outlet.beat() == Pushed::Gone;
+                    let gone: Vec<StreamKey> =
+                        self.streams.iter().filter(|(_, stream)| silent(stream)).map(|(key, _)| *key).collect();
+                    for stream in gone {
+                        self.stream_gone(stream);
                     }
                 }
                 Action::Start => self.start_child(now),
@@ -453,10 +457,11 @@ impl Driver {
         }
     }
 
-    fn read(&mut self, now: Instant) {
-        let Some(child) = &mut self.child else { return };
+    /// Reads what the child has written. Returns whether there may be more.
+    fn read(&mut self, now: Instant) -> bool {
+        let Some(child) = &mut self.child else { return false };
         if child.silent {
-            return;
+            return false;
         }
         for _ in 0..READS_IN_A_ROW {
             match child.stdout.try_read_buf(child.lines.space()) {
@@ -464,26 +469,31 @@ impl Driver {
                     // A server that closed its stdout can answer nothing any more.
                     child.silent = true;
                     child.group.kill();
-                    return;
+                    return false;
                 }
                 Ok(_) => {
                     while let Some(frame) = child.lines.next_frame() {
                         self.machine.handle_child(frame, now);
                     }
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
                 Err(_) => {
                     child.silent = true;
                     child.group.kill();
-                    return;
+                    return false;
                 }
             }
         }
+        true
     }
 
     fn exited(&mut self, now: Instant) {
-        // What it wrote before it ended counts.
-        self.read(now);
+        // What it wrote before it ended counts. A grandchild may go on writing: that does not.
+        for _ in 0..LAST_ROUNDS {
+            if !self.read(now) {
+                break;
+            }
+        }
         let Some(Running { group, exit, .. }) = self.child.take() else { return };
         drop(exit);
         self.shared.metrics.children.dec();

@@ -11,6 +11,7 @@ use std::{
 };
 
 use bytes::{Bytes, BytesMut};
+use prism_core::wire::frame::KEEP_ALIVE;
 
 /// Bytes that may wait for one reader. Beyond it the stream is cut off.
 const MAX_WAITING_BYTES: usize = 2 << 20;
@@ -28,6 +29,8 @@ pub struct Outlet {
 struct State {
     queue: VecDeque<Bytes>,
     bytes: usize,
+    /// A keep-alive is due, if nothing else is.
+    beat: bool,
     ended: bool,
     reader_gone: bool,
     waker: Option<Waker>,
@@ -74,6 +77,17 @@ impl Outlet {
         Pushed::Queued
     }
 
+    /// Sends a keep-alive, unless something is on its way anyway. It never fills the queue of a reader that stopped.
+    pub fn beat(&self) -> Pushed {
+        let mut state = self.state();
+        if state.reader_gone || state.ended {
+            return Pushed::Gone;
+        }
+        state.beat = true;
+        wake(state);
+        Pushed::Queued
+    }
+
     /// Ends the stream, after what is queued.
     pub fn end(&self) {
         let mut state = self.state();
@@ -101,9 +115,13 @@ impl Reader {
     /// The next bytes of the stream; `None` at its end.
     pub fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let mut state = self.outlet.state();
+        let beat = std::mem::take(&mut state.beat);
         let Some(first) = state.queue.pop_front() else {
             if state.ended {
                 return Poll::Ready(None);
+            }
+            if beat {
+                return Poll::Ready(Some(Bytes::from_static(KEEP_ALIVE)));
             }
             state.waker = Some(context.waker().clone());
             return Poll::Pending;
@@ -166,6 +184,19 @@ mod tests {
         assert_eq!(outlet.push(event), Pushed::Gone);
         assert_eq!(outlet.state().bytes, 0);
         assert_eq!(read(&mut reader), Poll::Ready(None));
+    }
+
+    #[test]
+    fn a_keep_alive_is_sent_once_and_only_into_silence() {
+        let (outlet, mut reader) = Outlet::open();
+        outlet.beat();
+        outlet.beat();
+        assert_eq!(read(&mut reader), Poll::Ready(Some(Bytes::from_static(KEEP_ALIVE))));
+        assert!(read(&mut reader).is_pending());
+        outlet.beat();
+        outlet.push(Bytes::from("a"));
+        assert_eq!(read(&mut reader), Poll::Ready(Some(Bytes::from("a"))));
+        assert!(read(&mut reader).is_pending());
     }
 
     #[test]

@@ -198,28 +198,6 @@ async fn closing_finishes_what_is_queued_and_refuses_who_waits_for_a_place() {
 }
 
 #[tokio::test]
-async fn a_caller_that_got_its_place_too_late_is_refused() {
-    let home = TempDir::new().unwrap();
-    let store = open(&home);
-    let release = hold(&store).await;
-    let mut tasks = JoinSet::new();
-    for i in 0..=MAX_QUEUED {
-        let writer = store.writer.clone();
-        tasks.spawn(async move { writer.write(insert(&i.to_string())).await });
-    }
-    all_polled().await;
-    release.send(()).unwrap();
-    // The last caller is given a place while it is not polled, as this blocks the only thread.
-    while !store.writer.shared.queue().jobs.is_empty() {
-        thread::yield_now();
-    }
-    store.close();
-    let outcomes = soon(tasks.join_all()).await;
-    let refused = outcomes.iter().filter(|outcome| matches!(outcome, Err(WriteError::Closed)));
-    assert_eq!(refused.count(), 1);
-}
-
-#[tokio::test]
 async fn dropping_the_last_clone_ends_the_thread() {
     let home = TempDir::new().unwrap();
     let store = open(&home);
@@ -241,4 +219,14 @@ async fn a_thread_that_panics_leaves_no_caller_waiting() {
     assert!(matches!(soon(store.writer.write(insert("c"))).await, Err(WriteError::Closed)));
     store.close();
     assert_eq!(destinations(home.path()), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_thread_that_panics_leaves_nobody_waiting_for_a_place() {
+    let home = TempDir::new().unwrap();
+    let store = open(&home);
+    let mut writes: Vec<Write> = vec![Box::new(|_: &Connection| panic!("on purpose"))];
+    writes.extend((0..MAX_QUEUED * 3).map(|i| Box::new(insert(&i.to_string())) as Write));
+    let outcomes = batch(&store, writes).await;
+    assert!(outcomes.iter().all(|outcome| matches!(outcome, Err(WriteError::Closed))));
 }

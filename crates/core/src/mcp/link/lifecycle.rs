@@ -197,6 +197,8 @@ impl Link {
         match self.phase {
             // Nobody is left to restart it for.
             Phase::Restarting { .. } => self.phase = Phase::Down,
+            // The one client it is for is gone.
+            Phase::Starting { .. } if self.settings.alone => self.shut(now),
             // A client that gave up waiting comes back soon: let it find the child ready.
             Phase::Starting { .. } | Phase::Down => {}
             Phase::Up => {

@@ -1,1 +1,7 @@
-use super::*;
+//! What a link does, as transcripts: see [`transcript`] for how to read them.
+
+mod calls;
+mod transcript;
+
+use self::transcript::check;
+use crate::wire::frame::tests::sse;

@@ -1,1 +1,3 @@
 use super::*;
+
+pub(crate) mod sse;

@@ -1,0 +1,530 @@
+//! The transcripts that this machine's tests are written in, and the shell that plays them to a link.
+//!
+//! A line is an input, or what must have come of the inputs before it. What comes to one party is checked in its order,
+//! and all of it must be checked before the next input: a transcript leaves nothing unsaid.
+//!
+//! | inputs | |
+//! |---|---|
+//! | `settings alone, timeout off` | see [`Stage::settings`]; the first line, if there is one |
+//! | `open a 2025-03-26 {"roots":{}}` | client `a` sends `initialize`, with that revision and those capabilities |
+//! | `greet {"tools":{}}` | the child answers `initialize`, with those capabilities |
+//! | `up a b` | both are open and all of that is checked; takes what `open` takes |
+//! | `a > {…}`, `a json > {…}`, `a events > {…}` | `a` POSTs a message, with that Accept |
+//! | `a:x > {…}` | the same; what comes of this POST comes to `a:x`. `stateless > {…}` has no session |
+//! | `a batch > […]`, `a get`, `a get:2 after 1-2` | a batch; a GET stream, the second with `Last-Event-ID` |
+//! | `left a:x`, `drop a get`, `close a` | the client leaves a POST or a stream; the session is deleted |
+//! | `server > {…}`, `exit`, `failed`, `+ 30s` | a line of the child's, its end, one that did not start; time |
+//! | `probe`, `shut down` | |
+//!
+//! | what comes of them | |
+//! |---|---|
+//! | `server < {…}` | a line to the child |
+//! | `a < {…}`, `a fault exited`, `a cancelled`, `a refused Busy` | the answer to a POST |
+//! | `a ~ {…}`, `a ~ 1-2 {…}`, `a ~ 1-0`, `a end` | an event on it, with or without its id; a priming event; its end |
+//! | `a get ~ {…}`, `a get end` | the same on a GET stream |
+//! | `! start`, `! stop`, `! ended a`, `! asked`, … | see [`Stage::act`] |
+//! | `~ 1 in flight`, `~ over` | see [`Stage::assert`] |
+//!
+//! Messages are written without `"jsonrpc":"2.0",`, are compared byte by byte, and may hold `…` for any text, `$x` for a
+//! number that is the same wherever `$x` stands, and, towards us, `⏎` for a line break.
+
+use std::{
+    collections::{BTreeMap, HashMap, VecDeque},
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+
+use super::sse;
+use crate::{
+    mcp::{
+        Accepts, Action, Answer, Class, Fault, Hello, Link, Refusal, Settings,
+        link::{SessionKey, StreamKey, WireId},
+    },
+    wire::{Kind, Lines, Message},
+};
+
+const CAPABILITIES: &str = r#"{"logging":{},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"tools":{"listChanged":true}}"#;
+/// Timeouts in a row at one instant, after which the link is taken to spin.
+const SPINNING: usize = 100;
+
+/// Plays a transcript. Panics where the link does anything else than it says.
+pub(super) fn check(transcript: &str) {
+    let mut stage = Stage::new();
+    for line in transcript.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        line.clone_into(&mut stage.line);
+        stage.play(line);
+    }
+    "the end".clone_into(&mut stage.line);
+    stage.all_is_said();
+}
+
+struct Stage {
+    link: Link,
+    settings: Settings,
+    now: Instant,
+    /// What the child has written, while there is a child.
+    child: Option<Lines>,
+    /// The link's own `initialize`, while the child has not answered it.
+    initialize: Option<u64>,
+    last_id: u64,
+    sessions: BTreeMap<String, SessionKey>,
+    posts: HashMap<WireId, Post>,
+    streams: HashMap<StreamKey, (String, Option<SessionKey>)>,
+    /// What came to whom and was not checked yet.
+    heard: BTreeMap<String, VecDeque<String>>,
+    names: HashMap<String, String>,
+    beats: usize,
+    line: String,
+}
+
+struct Post {
+    handle: String,
+    key: Option<SessionKey>,
+    id: String,
+}
+
+impl Stage {
+    #[expect(clippy::disallowed_methods, reason = "a test's time starts somewhere, and then stands still")]
+    fn new() -> Self {
+        let settings = Settings {
+            request_timeout: Some(Duration::from_secs(30)),
+            max_request_time: Duration::from_secs(5 * 60),
+            max_message_bytes: 1 << 20,
+            keep_warm: Duration::ZERO,
+            keep_stateless: Duration::from_secs(60),
+            strict_streams: false,
+            class: Class::NONE,
+            alone: false,
+        };
+        Self {
+            link: Link::new(settings.clone()),
+            settings,
+            now: Instant::now(),
+            child: None,
+            initialize: None,
+            last_id: 0,
+            sessions: BTreeMap::new(),
+            posts: HashMap::new(),
+            streams: HashMap::new(),
+            heard: BTreeMap::new(),
+            names: HashMap::new(),
+            beats: 0,
+            line: String::new(),
+        }
+    }
+
+    fn play(&mut self, line: &str) {
+        let (first, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let is_message = |rest: &str| rest.split_once("> ").is_some_and(|(how, _)| !how.contains(['{', '<', '~']));
+        match (first, rest) {
+            ("!", _) => return self.expect("!", rest),
+            ("~", _) => return self.assert(rest),
+            ("server", _) if rest.starts_with('<') => return self.expect("server", rest),
+            _ => {}
+        }
+        let is_get = |rest: &str| rest.starts_with("get") && !rest.contains([' ']) || rest.contains(" after ");
+        let inputs = "settings open greet up left drop close server exit failed + probe shut";
+        if !inputs.split(' ').any(|input| input == first) && !is_message(rest) && !is_get(rest) {
+            return match rest.strip_prefix("get").and_then(|rest| rest.split_once(' ')) {
+                Some((name, rest)) => self.expect(&format!("{first} get{name}"), rest),
+                None => self.expect(first, rest),
+            };
+        }
+        self.all_is_said();
+        match first {
+            "settings" => self.settings(rest),
+            "open" => self.open(rest),
+            "greet" => self.greet(rest),
+            "up" => self.up(rest),
+            "left" => {
+                let (id, _) = self.post(rest);
+                self.posts.remove(&id);
+                self.link.handle_left(id, self.now);
+            }
+            "drop" => self.drop_stream(rest),
+            "close" => self.link.close(self.sessions[rest], self.now),
+            "server" => self.server(rest.strip_prefix("> ").expect("`server > …`")),
+            "exit" => {
+                self.child = None;
+                self.initialize = None;
+                self.link.handle_exit(self.now);
+            }
+            "failed" => {
+                self.child = None;
+                self.link.handle_start_failed("no such program", self.now);
+            }
+            "+" => self.pass(duration(rest)),
+            "probe" => match self.link.probe(self.now) {
+                Some(id) => drop(self.await_answer(id, "probe", None, "")),
+                None => self.hear("probe", "refused".to_owned()),
+            },
+            "shut" => self.link.shut_down(self.now),
+            handle => match rest.split_once("> ") {
+                Some((how, text)) => self.client(handle, how.trim(), text),
+                None => self.listen(handle, rest),
+            },
+        }
+        self.act();
+    }
+
+    /// `alone`, `strict`, `class {…}`, `limit BYTES`, and times: `timeout 30s`, `at most 5m`, `warm 0s`, `stateless 1m`.
+    fn settings(&mut self, words: &str) {
+        for setting in words.split(", ") {
+            let (name, value) = setting.rsplit_once(' ').unwrap_or((setting, ""));
+            match name {
+                "alone" => self.settings.alone = true,
+                "strict" => self.settings.strict_streams = true,
+                "class" => self.settings.class = hello("2025-11-25", value).1.class,
+                "limit" => self.settings.max_message_bytes = value.parse().unwrap(),
+                "timeout" => self.settings.request_timeout = (value != "off").then(|| duration(value)),
+                "at most" => self.settings.max_request_time = duration(value),
+                "warm" => self.settings.keep_warm = duration(value),
+                "stateless" => self.settings.keep_stateless = duration(value),
+                _ => panic!("no setting {name:?}"),
+            }
+        }
+        self.link = Link::new(self.settings.clone());
+    }
+
+    // --- Clients ---
+
+    fn open(&mut self, words: &str) {
+        let (mut label, mut revision, mut capabilities) = ("", "2025-11-25", "{}");
+        for word in words.split(' ') {
+            match word.as_bytes()[0] {
+                b'{' => capabilities = word,
+                b'0'..=b'9' => revision = word,
+                _ => label = word,
+            }
+        }
+        let (message, hello) = hello(revision, capabilities);
+        let key = SessionKey(self.sessions.len() as u128 + 1);
+        self.sessions.insert(label.to_owned(), key);
+        let accepts = Accepts { json: true, events: true };
+        match self.link.open(key, hello, message, accepts, self.now) {
+            Ok(id) => self.await_answer(id, label, Some(key), "0"),
+            Err(refusal) => self.refused(label, refusal),
+        }
+    }
+
+    fn up(&mut self, words: &str) {
+        let (labels, how): (Vec<&str>, Vec<&str>) =
+            words.split(' ').partition(|word| word.starts_with(char::is_alphabetic));
+        for label in &labels {
+            self.open(&format!("{label} {}", how.join(" ")).trim_end().to_owned());
+            self.act();
+        }
+        if self.initialize.is_some() {
+            self.greet("");
+            self.act();
+        }
+        for label in labels {
+            let welcome = self.heard.remove(label).expect("a welcome");
+            assert!(welcome.len() == 1 && welcome[0].contains(r#""serverInfo""#), "{welcome:?}");
+        }
+        self.heard.clear();
+    }
+
+    fn client(&mut self, handle: &str, how: &str, text: &str) {
+        let session = handle.split(':').next().unwrap_or_default();
+        let key = (session != "stateless").then(|| self.sessions[session]);
+        if how == "batch" {
+            let parts: Vec<&serde_json::value::RawValue> = serde_json::from_str(text).unwrap();
+            let messages = parts.into_iter().map(|part| message(part.get())).collect();
+            match self.link.batch(key.expect("a batch has a session"), messages, self.now) {
+                Ok(Some(stream)) => drop(self.streams.insert(stream, (handle.to_owned(), key))),
+                Ok(None) => self.hear(handle, "accepted".to_owned()),
+                Err(refusal) => self.refused(handle, refusal),
+            }
+            return;
+        }
+        let message = message(text);
+        let id = message.id().unwrap_or_default().to_owned();
+        if !matches!(message.kind(), Kind::Request(_)) {
+            return self.link.tell(key, message, self.now);
+        }
+        let accepts = Accepts { json: how != "events", events: how != "json" };
+        match self.link.call(key, message, accepts, self.now) {
+            Ok(wire) => self.await_answer(wire, handle, key, &id),
+            Err(refusal) => self.refused(handle, refusal),
+        }
+    }
+
+    fn listen(&mut self, session: &str, get: &str) {
+        let (get, after) = get.split_once(" after ").unwrap_or((get, ""));
+        let after = (!after.is_empty()).then(|| after.parse().expect("an event id"));
+        let (handle, key) = (format!("{session} {get}"), self.sessions[session]);
+        match self.link.listen(key, after, self.now) {
+            Ok(stream) => drop(self.streams.insert(stream, (handle, Some(key)))),
+            Err(refusal) => self.refused(&handle, refusal),
+        }
+    }
+
+    fn drop_stream(&mut self, handle: &str) {
+        let stream = self.streams.iter().find(|(_, (of, _))| of == handle).map(|(stream, _)| *stream);
+        let stream = stream.unwrap_or_else(|| panic!("{:?}: {handle} has no open stream", self.line));
+        let (_, key) = self.streams.remove(&stream).unwrap();
+        self.link.handle_stream_gone(key, stream);
+    }
+
+    fn await_answer(&mut self, id: WireId, handle: &str, key: Option<SessionKey>, own: &str) {
+        let post = Post { handle: handle.to_owned(), key, id: own.to_owned() };
+        assert!(self.posts.insert(id, post).is_none(), "{:?}: {id:?} was given twice", self.line);
+    }
+
+    fn post(&self, handle: &str) -> (WireId, &Post) {
+        let post = self.posts.iter().find(|(_, post)| post.handle == handle).map(|(id, post)| (*id, post));
+        post.unwrap_or_else(|| panic!("{:?}: {handle} waits for nothing", self.line))
+    }
+
+    // --- The server ---
+
+    fn server(&mut self, text: &str) {
+        let text = self.names.iter().fold(full(text), |text, (name, value)| text.replace(&format!("${name}"), value));
+        let lines = self.child.as_mut().expect("there is a child");
+        lines.space().extend_from_slice(format!("{text}\n").as_bytes());
+        while let Some(frame) = lines.next_frame() {
+            self.link.handle_child(frame, self.now);
+        }
+    }
+
+    fn greet(&mut self, capabilities: &str) {
+        let id = self.initialize.take().expect("the link has sent `initialize`");
+        let capabilities = if capabilities.is_empty() { CAPABILITIES } else { capabilities };
+        let info = r#"{"name":"s","version":"1"}"#;
+        self.server(&format!(
+            r#"{{"id":{id},"result":{{"protocolVersion":"2025-11-25","capabilities":{capabilities},"serverInfo":{info}}}}}"#
+        ));
+    }
+
+    // --- Time ---
+
+    fn pass(&mut self, time: Duration) {
+        let until = self.now + time;
+        let mut at_once = 0;
+        while let Some(due) = self.link.poll_timeout().filter(|due| *due <= until) {
+            at_once = if due <= self.now { at_once + 1 } else { 0 };
+            assert!(at_once < SPINNING, "{:?}: the link spins", self.line);
+            self.now = self.now.max(due);
+            self.link.handle_timeout(self.now);
+            self.act();
+        }
+        self.now = until;
+    }
+
+    // --- What comes of it ---
+
+    fn act(&mut self) {
+        while let Some(action) = self.link.poll_action() {
+            let told = match action {
+                Action::Start => {
+                    self.child = Some(Lines::new(self.settings.max_message_bytes));
+                    "start".to_owned()
+                }
+                Action::Stop => {
+                    self.read_output();
+                    self.child = None;
+                    self.initialize = None;
+                    "stop".to_owned()
+                }
+                Action::Answer(id, answer) => {
+                    self.answered(id, answer);
+                    continue;
+                }
+                Action::Stream(id, stream) => {
+                    let post = self.posts.remove(&id).unwrap_or_else(|| panic!("{:?}: {id:?} is over", self.line));
+                    self.streams.insert(stream, (post.handle, post.key));
+                    continue;
+                }
+                Action::Event(stream, bytes) => {
+                    let (handle, _) = self.streams[&stream].clone();
+                    for event in sse::read(&bytes) {
+                        assert_eq!(event.name, "message");
+                        let id = event.id.map(|id| id + " ").unwrap_or_default();
+                        self.hear(&handle, format!("~ {id}{}", event.data).trim_end().to_owned());
+                    }
+                    continue;
+                }
+                Action::End(stream) => {
+                    let (handle, key) = self.streams.remove(&stream).expect("a stream ends once");
+                    self.hear(&handle, "end".to_owned());
+                    self.link.handle_stream_gone(key, stream);
+                    continue;
+                }
+                Action::KeepAlive => {
+                    self.beats += 1;
+                    continue;
+                }
+                Action::Ended(key) => {
+                    let label = self.sessions.iter().find(|(_, known)| **known == key).map(|(label, _)| label);
+                    format!("ended {}", label.expect("a session that was opened"))
+                }
+                Action::Asked => "asked".to_owned(),
+                Action::Ambiguous => "ambiguous".to_owned(),
+                Action::Listed { tools, whole } => {
+                    format!("listed {}{}", tools.join(" "), if whole { "" } else { " …and more" })
+                }
+                Action::Answered { tool } => format!("answered {tool}"),
+                Action::Dropped(count) => format!("dropped {count}"),
+                Action::Unowned(message) => format!("unowned {}", message.method_text().unwrap_or_default()),
+                Action::Garbage { why, .. } => format!("garbage: {why}"),
+                Action::Ready { name, version } => format!("ready {name} {version}"),
+            };
+            self.hear("!", told);
+        }
+        self.read_output();
+    }
+
+    fn answered(&mut self, id: WireId, answer: Answer) {
+        let post = self.posts.remove(&id).unwrap_or_else(|| panic!("{:?}: {id:?} is answered twice", self.line));
+        let own = |id: Box<str>| assert_eq!(*id, *post.id, "the fault is about another call");
+        let text = match answer {
+            Answer::Message(chain) => format!("< {}", String::from_utf8(chain.to_vec()).unwrap()),
+            Answer::Cancelled { id } => {
+                own(id);
+                "cancelled".to_owned()
+            }
+            Answer::Fault { fault, id } => {
+                own(id);
+                let name = match fault {
+                    Fault::Exited => "exited".to_owned(),
+                    Fault::Unavailable { why } => format!("unavailable: {why}"),
+                    Fault::Timeout { .. } => "timeout".to_owned(),
+                    Fault::TooLarge { .. } => "too large".to_owned(),
+                    Fault::Stuck => "stuck".to_owned(),
+                    Fault::SessionEnded => "session ended".to_owned(),
+                };
+                format!("fault {name}")
+            }
+        };
+        self.hear(&post.handle, text);
+    }
+
+    fn read_output(&mut self) {
+        let output = self.link.output().split();
+        let output = std::str::from_utf8(&output).unwrap();
+        assert!(output.is_empty() || self.child.is_some(), "{:?}: written to no child: {output}", self.line);
+        for line in output.split_terminator('\n') {
+            let message = Message::parse(Bytes::copy_from_slice(line.as_bytes()))
+                .unwrap_or_else(|error| panic!("{:?}: the child reads {line:?}: {error}", self.line));
+            if let (Kind::Request(_), Some(id)) = (message.kind(), message.id()) {
+                // Check 96: integers from 1 upward, never twice.
+                let id: u64 = id.parse().expect("our ids are integers");
+                assert!(id > self.last_id, "{:?}: id {id} after {}", self.line, self.last_id);
+                self.last_id = id;
+                if message.method_text() == Some(r#""initialize""#) {
+                    self.initialize = Some(id);
+                }
+            }
+            self.hear("server", format!("< {line}"));
+        }
+    }
+
+    fn refused(&mut self, handle: &str, refusal: Refusal) {
+        self.hear(handle, format!("refused {refusal:?}"));
+    }
+
+    fn hear(&mut self, who: &str, what: String) {
+        self.heard.entry(who.to_owned()).or_default().push_back(what);
+    }
+
+    // --- What was expected ---
+
+    fn expect(&mut self, who: &str, what: &str) {
+        let heard = self.heard.get_mut(who).and_then(VecDeque::pop_front);
+        let heard = heard.unwrap_or_else(|| panic!("{:?}: nothing came, but there is {:?}", self.line, self.heard));
+        let (sign, wanted) = what.split_once(' ').unwrap_or((what, ""));
+        let plain = match (sign, heard.split_once('{')) {
+            // The event's id only counts where it is written.
+            ("~", Some((_, json))) if wanted.starts_with('{') => format!("~ {{{json}"),
+            _ => heard.clone(),
+        };
+        let at_json = what.find('{').unwrap_or(what.len());
+        let wanted = format!("{}{}", &what[..at_json], full(&what[at_json..]));
+        let mut names = self.names.clone();
+        assert!(fits(&wanted, &plain, &mut names), "{:?}:\n   wanted {wanted}\n   heard  {heard}", self.line);
+        self.names = names;
+    }
+
+    fn assert(&mut self, what: &str) {
+        let held = self.link.holdings();
+        let (count, of) = what.split_once(' ').unwrap_or((what, ""));
+        let is = match of {
+            "in flight" => held.calls,
+            "exchanges" => held.exchanges,
+            "held" => held.held,
+            "sessions" => held.sessions,
+            "watches" => held.watches,
+            "questions" => held.questions,
+            "beats" => std::mem::take(&mut self.beats),
+            _ => {
+                assert!(count == "over" || count == "alive", "{:?}: cannot count {of:?}", self.line);
+                return assert_eq!(self.link.is_over(), count == "over", "{:?}", self.line);
+            }
+        };
+        assert_eq!(is.to_string(), count, "{:?}", self.line);
+    }
+
+    fn all_is_said(&self) {
+        let unsaid: Vec<_> = self.heard.iter().filter(|(_, heard)| !heard.is_empty()).collect();
+        assert!(unsaid.is_empty(), "before {:?}, and the transcript does not say so: {unsaid:#?}", self.line);
+    }
+}
+
+/// The message that a transcript means.
+fn message(text: &str) -> Message {
+    Message::parse(Bytes::from(full(text).replace('⏎', "\n"))).unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+fn full(text: &str) -> String {
+    match text.strip_prefix('{') {
+        Some(rest) if !text.contains(r#""jsonrpc""#) => format!(r#"{{"jsonrpc":"2.0",{rest}"#),
+        _ => text.to_owned(),
+    }
+}
+
+fn hello(revision: &str, capabilities: &str) -> (Message, Hello) {
+    let message = message(&format!(
+        r#"{{"id":0,"method":"initialize","params":{{"protocolVersion":"{revision}","capabilities":{capabilities},"clientInfo":{{"name":"c"}}}}}}"#
+    ));
+    let hello = Hello::read(&message).unwrap();
+    (message, hello)
+}
+
+fn duration(text: &str) -> Duration {
+    let at = text.find(char::is_alphabetic).expect("a unit");
+    let number: u64 = text[..at].parse().unwrap();
+    match &text[at..] {
+        "ms" => Duration::from_millis(number),
+        "s" => Duration::from_secs(number),
+        "m" => Duration::from_secs(60 * number),
+        unit => panic!("no unit {unit:?}"),
+    }
+}
+
+/// Whether a text is what a pattern says, and what its names stand for.
+fn fits(pattern: &str, text: &str, names: &mut HashMap<String, String>) -> bool {
+    let Some(at) = pattern.find(['…', '$']) else { return pattern == text };
+    let Some(text) = text.strip_prefix(&pattern[..at]) else { return false };
+    if let Some(rest) = pattern[at..].strip_prefix('…') {
+        return (0..=text.len()).filter(|at| text.is_char_boundary(*at)).any(|at| {
+            let mut tried = names.clone();
+            let fit = fits(rest, &text[at..], &mut tried);
+            if fit {
+                *names = tried;
+            }
+            fit
+        });
+    }
+    let name_and_rest = &pattern[at + 1..];
+    let end = name_and_rest.find(|c: char| !c.is_alphanumeric()).unwrap_or(name_and_rest.len());
+    let (name, rest) = name_and_rest.split_at(end);
+    let number = match names.get(name) {
+        Some(bound) => bound.clone(),
+        None => text.chars().take_while(char::is_ascii_digit).collect(),
+    };
+    let Some(text) = text.strip_prefix(&number).filter(|_| !number.is_empty()) else { return false };
+    names.insert(name.to_owned(), number);
+    fits(rest, text, names)
+}

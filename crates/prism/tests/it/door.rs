@@ -1,0 +1,325 @@
+//! Who gets in, and where to: tokens, origins, hosts, paths, verbs, headers (D-01, D-04, B-01, B-03, B-20).
+
+use hyper::Method;
+use serde_json::{Value, json};
+
+use crate::support::{Client, Daemon, Home, Launch, NEWEST, Reply, demo, destination, lines};
+
+const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+/// A UUID v4 that no session has.
+const NOBODY: &str = "11111111-2222-4333-8444-555555555555";
+
+/// The status, the JSON-RPC error code and the message of a refusal.
+async fn refusal(reply: Reply) -> (u16, i64, String) {
+    let status = reply.status;
+    assert_eq!(reply.header("content-type"), Some("application/json"));
+    let body = reply.json().await;
+    let code = body["error"]["code"].as_i64().unwrap_or_else(|| panic!("no error: {body}"));
+    assert_eq!(body["jsonrpc"], "2.0");
+    assert_eq!(body.get("id"), None, "where it is not known it is left out, not null");
+    (status, code, body["error"]["message"].as_str().unwrap().to_owned())
+}
+
+/// One request of each verb, to be spoilt.
+fn verbs(client: &Client) -> [crate::support::Request; 3] {
+    [client.request(Method::POST).body(PING), client.request(Method::GET), client.request(Method::DELETE)]
+}
+
+// D-04; issue 2, must show 7
+#[tokio::test]
+async fn without_the_token_nobody_gets_in() {
+    let daemon = Daemon::run(&[], &[]).await;
+    let session = daemon.client().initialize().await;
+    let stranger = daemon.client_without_token().with_session(session.session());
+    for request in verbs(&stranger) {
+        let reply = request.send().await;
+        assert_eq!(reply.header("www-authenticate"), Some(r#"Bearer realm="prism""#));
+        let (status, _, message) = refusal(reply).await;
+        assert_eq!(status, 401);
+        assert!(message.contains("Authorization: Bearer"), "{message}");
+    }
+    session.child().await;
+}
+
+// D-04; issue 2, must show 7
+#[tokio::test]
+async fn a_wrong_token_is_refused_and_the_right_one_is_not_told() {
+    let daemon = Daemon::run(&[], &[]).await;
+    let session = daemon.client().initialize().await;
+    let right = daemon.token();
+    let shorter = &right[..right.len() - 1];
+    for token in ["wrong", shorter, &format!("{right}0"), ""] {
+        for request in verbs(&session) {
+            let reply = request.header("authorization", &format!("Bearer {token}")).send().await;
+            assert_eq!(reply.header("www-authenticate"), Some(r#"Bearer realm="prism", error="invalid_token""#));
+            let (status, _, message) = refusal(reply).await;
+            assert_eq!(status, 401);
+            assert!(message.contains("wrong token") && !message.contains(&right), "{message}");
+        }
+    }
+    let basic = session.request(Method::POST).header("authorization", &format!("Basic {right}")).body(PING);
+    assert_eq!(basic.send().await.status, 401);
+    let in_the_query = daemon.client_without_token().at(&format!("/mcp?token={right}&access_token={right}"));
+    assert_eq!(in_the_query.post_text(PING).await.status, 401);
+}
+
+// D-04
+#[tokio::test]
+async fn an_unknown_path_is_not_told_apart_without_the_token() {
+    let daemon = Daemon::run(&[], &[]).await;
+    for path in ["/mcp", "/nothing", "/nothing/mcp", "/run/sse", "/metrics"] {
+        assert_eq!(daemon.get(path).await.status, 401, "{path}");
+    }
+}
+
+// D-04, mcp-eras 6.1, 6.2; issue 2, must show 7
+#[tokio::test]
+async fn a_foreign_origin_is_refused_before_anything_is_read() {
+    let home = Home::new();
+    let record = home.file("record");
+    let daemon = Launch::run(&[], &demo(&["--record", &record])).home(&home).start().await;
+    let session = daemon.client().initialize().await;
+    session.child().await;
+    let seen = lines(&record).len();
+    for origin in ["https://evil.example", "http://localhost.evil.example", "http://127.0.0.1.nip.io:80", "null"] {
+        for request in verbs(&session) {
+            let reply = request.header("origin", origin).send().await;
+            assert_eq!(reply.header("access-control-allow-origin"), None);
+            let (status, _, message) = refusal(reply).await;
+            assert_eq!(status, 403, "{origin}");
+            assert!(message.contains("allowed_origins"), "{message}");
+        }
+    }
+    assert_eq!(lines(&record).len(), seen, "the child has heard of none of it");
+    for origin in ["http://localhost:3000", "https://127.0.0.1", "http://[::1]:8080"] {
+        let reply = session.request(Method::POST).header("origin", origin).body(PING).send().await;
+        assert_eq!(reply.header("access-control-allow-origin"), Some(origin));
+        assert_eq!(reply.status, 200, "{origin}");
+    }
+}
+
+// D-04
+#[tokio::test]
+async fn an_origin_that_is_configured_is_let_in() {
+    let config = format!("allowed_origins = [\"https://app.example\"]\n{}", destination("a", &[], ""));
+    let daemon = Launch::serve(&config).start().await;
+    let client = daemon.client_at("/a/mcp");
+    let reply = client.request(Method::POST).header("origin", "https://app.example").body(PING).send().await;
+    assert_eq!(reply.status, 200);
+    assert_eq!(client.request(Method::POST).header("origin", "https://other.example").body(PING).send().await.status, 403);
+}
+
+// D-04, mcp-eras 6.3; issue 2, must show 7
+#[tokio::test]
+async fn a_foreign_host_is_refused_and_a_missing_one_too() {
+    let daemon = Daemon::run(&[], &[]).await;
+    let session = daemon.client().initialize().await;
+    for host in ["evil.example", "localhost.evil.example", "127.0.0.1.nip.io", "127.0.0.2"] {
+        for request in verbs(&session) {
+            let (status, _, message) = refusal(request.header("host", host).send().await).await;
+            assert_eq!(status, 403, "{host}");
+            assert!(message.contains("allowed_hosts"), "{message}");
+        }
+    }
+    let (status, _, message) = refusal(session.request(Method::POST).without("host").body(PING).send().await).await;
+    assert_eq!(status, 400);
+    assert!(message.contains("Host"), "{message}");
+    let port = daemon.port();
+    for host in ["localhost".to_owned(), format!("127.0.0.1:{port}"), format!("[::1]:{port}"), "LOCALHOST".to_owned()] {
+        assert_eq!(session.request(Method::POST).header("host", &host).body(PING).send().await.status, 200, "{host}");
+    }
+    // What tells of health is no exception.
+    let client = daemon.client_at("/healthz");
+    assert_eq!(client.request(Method::GET).header("host", "evil.example").send().await.status, 403);
+}
+
+// B-01
+#[tokio::test]
+async fn an_unknown_destination_is_404_and_the_known_ones_are_listed() {
+    let config = [destination("files", &[], ""), destination("git", &[], "")].concat();
+    let daemon = Launch::serve(&config).start().await;
+    let (status, _, message) = refusal(daemon.client_at("/flies/mcp").post_text(PING).await).await;
+    assert_eq!(status, 404);
+    assert!(message.contains("flies") && message.contains("files, git"), "{message}");
+    for path in ["/", "/files", "/files/mcp/more", "/FILES/mcp"] {
+        assert_eq!(daemon.client_at(path).post_text(PING).await.status, 404, "{path}");
+    }
+}
+
+// mcp-eras 6.8
+#[tokio::test]
+async fn a_verb_that_means_nothing_here_is_405_with_the_ones_that_do() {
+    let daemon = Daemon::run(&[], &[]).await;
+    let session = daemon.client().initialize().await;
+    for verb in [Method::PUT, Method::PATCH, Method::HEAD] {
+        let reply = session.request(verb.clone()).send().await;
+        assert_eq!((reply.status, reply.header("allow")), (405, Some("POST, GET, DELETE")), "{verb}");
+    }
+    let reply = daemon.client_at("/healthz").post_text("{}").await;
+    assert_eq!((reply.status, reply.header("allow")), (405, Some("GET, HEAD")));
+}
+
+// B-20
+#[tokio::test]
+async fn the_old_sse_transport_is_gone_and_its_paths_point_to_the_new_one() {
+    let daemon = Launch::serve(&destination("files", &[], "")).start().await;
+    for request in [
+        daemon.client_at("/files/sse").request(Method::GET),
+        daemon.client_at("/files/message").request(Method::POST).body(PING),
+    ] {
+        let (status, _, message) = refusal(request.send().await).await;
+        assert_eq!(status, 410);
+        assert!(message.contains("/files/mcp"), "{message}");
+    }
+    assert_eq!(daemon.client_at("/flies/sse").request(Method::GET).send().await.status, 404);
+}
+
+// B-03, B-11, B-13, mcp-eras 6.21
+#[tokio::test]
+async fn a_session_id_is_missing_malformed_or_unknown() {
+    let daemon = Daemon::run(&[], &[]).await;
+    let client = daemon.client();
+    for id in ["42", "not a uuid", &NOBODY.replace('-', ""), "11111111-2222-1333-8444-555555555555"] {
+        for request in verbs(&client.with_session(id)) {
+            let (status, _, message) = refusal(request.send().await).await;
+            assert_eq!(status, 400, "{id}");
+            assert!(message.contains("UUID v4"), "{message}");
+        }
+    }
+    for request in verbs(&client.with_session(NOBODY)) {
+        let (status, code, message) = refusal(request.send().await).await;
+        assert_eq!((status, code), (404, -32001));
+        assert!(message.starts_with("Session not found") && message.contains("initialize again"), "{message}");
+    }
+    for request in [client.request(Method::GET), client.request(Method::DELETE)] {
+        let (status, _, message) = refusal(request.send().await).await;
+        assert_eq!(status, 400);
+        assert!(message.contains("Mcp-Session-Id"), "{message}");
+    }
+}
+
+// mcp-eras 6.5
+#[tokio::test]
+async fn a_body_must_say_that_it_is_json() {
+    let daemon = Daemon::run(&[], &[]).await;
+    let session = daemon.client().initialize().await;
+    for kind in ["text/plain", "text/plain; a=application/json", "application/jsonx"] {
+        let reply = session.request(Method::POST).header("content-type", kind).body(PING).send().await;
+        let (status, _, message) = refusal(reply).await;
+        assert_eq!(status, 415, "{kind}");
+        assert!(message.contains("application/json"), "{message}");
+    }
+    assert_eq!(session.request(Method::POST).without("content-type").body(PING).send().await.status, 415);
+    for kind in ["application/json; charset=utf-8", "Application/JSON"] {
+        let reply = session.request(Method::POST).header("content-type", kind).body(PING).send().await;
+        assert_eq!(reply.status, 200, "{kind}");
+    }
+}
+
+// B-11, mcp-eras 6.28, 6.29
+#[tokio::test]
+async fn a_client_must_accept_what_it_can_be_given() {
+    let daemon = Daemon::run(&[], &[]).await;
+    let session = daemon.client().initialize().await;
+    for accept in ["text/html", "application/xml, image/*", "application/json;q=0, text/event-stream;q=0"] {
+        let (status, _, message) =
+            refusal(session.request(Method::POST).header("accept", accept).body(PING).send().await).await;
+        assert_eq!(status, 406, "{accept}");
+        assert!(message.contains("Accept"), "{message}");
+    }
+    for accept in ["*/*", "application/*", "application/json", "text/event-stream"] {
+        let reply = session.request(Method::POST).header("accept", accept).body(PING).send().await;
+        assert_eq!(reply.status, 200, "{accept}");
+        assert_eq!(reply.is_stream(), accept == "text/event-stream", "{accept}");
+        assert_eq!(reply.answer().await["result"], json!({}), "{accept}");
+    }
+    assert_eq!(session.request(Method::POST).without("accept").body(PING).send().await.status, 200);
+    for accept in ["application/json", "text/html"] {
+        let (status, _, message) = refusal(session.request(Method::GET).header("accept", accept).send().await).await;
+        assert_eq!(status, 406, "{accept}");
+        assert!(message.contains("text/event-stream"), "{message}");
+    }
+    for accept in ["text/event-stream", "*/*", "text/*", "application/json, text/event-stream"] {
+        assert_eq!(session.request(Method::GET).header("accept", accept).send().await.status, 200, "{accept}");
+    }
+}
+
+// mcp-eras 6.24, 6.25
+#[tokio::test]
+async fn a_version_that_nobody_knows_is_400_on_a_session() {
+    let daemon = Daemon::run(&[], &[]).await;
+    let session = daemon.client().initialize().await;
+    for version in ["banana", "2026-07-28", "2025-11-26"] {
+        for request in verbs(&session) {
+            let (status, _, message) = refusal(request.header("mcp-protocol-version", version).send().await).await;
+            assert_eq!(status, 400, "{version}");
+            assert!(message.contains(version) && message.contains(NEWEST), "{message}");
+        }
+    }
+    for version in ["2024-11-05", "2025-03-26", "2025-06-18", NEWEST] {
+        let reply = session.request(Method::POST).header("mcp-protocol-version", version).body(PING).send().await;
+        assert_eq!(reply.status, 200, "{version}");
+    }
+}
+
+// mcp-eras 6.26, 4.2: some clients name their newest revision while they still ask which one to use.
+#[tokio::test]
+async fn the_version_header_of_an_initialize_does_not_count() {
+    let daemon = Daemon::run(&[], &[]).await;
+    let params = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}});
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}).to_string();
+    for version in [NEWEST, "2026-07-28"] {
+        let request = daemon.client().request(Method::POST).header("mcp-protocol-version", version);
+        let reply = request.body(hello.clone()).send().await;
+        assert_eq!(reply.status, 200, "{version}");
+        assert_eq!(reply.json().await["result"]["protocolVersion"], "2025-06-18");
+    }
+}
+
+// mcp-eras 6.51
+#[tokio::test]
+async fn the_headers_of_a_later_era_are_ignored() {
+    let daemon = Daemon::run(&[], &[]).await;
+    let session = daemon.client().initialize().await;
+    let request = session.request(Method::POST).header("mcp-method", "tools/list").header("mcp-name", "no");
+    assert_eq!(request.body(PING).send().await.json().await["result"], json!({}));
+}
+
+// mcp-eras 1.2, CORS: a page of this machine may ask first, and needs no token for that.
+#[tokio::test]
+async fn a_browser_that_asks_first_is_told_what_it_may_send() {
+    let daemon = Daemon::run(&[], &[]).await;
+    let ask = |origin: &str| {
+        let request = daemon.client_without_token().request(Method::OPTIONS).header("origin", origin);
+        request.header("access-control-request-headers", "authorization, mcp-session-id")
+    };
+    let reply = ask("http://localhost:6274").send().await;
+    assert_eq!(reply.status, 204);
+    assert_eq!(reply.header("access-control-allow-origin"), Some("http://localhost:6274"));
+    assert_eq!(reply.header("access-control-allow-headers"), Some("authorization, mcp-session-id"));
+    assert_eq!(reply.header("access-control-expose-headers"), Some("Mcp-Session-Id, WWW-Authenticate"));
+    assert_eq!(ask("https://evil.example").send().await.status, 403);
+}
+
+// D-04
+#[tokio::test]
+async fn no_auth_lets_everybody_in_and_says_so() {
+    let daemon = Daemon::run(&["--no-auth"], &[]).await;
+    let session = daemon.client_without_token().initialize().await;
+    session.child().await;
+    assert!(daemon.stderr().contains("warning:") && daemon.stderr().contains("--no-auth"), "{}", daemon.stderr());
+    // Whoever sends a token all the same is let in as well.
+    let reply = session.request(Method::POST).header("authorization", "Bearer x").body(PING).send().await;
+    assert_eq!(reply.status, 200);
+}
+
+// D-03
+#[tokio::test]
+async fn the_token_may_come_from_the_environment() {
+    let daemon = Launch::run(&[], &demo(&[])).env("PRISM_API_KEY", "s3cret").start().await;
+    let client = Client::new(daemon.place(), "/mcp", Some("s3cret".to_owned()));
+    let result: Value = client.initialize().await.ask("ping", json!({})).await.json().await;
+    assert_eq!(result["result"], json!({}));
+    assert!(!daemon.home().path().join("http-mcp-token").exists());
+    assert!(!daemon.stdout().contains("s3cret"));
+}

@@ -1,0 +1,107 @@
+//! Who shares a child, and who has one of their own (B-04).
+
+use serde_json::{Value, json};
+
+use crate::support::{Client, Daemon, Launch, NEWEST, destination, process, until};
+
+async fn with(client: &Client, capabilities: Value) -> Client {
+    client.initialize_as(NEWEST, capabilities).await
+}
+
+// B-04
+#[tokio::test]
+async fn sessions_that_cannot_be_asked_share_one_child() {
+    let daemon = Daemon::run(&[], &[]).await;
+    let first = daemon.client().initialize().await;
+    // Whatever its revision, and whatever else it can do.
+    let second = daemon.client().initialize_as("2025-03-26", json!({"experimental": {"x": {}}})).await;
+    assert_eq!(first.child().await, second.child().await);
+    assert_eq!(daemon.children().len(), 1);
+}
+
+// B-04
+#[tokio::test]
+async fn sessions_that_can_be_asked_get_a_child_of_their_own() {
+    let daemon = Daemon::run(&[], &[]).await;
+    let plain = daemon.client().initialize().await;
+    let mut children = vec![plain.child().await];
+    for capabilities in [json!({"sampling": {}}), json!({"sampling": {}}), json!({"elicitation": {}}), json!({"roots": {}})]
+    {
+        children.push(with(&daemon.client(), capabilities).await.child().await);
+    }
+    let mut distinct = children.clone();
+    distinct.sort_unstable();
+    distinct.dedup();
+    assert_eq!(distinct.len(), children.len(), "{children:?}");
+}
+
+// B-04: each child sees what its own client said.
+#[tokio::test]
+async fn a_child_of_ones_own_sees_ones_own_words() {
+    let daemon = Daemon::run(&[], &[]).await;
+    let session = with(&daemon.client(), json!({"roots": {"listChanged": true}})).await;
+    let seen: Value = serde_json::from_str(&session.text("caps", json!({})).await).unwrap();
+    assert_eq!(seen["capabilities"], json!({"roots": {"listChanged": true}}));
+    assert_eq!(seen["clientInfo"]["name"], "it");
+    let shared = daemon.client().initialize().await;
+    let seen: Value = serde_json::from_str(&shared.text("caps", json!({})).await).unwrap();
+    assert_eq!((&seen["capabilities"], &seen["clientInfo"]["name"]), (&json!({}), &json!("prism")));
+}
+
+// B-04
+#[tokio::test]
+async fn a_server_that_is_said_to_ask_nothing_is_shared_by_all() {
+    let daemon = Launch::serve(&destination("a", &[], "asks = false")).start().await;
+    let client = daemon.client_at("/a/mcp");
+    let plain = client.initialize().await;
+    let able = with(&client, json!({"sampling": {}, "roots": {}})).await;
+    assert_eq!(plain.child().await, able.child().await);
+}
+
+// B-04
+#[tokio::test]
+async fn shared_always_shares_even_with_sessions_that_can_be_asked() {
+    let daemon = Launch::serve(&destination("a", &[], "process = \"shared_always\"")).start().await;
+    let client = daemon.client_at("/a/mcp");
+    let first = with(&client, json!({"sampling": {}})).await;
+    let second = with(&client, json!({"sampling": {}})).await;
+    assert_eq!(first.child().await, second.child().await);
+}
+
+// B-04, B-13
+#[tokio::test]
+async fn per_session_gives_each_session_its_child_and_ends_just_that_one() {
+    let daemon = Daemon::run(&["--process", "per_session"], &[]).await;
+    let (first, second) = (daemon.client().initialize().await, daemon.client().initialize().await);
+    let (one, other) = (first.child().await, second.child().await);
+    assert_ne!(one, other);
+    assert_eq!(first.delete().await.status, 204);
+    until("its child is gone", async || !process::is_there(one)).await;
+    assert_eq!(second.child().await, other);
+}
+
+// B-04: on a shared child a question goes to the one session whose call runs, and is refused where two could be meant.
+#[tokio::test]
+async fn a_question_on_a_shared_child_reaches_its_owner_or_nobody() {
+    let daemon = Launch::serve(&destination("a", &[], "process = \"shared_always\"")).start().await;
+    let client = daemon.client_at("/a/mcp");
+    let first = with(&client, json!({"roots": {}})).await;
+    let second = with(&client, json!({"roots": {}})).await;
+    let mut foreign = second.listen().await;
+    let mut stream = first.call("ask", json!({"kind": "roots", "text": "x"})).await.events();
+    let question = stream.message().await;
+    assert_eq!(question["method"], "roots/list");
+
+    // While that one is open, another call of another session makes every further question ambiguous.
+    let answer = second.call("ask", json!({"kind": "roots", "text": "x"})).await.json().await;
+    assert_eq!(answer["result"]["isError"], true, "{answer}");
+    assert!(answer.to_string().contains("ambiguous_owner"), "{answer}");
+
+    let reply = first.post(&json!({"jsonrpc": "2.0", "id": question["id"], "result": {"roots": []}})).await;
+    assert_eq!(reply.status, 202);
+    let answer = stream.message().await;
+    assert_eq!(answer["result"]["content"][0]["text"], r#"{"roots":[]}"#, "{answer}");
+    // Nothing of it was shown to the other one: what it sees first is what is sent to all.
+    first.text("change", json!({"what": "tools"})).await;
+    assert_eq!(foreign.message().await["method"], "notifications/tools/list_changed");
+}

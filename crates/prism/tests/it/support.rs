@@ -1,0 +1,47 @@
+//! What the tests stand on: the daemon as a process, a client that speaks plain HTTP to it, a look at `/proc`, and
+//! ways to wait that do not depend on how busy the machine is.
+
+mod client;
+mod daemon;
+mod http;
+pub(crate) mod process;
+
+use std::time::{Duration, Instant};
+
+pub(crate) use self::{
+    client::{Client, NEWEST, result_text},
+    daemon::{Daemon, Home, Launch, demo, destination, lines},
+    http::{Event, Events, Place, Reply, Request},
+};
+
+/// Long enough for anything that works, on a machine that is busy.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(45);
+/// How often a condition is looked at.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// Waits for something that has to come.
+pub(crate) async fn soon<T>(what: &str, event: impl Future<Output = T>) -> T {
+    match tokio::time::timeout(DEADLINE, event).await {
+        Ok(value) => value,
+        Err(_) => panic!("{what}: not within {DEADLINE:?}"),
+    }
+}
+
+/// Looks at a condition until it holds.
+pub(crate) async fn until(what: &str, mut condition: impl AsyncFnMut() -> bool) {
+    soon(what, async {
+        while !condition().await {
+            tokio::time::sleep(LOOK).await;
+        }
+    })
+    .await;
+}
+
+/// Looks at a condition that must not change by itself, for as long as a change would take.
+pub(crate) async fn stays(what: &str, time: Duration, mut condition: impl AsyncFnMut() -> bool) {
+    let begun = Instant::now();
+    while begun.elapsed() < time {
+        assert!(condition().await, "{what}: no longer after {:?}", begun.elapsed());
+        tokio::time::sleep(LOOK).await;
+    }
+}

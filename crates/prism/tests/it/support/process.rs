@@ -1,0 +1,82 @@
+//! Processes as `/proc` shows them: who lives, whose child, how much memory.
+
+use std::{fs, path::Path};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// What the daemon writes into the environment of its children.
+const MARKER: &str = "PRISM_CHILD_OF";
+
+/// A process that names a daemon as the one it belongs to.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Marked {
+    pub(crate) pid: u32,
+    pub(crate) owner: u32,
+}
+
+pub(crate) fn signal(pid: u32, signal: Signal) {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).expect("a pid is a small positive number");
+    kill_process(pid, signal).expect("the process is there, and ours");
+}
+
+/// Sends a signal to a process that may have ended a moment ago.
+pub(crate) fn signal_if_there(pid: u32, signal: Signal) {
+    if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+        let _ = kill_process(pid, signal);
+    }
+}
+
+/// Tells whether a process runs. A zombie does not: whoever should reap it is just slow.
+pub(crate) fn is_alive(pid: u32) -> bool {
+    stat(pid).is_some_and(|(state, _)| !matches!(state, 'Z' | 'X'))
+}
+
+/// Tells whether anything is left of a process, a zombie included.
+pub(crate) fn is_there(pid: u32) -> bool {
+    stat(pid).is_some()
+}
+
+pub(crate) fn parent(pid: u32) -> Option<u32> {
+    stat(pid).map(|(_, parent)| parent)
+}
+
+fn stat(pid: u32) -> Option<(char, u32)> {
+    let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let text = String::from_utf8_lossy(&text);
+    // A name may contain blanks and brackets; the last bracket ends it.
+    let mut fields = text.rsplit_once(')')?.1.split_ascii_whitespace();
+    Some((fields.next()?.chars().next()?, fields.next()?.parse().ok()?))
+}
+
+/// The processes that daemons of this home have started, zombies aside, and what those have started.
+pub(crate) fn marked(home: &Path) -> Vec<Marked> {
+    let prefix = format!("{MARKER}={}|", home.display());
+    let owner = |pid: u32| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+        let marker = environment.split(|byte| *byte == 0).find_map(|v| v.strip_prefix(prefix.as_bytes()))?;
+        // After the home: namespace, pid, start.
+        String::from_utf8_lossy(marker).split('|').nth(1)?.parse().ok()
+    };
+    pids().filter_map(|pid| Some(Marked { pid, owner: owner(pid)? })).collect()
+}
+
+fn pids() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").expect("there is a /proc");
+    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// Memory that a process holds now, in KiB.
+pub(crate) fn resident_kib(pid: u32) -> u64 {
+    status(pid, "VmRSS:")
+}
+
+/// The most it ever held, in KiB.
+pub(crate) fn peak_kib(pid: u32) -> u64 {
+    status(pid, "VmHWM:")
+}
+
+fn status(pid: u32, field: &str) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/status")).expect("the process is there");
+    let line = text.lines().find_map(|line| line.strip_prefix(field)).expect("every process has this field");
+    line.trim().trim_end_matches(" kB").parse().expect("a number")
+}
