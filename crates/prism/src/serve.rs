@@ -5,6 +5,7 @@ pub mod fault;
 mod guard;
 mod post;
 mod probes;
+mod request;
 mod route;
 mod streams;
 

@@ -86,8 +86,12 @@ pub enum Action {
     Answer(WireId, Answer),
     /// Turn such a POST into a stream.
     Stream(WireId, StreamKey),
-    /// Send an event on a stream.
-    Event(StreamKey, Bytes),
+    /// Send an event on a stream. Its number in the stream, or 0 if it has none.
+    Event {
+        stream: StreamKey,
+        number: u64,
+        bytes: Bytes,
+    },
     End(StreamKey),
     /// Send a comment on every open stream.
     KeepAlive,
@@ -293,13 +297,13 @@ impl Link {
         Ok(stream)
     }
 
-    /// An HTTP stream is gone, closed by the client or by us.
-    pub fn handle_stream_gone(&mut self, key: Option<SessionKey>, stream: StreamKey) {
+    /// An HTTP stream is gone, closed by the client or by us. `had` is the number of the last event that left on it.
+    pub fn handle_stream_gone(&mut self, key: Option<SessionKey>, stream: StreamKey, had: u64) {
         self.streams = self.streams.saturating_sub(1);
         match key {
             Some(key) => {
                 if let Some(session) = self.sessions.get_mut(&key) {
-                    session.detach(stream);
+                    session.detach(stream, had);
                 }
             }
             // Without a session there is no way back to the call.

@@ -79,6 +79,11 @@ impl Replay {
         self.delivered = self.last;
     }
 
+    /// Takes back that the events after this one went out.
+    pub fn rewind(&mut self, to: u64) {
+        self.delivered = self.delivered.min(to);
+    }
+
     /// The newest event that went out to anybody: where a client without a memory of its own goes on.
     pub fn delivered(&self) -> u64 {
         self.delivered
@@ -90,8 +95,9 @@ impl Replay {
     }
 
     /// The events after the given one that are still kept.
-    pub fn after(&self, number: u64) -> impl Iterator<Item = (&Bytes, &What)> {
-        self.kept.iter().filter(move |event| event.number > number).map(|event| (&event.bytes, &event.what))
+    pub fn after(&self, number: u64) -> impl Iterator<Item = (u64, &Bytes, &What)> {
+        let events = self.kept.iter().filter(move |event| event.number > number);
+        events.map(|event| (event.number, &event.bytes, &event.what))
     }
 
     /// Forgets a question that was answered or withdrawn: nobody may be asked it again.
@@ -115,7 +121,7 @@ mod tests {
     use super::*;
 
     fn texts(replay: &Replay, after: u64) -> Vec<String> {
-        replay.after(after).map(|(bytes, _)| String::from_utf8(bytes.to_vec()).unwrap()).collect()
+        replay.after(after).map(|(_, bytes, _)| String::from_utf8(bytes.to_vec()).unwrap()).collect()
     }
 
     #[test]

@@ -35,11 +35,20 @@ pub struct Session {
     pub calls: usize,
     standalone: Replay,
     /// Open GET streams, the newest last.
-    gets: Vec<StreamKey>,
+    gets: Vec<Get>,
+    /// The newest standalone event that is known to have left on a stream which is gone.
+    had: u64,
     posts: Vec<Post>,
     last_post: u64,
     pub questions: Vec<Question>,
     last_question: u64,
+}
+
+/// An open GET stream, and the event it goes on from.
+#[derive(Debug)]
+struct Get {
+    stream: StreamKey,
+    from: u64,
 }
 
 /// A POST that became a stream.
@@ -78,6 +87,7 @@ impl Session {
             calls: 0,
             standalone: Replay::default(),
             gets: Vec::new(),
+            had: 0,
             posts: Vec::new(),
             last_post: STANDALONE,
             questions: Vec::new(),
@@ -101,8 +111,8 @@ impl Session {
                 if let Some(old) = post.attached.replace(stream) {
                     actions.push_back(Action::End(old));
                 }
-                for (bytes, _) in post.replay.after(event) {
-                    actions.push_back(Action::Event(stream, bytes.clone()));
+                for (number, bytes, _) in post.replay.after(event) {
+                    actions.push_back(Action::Event { stream, number, bytes: bytes.clone() });
                 }
                 if post.open == 0 {
                     post.attached = None;
@@ -118,25 +128,25 @@ impl Session {
                     None => {
                         if self.revision.knows_priming_events() {
                             let id = EventId { stream: STANDALONE, event: self.standalone.delivered() };
-                            actions.push_back(Action::Event(stream, frame::priming_event(id)));
+                            actions.push_back(Action::Event { stream, number: 0, bytes: frame::priming_event(id) });
                         }
                         self.standalone.delivered()
                     }
                 };
-                for (bytes, what) in self.standalone.after(from) {
-                    if let What::Question(number) = what {
-                        let question = self.questions.iter_mut().find(|q| q.number == *number);
-                        match question {
+                for (number, bytes, what) in self.standalone.after(from) {
+                    if let What::Question(asked) = what {
+                        let open = |shown: StreamKey| self.gets.iter().any(|get| get.stream == shown);
+                        match self.questions.iter_mut().find(|question| question.number == *asked) {
                             // Another open stream of this client shows it already.
-                            Some(question) if question.shown_on.is_some_and(|s| self.gets.contains(&s)) => continue,
+                            Some(question) if question.shown_on.is_some_and(open) => continue,
                             Some(question) => question.shown_on = Some(stream),
                             None => continue,
                         }
                     }
-                    actions.push_back(Action::Event(stream, bytes.clone()));
+                    actions.push_back(Action::Event { stream, number, bytes: bytes.clone() });
                 }
                 self.standalone.mark_delivered();
-                self.gets.push(stream);
+                self.gets.push(Get { stream, from });
             }
         }
         Ok(())
@@ -153,11 +163,11 @@ impl Session {
         if let (What::Question(number), Some(newest)) = (&what, self.gets.last())
             && let Some(question) = self.questions.iter_mut().find(|q| q.number == *number)
         {
-            question.shown_on = Some(*newest);
+            question.shown_on = Some(newest.stream);
         }
         let first = if only_one { self.gets.len().saturating_sub(1) } else { 0 };
-        for stream in &self.gets[first..] {
-            actions.push_back(Action::Event(*stream, bytes.clone()));
+        for get in &self.gets[first..] {
+            actions.push_back(Action::Event { stream: get.stream, number: id.event, bytes: bytes.clone() });
         }
         let lost = self.standalone.push(bytes, what);
         if lost > 0 {
@@ -176,7 +186,7 @@ impl Session {
         let number = self.last_post;
         if self.revision.knows_priming_events() {
             let id = EventId { stream: number, event: 0 };
-            actions.push_back(Action::Event(stream, frame::priming_event(id)));
+            actions.push_back(Action::Event { stream, number: 0, bytes: frame::priming_event(id) });
         }
         let post = Post { number, replay: Replay::default(), attached: Some(stream), open: calls, finished: None };
         self.posts.push(post);
@@ -190,7 +200,7 @@ impl Session {
         let id = EventId { stream: track, event: post.replay.next_number() };
         let bytes = frame::event(Some(id), parts);
         if let Some(stream) = post.attached {
-            actions.push_back(Action::Event(stream, bytes.clone()));
+            actions.push_back(Action::Event { stream, number: id.event, bytes: bytes.clone() });
         }
         let mut lost = post.replay.push(bytes, what);
         if kept > MAX_POST_BYTES {
@@ -235,9 +245,15 @@ impl Session {
         self.posts.retain(|_| keep.next().unwrap_or(true));
     }
 
-    /// Detaches an HTTP stream that broke. What it had not delivered stays for a resume.
-    pub fn detach(&mut self, stream: StreamKey) {
-        self.gets.retain(|open| *open != stream);
+    /// Detaches an HTTP stream that broke after the given event. What it had not delivered waits for the next one.
+    pub fn detach(&mut self, stream: StreamKey, had: u64) {
+        if let Some(at) = self.gets.iter().position(|get| get.stream == stream) {
+            self.had = self.had.max(had).max(self.gets.remove(at).from);
+            if self.gets.is_empty() {
+                // Sent, but into a connection that nobody read any more.
+                self.standalone.rewind(self.had);
+            }
+        }
         for post in &mut self.posts {
             if post.attached == Some(stream) {
                 post.attached = None;
@@ -252,7 +268,7 @@ impl Session {
 
     /// Every open HTTP stream of this session.
     pub fn open_streams(&self) -> impl Iterator<Item = StreamKey> {
-        self.gets.iter().copied().chain(self.posts.iter().filter_map(|post| post.attached))
+        self.gets.iter().map(|get| get.stream).chain(self.posts.iter().filter_map(|post| post.attached))
     }
 
     // --- Questions ---

@@ -84,7 +84,6 @@ pub enum Command {
     /// Somebody who waited for a reply has left.
     Left,
     StreamGone {
-        key: Option<SessionKey>,
         stream: StreamKey,
     },
     /// Asks the child for a sign of life; refused when there is no child.
@@ -281,12 +280,7 @@ impl Driver {
                 let _ = done.map(|done| done.send(()));
             }
             Command::Left => self.sweep(now),
-            Command::StreamGone { key, stream } => {
-                if self.streams.remove(&stream).is_some() {
-                    self.shared.metrics.streams.dec();
-                    self.machine.handle_stream_gone(key, stream);
-                }
-            }
+            Command::StreamGone { stream } => self.stream_gone(stream),
             Command::Probe { reply } => {
                 let taken = self.machine.probe(now).ok_or(Refusal::Closed);
                 self.await_answer(taken, None, reply);
@@ -324,9 +318,9 @@ impl Driver {
     }
 
     fn stream_gone(&mut self, stream: StreamKey) {
-        if let Some(Stream { key, .. }) = self.streams.remove(&stream) {
+        if let Some(Stream { key, outlet }) = self.streams.remove(&stream) {
             self.shared.metrics.streams.dec();
-            self.machine.handle_stream_gone(key, stream);
+            self.machine.handle_stream_gone(key, stream, outlet.taken());
         }
     }
 
@@ -349,7 +343,7 @@ impl Driver {
                         self.open_stream(stream, key, reply);
                     }
                 }
-                Action::Event(stream, bytes) => self.push(stream, bytes),
+                Action::Event { stream, number, bytes } => self.push(stream, number, bytes),
                 Action::End(stream) => {
                     if let Some(Stream { outlet, .. }) = self.streams.get(&stream) {
                         outlet.end();
@@ -416,9 +410,9 @@ impl Driver {
         }
     }
 
-    fn push(&mut self, stream: StreamKey, bytes: Bytes) {
+    fn push(&mut self, stream: StreamKey, number: u64, bytes: Bytes) {
         let Some(Stream { outlet, .. }) = self.streams.get(&stream) else { return };
-        match outlet.push(bytes) {
+        match outlet.push(number, bytes) {
             Pushed::Queued => {}
             Pushed::Gone => self.stream_gone(stream),
             Pushed::CutOff => {

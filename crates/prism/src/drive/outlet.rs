@@ -27,8 +27,11 @@ pub struct Outlet {
 
 #[derive(Default)]
 struct State {
-    queue: VecDeque<Bytes>,
+    /// Events and their numbers.
+    queue: VecDeque<(u64, Bytes)>,
     bytes: usize,
+    /// The number of the last event that the reader took.
+    taken: u64,
     /// A keep-alive is due, if nothing else is.
     beat: bool,
     ended: bool,
@@ -58,7 +61,7 @@ impl Outlet {
         (outlet.clone(), Reader { outlet })
     }
 
-    pub fn push(&self, event: Bytes) -> Pushed {
+    pub fn push(&self, number: u64, event: Bytes) -> Pushed {
         let mut state = self.state();
         if state.reader_gone || state.ended {
             return Pushed::Gone;
@@ -72,7 +75,7 @@ impl Outlet {
             return Pushed::CutOff;
         }
         state.bytes += event.len();
-        state.queue.push_back(event);
+        state.queue.push_back((number, event));
         wake(state);
         Pushed::Queued
     }
@@ -95,6 +98,11 @@ impl Outlet {
         wake(state);
     }
 
+    /// The number of the last event that left.
+    pub fn taken(&self) -> u64 {
+        self.state().taken
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -109,6 +117,15 @@ fn wake(mut state: MutexGuard<'_, State>) {
     }
 }
 
+impl State {
+    fn take(&mut self) -> Option<Bytes> {
+        let (number, event) = self.queue.pop_front()?;
+        self.bytes -= event.len();
+        self.taken = self.taken.max(number);
+        Some(event)
+    }
+}
+
 // === impl Reader ===
 
 impl Reader {
@@ -116,7 +133,7 @@ impl Reader {
     pub fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let mut state = self.outlet.state();
         let beat = std::mem::take(&mut state.beat);
-        let Some(first) = state.queue.pop_front() else {
+        let Some(first) = state.take() else {
             if state.ended {
                 return Poll::Ready(None);
             }
@@ -126,17 +143,15 @@ impl Reader {
             state.waker = Some(context.waker().clone());
             return Poll::Pending;
         };
-        state.bytes -= first.len();
-        let fits = |size: usize, next: &Bytes| size + next.len() <= FRAME_BYTES;
-        if !state.queue.front().is_some_and(|next| fits(first.len(), next)) {
+        let fits =
+            |size: usize, state: &State| state.queue.front().is_some_and(|(_, next)| size + next.len() <= FRAME_BYTES);
+        if !fits(first.len(), &state) {
             return Poll::Ready(Some(first));
         }
         let mut frame = BytesMut::from(&first[..]);
-        while let Some(next) = state.queue.front()
-            && fits(frame.len(), next)
-            && let Some(next) = state.queue.pop_front()
+        while fits(frame.len(), &state)
+            && let Some(next) = state.take()
         {
-            state.bytes -= next.len();
             frame.extend_from_slice(&next);
         }
         if state.queue.is_empty() && state.queue.capacity() > KEPT_ROOM {
@@ -167,11 +182,13 @@ mod tests {
     fn a_burst_leaves_in_one_frame_and_the_end_comes_last() {
         let (outlet, mut reader) = Outlet::open();
         assert!(read(&mut reader).is_pending());
-        for text in ["a", "b", "c"] {
-            assert_eq!(outlet.push(Bytes::from(text)), Pushed::Queued);
+        for (number, text) in [(4, "a"), (5, "b"), (6, "c")] {
+            assert_eq!(outlet.push(number, Bytes::from(text)), Pushed::Queued);
         }
         outlet.end();
+        assert_eq!(outlet.taken(), 0);
         assert_eq!(read(&mut reader), Poll::Ready(Some(Bytes::from("abc"))));
+        assert_eq!(outlet.taken(), 6);
         assert_eq!(read(&mut reader), Poll::Ready(None));
     }
 
@@ -179,9 +196,9 @@ mod tests {
     fn a_reader_that_stops_is_cut_off_and_its_memory_freed() {
         let (outlet, mut reader) = Outlet::open();
         let event = Bytes::from(vec![b'x'; 100_000]);
-        let queued = (0..1000).take_while(|_| outlet.push(event.clone()) == Pushed::Queued).count();
+        let queued = (0..1000).take_while(|_| outlet.push(1, event.clone()) == Pushed::Queued).count();
         assert_eq!(queued, MAX_WAITING_BYTES / event.len());
-        assert_eq!(outlet.push(event), Pushed::Gone);
+        assert_eq!(outlet.push(2, event), Pushed::Gone);
         assert_eq!(outlet.state().bytes, 0);
         assert_eq!(read(&mut reader), Poll::Ready(None));
     }
@@ -194,7 +211,7 @@ mod tests {
         assert_eq!(read(&mut reader), Poll::Ready(Some(Bytes::from_static(KEEP_ALIVE))));
         assert!(read(&mut reader).is_pending());
         outlet.beat();
-        outlet.push(Bytes::from("a"));
+        outlet.push(1, Bytes::from("a"));
         assert_eq!(read(&mut reader), Poll::Ready(Some(Bytes::from("a"))));
         assert!(read(&mut reader).is_pending());
     }
@@ -203,6 +220,6 @@ mod tests {
     fn a_reader_that_left_is_noticed() {
         let (outlet, reader) = Outlet::open();
         drop(reader);
-        assert_eq!(outlet.push(Bytes::from("a")), Pushed::Gone);
+        assert_eq!(outlet.push(1, Bytes::from("a")), Pushed::Gone);
     }
 }

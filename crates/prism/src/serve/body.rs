@@ -8,10 +8,7 @@ use std::{
 
 use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
-use prism_core::{
-    mcp::link::{SessionKey, StreamKey},
-    wire::Chain,
-};
+use prism_core::{mcp::link::StreamKey, wire::Chain};
 
 use crate::{
     drive::{Command, LinkHandle, outlet::Reader, sessions::Busy},
@@ -28,29 +25,26 @@ pub enum Body {
 pub struct EventStream {
     reader: Reader,
     link: LinkHandle,
-    key: Option<SessionKey>,
     stream: StreamKey,
     _busy: Option<Busy>,
-    _record: Pending,
+    record: Option<Pending>,
 }
 
 impl EventStream {
-    pub fn new(
-        reader: Reader,
-        link: LinkHandle,
-        key: Option<SessionKey>,
-        stream: StreamKey,
-        busy: Option<Busy>,
-        record: Pending,
-    ) -> Self {
-        Self { reader, link, key, stream, _busy: busy, _record: record }
+    pub fn new(reader: Reader, link: LinkHandle, stream: StreamKey, busy: Option<Busy>) -> Self {
+        Self { reader, link, stream, _busy: busy, record: None }
+    }
+
+    /// Keeps the record of the request until the stream ends: only then is the request over.
+    pub fn record_at_end(&mut self, record: Pending) {
+        self.record = Some(record);
     }
 }
 
 impl Drop for EventStream {
     fn drop(&mut self) {
         // A full mailbox is no loss: the link finds the reader gone at the next event or keep-alive.
-        let _ = self.link.commands.try_send(Command::StreamGone { key: self.key, stream: self.stream });
+        let _ = self.link.commands.try_send(Command::StreamGone { stream: self.stream });
     }
 }
 

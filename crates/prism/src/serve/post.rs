@@ -1,29 +1,29 @@
 //! POST: one message in; an answer, a stream, or nothing more than "accepted" out.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
-use bytes::{Bytes, BytesMut};
-use http_body_util::BodyExt;
+use bytes::Bytes;
 use hyper::{
-    HeaderMap, Request, Response, StatusCode,
-    body::{Body as _, Incoming},
-    header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue},
+    Request, Response, StatusCode,
+    body::Incoming,
+    header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue},
 };
 use prism_core::{
     mcp::{
-        Accepts, Answer, Hello, Method, Revision,
+        Accepts, Answer, Hello, Method,
         link::{SessionKey, error_body},
     },
     wire::{EnvelopeError, Kind, Message},
 };
 use serde_json::value::RawValue;
-use tokio::{sync::oneshot, time::timeout};
+use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use super::{
     Server,
     body::{Body, EventStream},
     fault::{self, Denial, JSON},
+    request::{SESSION_ID, accepts, foreign_version, is_json, read, session},
 };
 use crate::{
     config::Sessions,
@@ -31,24 +31,10 @@ use crate::{
     telemetry::access::Pending,
 };
 
-pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
-const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
-/// How long a body may take.
-const BODY_TIMEOUT: Duration = Duration::from_secs(30);
-/// What is read and thrown away of a body that is too large, so that its client lives to see the answer.
-const MAX_THROWN_AWAY: usize = 64 << 20;
 /// Messages in one batch. Beyond it the batch is refused.
 const MAX_BATCH: usize = 256;
-
-/// A response, and for a stream what makes its body once the record of the request is complete.
-pub(super) struct Answered {
-    response: Response<Body>,
-    stream: Option<Box<dyn FnOnce(Pending) -> EventStream + Send>>,
-}
-
-type OpenStream = Box<dyn FnOnce(Pending) -> EventStream + Send>;
 
 /// Waits for a link's reply. Dropped before it came, which is how a client's leaving looks, it says so.
 struct Reply {
@@ -65,7 +51,7 @@ pub(super) async fn post(
     destination: Arc<Destination>,
     request: Request<Incoming>,
     record: &mut Pending,
-) -> Result<Answered, Denial> {
+) -> Result<Response<Body>, Denial> {
     let (head, body) = request.into_parts();
     if !is_json(&head.headers) {
         return Err(Denial::ContentType);
@@ -131,7 +117,7 @@ async fn initialize(
     message: Message,
     accepts: Accepts,
     record: &mut Pending,
-) -> Result<Answered, Denial> {
+) -> Result<Response<Body>, Denial> {
     let id = message.id().map(str::to_owned);
     let hello = Hello::read(&message).map_err(|error| Denial::Invalid {
         code: -32602,
@@ -154,9 +140,9 @@ async fn initialize(
         place.0 = None;
         server.sessions.insert(session, destination, link.clone(), revision);
     }
-    let mut answered = respond(head, accepts, link, Some(key), None, id.as_deref(), record);
+    let mut answered = respond(head, accepts, link, None, id.as_deref(), record);
     if opened && let Ok(value) = HeaderValue::from_str(&session.to_string()) {
-        answered.response.headers_mut().insert(SESSION_ID, value);
+        answered.headers_mut().insert(SESSION_ID, value);
     }
     Ok(answered)
 }
@@ -168,7 +154,7 @@ async fn call(
     message: Message,
     accepts: Accepts,
     record: &mut Pending,
-) -> Result<Answered, Denial> {
+) -> Result<Response<Body>, Denial> {
     let key = entry.as_ref().map(|entry| entry.key());
     let link = match &entry {
         Some(entry) => entry.link.clone(),
@@ -188,7 +174,7 @@ async fn call(
             server.sessions.remove(&entry.id);
             Err(Denial::UnknownSession)
         }
-        (head, _) => Ok(respond(head?, accepts, link, key, busy, None, record)),
+        (head, _) => Ok(respond(head?, accepts, link, busy, None, record)),
     }
 }
 
@@ -197,7 +183,7 @@ async fn batch(
     entry: Option<Arc<Entry>>,
     accepts: Accepts,
     bytes: &Bytes,
-) -> Result<Answered, Denial> {
+) -> Result<Response<Body>, Denial> {
     let Some(entry) = entry.filter(|entry| entry.revision.has_batches()) else {
         return Err(Denial::Envelope(EnvelopeError::Batch));
     };
@@ -225,10 +211,10 @@ async fn batch(
     entry.link.commands.send(command).await.map_err(|_| Denial::UnknownSession)?;
     let stream = match reply.head().await? {
         Head::Stream(stream, reader) => (stream, reader),
-        Head::Refused(refusal) => return Ok(Answered::from(fault::refused(refusal, None))),
+        Head::Refused(refusal) => return Ok(fault::refused(refusal, None)),
         Head::Accepted | Head::Answer(_) => return Ok(accepted()),
     };
-    Ok(open(stream, entry.link.clone(), Some(entry.key()), Some(busy)))
+    Ok(open(stream, entry.link.clone(), Some(busy)))
 }
 
 /// The response to a reply of the link.
@@ -236,27 +222,26 @@ fn respond(
     head: Head,
     accepts: Accepts,
     link: LinkHandle,
-    key: Option<SessionKey>,
     busy: Option<Busy>,
     id: Option<&str>,
     record: &mut Pending,
-) -> Answered {
+) -> Response<Body> {
     match head {
         Head::Answer(Answer::Message(chain)) => {
             record.response_body(|| chain.to_vec());
             let mut response = Response::new(Body::Whole(chain));
             response.headers_mut().insert(CONTENT_TYPE, JSON);
-            Answered::from(response)
+            response
         }
         // A cancelled call gets no answer: an empty stream says just that (mcp-eras 5.10).
-        Head::Answer(Answer::Cancelled { .. }) if accepts.events => Answered::from(events(Body::Empty)),
+        Head::Answer(Answer::Cancelled { .. }) if accepts.events => events(Body::Empty),
         Head::Answer(Answer::Cancelled { id }) => {
-            Answered::from(fault::json(StatusCode::OK, error_body(Some(&id), -32800, "the call was cancelled", None)))
+            fault::json(StatusCode::OK, error_body(Some(&id), -32800, "the call was cancelled", None))
         }
-        Head::Answer(Answer::Fault { fault, id }) => Answered::from(fault::failed(&fault, &id)),
-        Head::Stream(stream, reader) => open((stream, reader), link, key, busy),
+        Head::Answer(Answer::Fault { fault, id }) => fault::failed(&fault, &id),
+        Head::Stream(stream, reader) => open((stream, reader), link, busy),
         Head::Accepted => accepted(),
-        Head::Refused(refusal) => Answered::from(fault::refused(refusal, id)),
+        Head::Refused(refusal) => fault::refused(refusal, id),
     }
 }
 
@@ -264,11 +249,9 @@ fn respond(
 pub(super) fn open(
     (stream, reader): (prism_core::mcp::link::StreamKey, crate::drive::outlet::Reader),
     link: LinkHandle,
-    key: Option<SessionKey>,
     busy: Option<Busy>,
-) -> Answered {
-    let make: OpenStream = Box::new(move |record| EventStream::new(reader, link, key, stream, busy, record));
-    Answered { response: events(Body::Empty), stream: Some(make) }
+) -> Response<Body> {
+    events(Body::Stream(Box::new(EventStream::new(reader, link, stream, busy))))
 }
 
 fn events(body: Body) -> Response<Body> {
@@ -280,94 +263,10 @@ fn events(body: Body) -> Response<Body> {
     response
 }
 
-fn accepted() -> Answered {
+fn accepted() -> Response<Body> {
     let mut response = Response::new(Body::Empty);
     *response.status_mut() = StatusCode::ACCEPTED;
-    Answered::from(response)
-}
-
-// --- Reading the request ---
-
-/// The session that the request names; `None` if it names none.
-pub(super) fn session(
-    server: &Server,
-    destination: &Arc<Destination>,
-    headers: &HeaderMap,
-) -> Result<Option<Arc<Entry>>, Denial> {
-    let Some(value) = headers.get(SESSION_ID) else { return Ok(None) };
-    let text = value.to_str().map_err(|_| Denial::BadSessionId)?;
-    let id = Uuid::try_parse(text).ok().filter(|id| text.len() == 36 && id.get_version_num() == 4);
-    let entry = server.sessions.get(&id.ok_or(Denial::BadSessionId)?);
-    // A session of another destination is unknown here.
-    entry.filter(|entry| Arc::ptr_eq(&entry.destination, destination)).map(Some).ok_or(Denial::UnknownSession)
-}
-
-/// The `MCP-Protocol-Version` that we do not serve, if the request names one.
-pub(super) fn foreign_version(headers: &HeaderMap) -> Option<String> {
-    let text = headers.get(PROTOCOL_VERSION)?.to_str().unwrap_or("?");
-    Revision::named(text).is_none().then(|| text.to_owned())
-}
-
-fn is_json(headers: &HeaderMap) -> bool {
-    let Some(value) = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()) else { return false };
-    value.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")
-}
-
-/// What the client takes, by the media ranges of its Accept header. None at all means anything.
-pub(super) fn accepts(headers: &HeaderMap) -> Accepts {
-    let mut accepts = Accepts { json: false, events: false };
-    let mut any = false;
-    for value in headers.get_all(ACCEPT) {
-        any = true;
-        for range in value.to_str().unwrap_or_default().split(',') {
-            let mut parts = range.split(';').map(str::trim);
-            let kind = parts.next().unwrap_or_default();
-            if parts.any(|part| matches!(part, "q=0" | "q=0.0" | "q=0.00" | "q=0.000")) {
-                continue;
-            }
-            let is = |name: &str| kind.eq_ignore_ascii_case(name);
-            accepts.json |= is("application/json") || is("application/*") || is("*/*");
-            accepts.events |= is("text/event-stream") || is("text/*") || is("*/*");
-        }
-    }
-    if any { accepts } else { Accepts { json: true, events: true } }
-}
-
-async fn read(mut body: Incoming, limit: usize) -> Result<Bytes, Denial> {
-    let whole = async {
-        let mut first = Bytes::new();
-        let mut rest = BytesMut::new();
-        let mut size = 0;
-        while let Some(frame) = body.frame().await {
-            let Ok(data) = frame.map_err(|_| Denial::Unread)?.into_data() else { continue };
-            size += data.len();
-            if size > limit {
-                // The rest is thrown away as it comes: memory stays bounded, and the answer is read.
-                (first, rest) = (Bytes::new(), BytesMut::new());
-                if size > MAX_THROWN_AWAY {
-                    break;
-                }
-            } else if first.is_empty() {
-                first = data;
-                if body.is_end_stream() {
-                    break;
-                }
-            } else {
-                rest.extend_from_slice(&data);
-            }
-        }
-        if size > limit {
-            Err(Denial::TooLarge { limit })
-        } else if rest.is_empty() {
-            Ok(first)
-        } else {
-            let mut all = BytesMut::with_capacity(size);
-            all.extend_from_slice(&first);
-            all.extend_from_slice(&rest);
-            Ok(all.freeze())
-        }
-    };
-    timeout(BODY_TIMEOUT, whole).await.unwrap_or(Err(Denial::Slow))
+    response
 }
 
 /// A UUID v4. `None` if the system has no randomness, in which case nothing secret can be made.
@@ -380,20 +279,6 @@ fn new_session_id() -> Option<Uuid> {
 /// Whether an answer to `initialize` is an error of the server's.
 fn is_error(answer: &[u8]) -> bool {
     Message::parse(Bytes::copy_from_slice(answer)).map_or(true, |message| message.failed())
-}
-
-// === impl Answered ===
-
-impl Answered {
-    pub(super) fn into_parts(self) -> (Response<Body>, Option<OpenStream>) {
-        (self.response, self.stream)
-    }
-}
-
-impl From<Response<Body>> for Answered {
-    fn from(response: Response<Body>) -> Self {
-        Self { response, stream: None }
-    }
 }
 
 // === impl Reply ===

@@ -87,19 +87,15 @@ async fn answer(server: &Arc<Server>, request: Request<Incoming>) -> Result<Resp
         "GET" => streams::get(server, &destination, request.headers(), &mut record).await,
         _ => streams::delete(server, &destination, request.headers()).await,
     };
-    let (response, stream) = match outcome {
-        Ok(answered) => answered.into_parts(),
-        Err(denial) => {
-            server.access.metrics.refused(denial.reason());
-            (denial.response(), None)
-        }
-    };
+    let mut response = outcome.unwrap_or_else(|denial| {
+        server.access.metrics.refused(denial.reason());
+        denial.response()
+    });
     record.status(response.status().as_u16());
-    Ok(match stream {
-        // A stream is recorded when it ends.
-        Some(open) => response.map(|_| Body::Stream(Box::new(open(record)))),
-        None => response,
-    })
+    if let Body::Stream(stream) = response.body_mut() {
+        stream.record_at_end(record);
+    }
+    Ok(response)
 }
 
 fn find(server: &Server, path: &str) -> Result<Route, Denial> {

@@ -10,7 +10,8 @@ use super::{
     Server,
     body::Body,
     fault::{self, Denial},
-    post::{Answered, accepts, foreign_version, open, session},
+    post::open,
+    request::{accepts, foreign_version, session},
 };
 use crate::{
     drive::{Command, Destination, Entry, Head},
@@ -26,7 +27,7 @@ pub(super) async fn get(
     destination: &Arc<Destination>,
     headers: &HeaderMap,
     record: &mut Pending,
-) -> Result<Answered, Denial> {
+) -> Result<Response<Body>, Denial> {
     if !accepts(headers).events {
         return Err(Denial::Accept { wanted: "text/event-stream" });
     }
@@ -41,10 +42,8 @@ pub(super) async fn get(
     let listen = Command::Listen { key: entry.key(), after, reply };
     entry.link.commands.send(listen).await.map_err(|_| Denial::UnknownSession)?;
     match head.await {
-        Ok(Head::Stream(stream, reader)) => {
-            Ok(open((stream, reader), entry.link.clone(), Some(entry.key()), Some(busy)))
-        }
-        Ok(Head::Refused(refusal)) => Ok(Answered::from(fault::refused(refusal, None))),
+        Ok(Head::Stream(stream, reader)) => Ok(open((stream, reader), entry.link.clone(), Some(busy))),
+        Ok(Head::Refused(refusal)) => Ok(fault::refused(refusal, None)),
         Ok(Head::Accepted | Head::Answer(_)) | Err(_) => Err(Denial::UnknownSession),
     }
 }
@@ -62,7 +61,7 @@ pub(super) async fn delete(
     server: &Arc<Server>,
     destination: &Arc<Destination>,
     headers: &HeaderMap,
-) -> Result<Answered, Denial> {
+) -> Result<Response<Body>, Denial> {
     let entry = existing_session(server, destination, headers)?;
     // Two at once: the second finds nothing.
     let entry = server.sessions.remove(&entry.id).ok_or(Denial::UnknownSession)?;
@@ -72,5 +71,5 @@ pub(super) async fn delete(
     }
     let mut response = Response::new(Body::Empty);
     *response.status_mut() = StatusCode::NO_CONTENT;
-    Ok(Answered::from(response))
+    Ok(response)
 }

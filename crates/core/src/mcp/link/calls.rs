@@ -358,7 +358,7 @@ impl Link {
                 }
             }
             Reply::Bare(stream) => {
-                self.actions.push_back(Action::Event(stream, frame::event(None, parts)));
+                self.push_bare(stream, parts);
                 self.actions.push_back(Action::End(stream));
             }
             Reply::Nobody => {}
@@ -414,7 +414,7 @@ impl Link {
             }
             Reply::Bare(stream) => {
                 if !parts.is_empty() {
-                    self.actions.push_back(Action::Event(stream, frame::event(None, &parts)));
+                    self.push_bare(stream, &parts);
                 }
                 self.actions.push_back(Action::End(stream));
             }
@@ -442,6 +442,11 @@ impl Link {
             exchange.reply = reply;
         }
         true
+    }
+
+    /// Sends something on the stream of a client without a session: it has no number, for nobody can resume it.
+    pub(super) fn push_bare(&mut self, stream: StreamKey, parts: &[&[u8]]) {
+        self.actions.push_back(Action::Event { stream, number: 0, bytes: frame::event(None, parts) });
     }
 
     /// Forgets a call.

@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::{Action, Exchange, Link, Method, Owner, Reply, SessionKey, WireId, watch, wire_id};
 use crate::{
     mcp::{level::Level, replay::What},
-    wire::{Message, frame, splice::around},
+    wire::{Message, splice::around},
 };
 
 /// Whom a log note belongs to. A pipe does not say, so it is certain or it is nobody (mcp-eras 5.9).
@@ -138,7 +138,7 @@ impl Link {
                     session.send_post(track, parts, What::Message, &mut self.actions);
                 }
             }
-            Reply::Bare(stream) => self.actions.push_back(Action::Event(stream, frame::event(None, parts))),
+            Reply::Bare(stream) => self.push_bare(stream, parts),
             Reply::Held | Reply::Nobody => {}
         }
     }

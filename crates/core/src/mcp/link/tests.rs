@@ -1,6 +1,8 @@
 //! What a link does, as transcripts: see [`transcript`] for how to read them.
 
 mod calls;
+mod cancel;
+mod handshake;
 mod transcript;
 
 use self::transcript::check;

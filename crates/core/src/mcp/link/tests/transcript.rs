@@ -124,8 +124,9 @@ impl Stage {
             _ => {}
         }
         let is_get = |rest: &str| rest.starts_with("get") && !rest.contains([' ']) || rest.contains(" after ");
-        let inputs = "settings open greet up left drop close server exit failed + probe shut";
-        if !inputs.split(' ').any(|input| input == first) && !is_message(rest) && !is_get(rest) {
+        let inputs = "settings open greet up left drop close server exit failed + shut";
+        let is_input = inputs.split(' ').any(|input| input == first) || line == "probe";
+        if !is_input && !is_message(rest) && !is_get(rest) {
             return match rest.strip_prefix("get").and_then(|rest| rest.split_once(' ')) {
                 Some((name, rest)) => self.expect(&format!("{first} get{name}"), rest),
                 None => self.expect(first, rest),
@@ -265,7 +266,7 @@ impl Stage {
         let stream = self.streams.iter().find(|(_, (of, _))| of == handle).map(|(stream, _)| *stream);
         let stream = stream.unwrap_or_else(|| panic!("{:?}: {handle} has no open stream", self.line));
         let (_, key) = self.streams.remove(&stream).unwrap();
-        self.link.handle_stream_gone(key, stream);
+        self.link.handle_stream_gone(key, stream, u64::MAX);
     }
 
     fn await_answer(&mut self, id: WireId, handle: &str, key: Option<SessionKey>, own: &str) {
@@ -337,7 +338,7 @@ impl Stage {
                     self.streams.insert(stream, (post.handle, post.key));
                     continue;
                 }
-                Action::Event(stream, bytes) => {
+                Action::Event { stream, bytes, .. } => {
                     let (handle, _) = self.streams[&stream].clone();
                     for event in sse::read(&bytes) {
                         assert_eq!(event.name, "message");
@@ -349,7 +350,7 @@ impl Stage {
                 Action::End(stream) => {
                     let (handle, key) = self.streams.remove(&stream).expect("a stream ends once");
                     self.hear(&handle, "end".to_owned());
-                    self.link.handle_stream_gone(key, stream);
+                    self.link.handle_stream_gone(key, stream, u64::MAX);
                     continue;
                 }
                 Action::KeepAlive => {

@@ -1,0 +1,139 @@
+//! What a request says: its session, its revision, what it accepts, and its body.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+use hyper::{
+    HeaderMap,
+    body::{Body as _, Incoming},
+    header::{ACCEPT, CONTENT_TYPE, HeaderName},
+};
+use prism_core::mcp::{Accepts, Revision};
+use tokio::time::timeout;
+use uuid::Uuid;
+
+use super::{Server, fault::Denial};
+use crate::drive::{Destination, Entry};
+
+pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+
+/// How long a body may take.
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+/// What is read and thrown away of a body that is too large, so that its client lives to see the answer.
+const MAX_THROWN_AWAY: usize = 64 << 20;
+
+/// The session that the request names; `None` if it names none.
+pub(super) fn session(
+    server: &Server,
+    destination: &Arc<Destination>,
+    headers: &HeaderMap,
+) -> Result<Option<Arc<Entry>>, Denial> {
+    let Some(value) = headers.get(SESSION_ID) else { return Ok(None) };
+    let text = value.to_str().map_err(|_| Denial::BadSessionId)?;
+    let id = Uuid::try_parse(text).ok().filter(|id| text.len() == 36 && id.get_version_num() == 4);
+    let entry = server.sessions.get(&id.ok_or(Denial::BadSessionId)?);
+    // A session of another destination is unknown here.
+    entry.filter(|entry| Arc::ptr_eq(&entry.destination, destination)).map(Some).ok_or(Denial::UnknownSession)
+}
+
+/// The `MCP-Protocol-Version` that we do not serve, if the request names one.
+pub(super) fn foreign_version(headers: &HeaderMap) -> Option<String> {
+    let text = headers.get(PROTOCOL_VERSION)?.to_str().unwrap_or("?");
+    Revision::named(text).is_none().then(|| text.to_owned())
+}
+
+pub(super) fn is_json(headers: &HeaderMap) -> bool {
+    let Some(value) = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()) else { return false };
+    value.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")
+}
+
+/// What the client takes, by the media ranges of its Accept header. None at all means anything.
+pub(super) fn accepts(headers: &HeaderMap) -> Accepts {
+    let mut accepts = Accepts { json: false, events: false };
+    let mut any = false;
+    for value in headers.get_all(ACCEPT) {
+        any = true;
+        for range in value.to_str().unwrap_or_default().split(',') {
+            let mut parts = range.split(';').map(str::trim);
+            let kind = parts.next().unwrap_or_default();
+            if parts.any(|part| matches!(part, "q=0" | "q=0.0" | "q=0.00" | "q=0.000")) {
+                continue;
+            }
+            let is = |name: &str| kind.eq_ignore_ascii_case(name);
+            accepts.json |= is("application/json") || is("application/*") || is("*/*");
+            accepts.events |= is("text/event-stream") || is("text/*") || is("*/*");
+        }
+    }
+    if any { accepts } else { Accepts { json: true, events: true } }
+}
+
+/// The body, unless it is too large or too slow.
+pub(super) async fn read(mut body: Incoming, limit: usize) -> Result<Bytes, Denial> {
+    let whole = async {
+        let mut first = Bytes::new();
+        let mut rest = BytesMut::new();
+        let mut size = 0;
+        while let Some(frame) = body.frame().await {
+            let Ok(data) = frame.map_err(|_| Denial::Unread)?.into_data() else { continue };
+            size += data.len();
+            if size > limit {
+                // The rest is thrown away as it comes: memory stays bounded, and the answer is read.
+                (first, rest) = (Bytes::new(), BytesMut::new());
+                if size > MAX_THROWN_AWAY {
+                    break;
+                }
+            } else if first.is_empty() {
+                first = data;
+                if body.is_end_stream() {
+                    break;
+                }
+            } else {
+                rest.extend_from_slice(&data);
+            }
+        }
+        if size > limit {
+            Err(Denial::TooLarge { limit })
+        } else if rest.is_empty() {
+            Ok(first)
+        } else {
+            let mut all = BytesMut::with_capacity(size);
+            all.extend_from_slice(&first);
+            all.extend_from_slice(&rest);
+            Ok(all.freeze())
+        }
+    };
+    timeout(BODY_TIMEOUT, whole).await.unwrap_or(Err(Denial::Slow))
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::header::HeaderValue;
+
+    use super::*;
+
+    fn accepted(value: &'static str) -> (bool, bool) {
+        let accepts = accepts(&HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static(value))]));
+        (accepts.json, accepts.events)
+    }
+
+    #[test]
+    fn accept_is_read_by_its_media_ranges() {
+        assert_eq!(accepted("application/json, text/event-stream"), (true, true));
+        assert_eq!(accepted("Application/JSON;q=0.9"), (true, false));
+        assert_eq!(accepted("text/*"), (false, true));
+        assert_eq!(accepted("*/*"), (true, true));
+        assert_eq!(accepted("application/json;q=0, text/event-stream"), (false, true));
+        assert_eq!(accepted("text/html"), (false, false));
+        let silent = accepts(&HeaderMap::new());
+        assert!(silent.json && silent.events);
+    }
+
+    #[test]
+    fn the_content_type_is_compared_as_a_media_type() {
+        let json = |value| is_json(&HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static(value))]));
+        assert!(json("application/json; charset=utf-8") && json("APPLICATION/JSON"));
+        assert!(!json("text/plain") && !json("text/plain; a=application/json") && !json("application/jsonp"));
+    }
+}
