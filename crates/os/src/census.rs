@@ -15,6 +15,9 @@ mod scan {
         Vec::new()
     }
     pub(super) use orphans as end_orphans;
+    pub(super) fn end_strays(_: &super::Owner) -> Vec<super::Orphan> {
+        Vec::new()
+    }
 }
 
 use std::{
@@ -56,6 +59,12 @@ pub fn orphans(home: &Path) -> Vec<Orphan> {
 /// Blocks, for two seconds at worst. To be called by the one daemon of `home`, before it starts children.
 pub fn end_orphans(home: &Path) -> Vec<Orphan> {
     scan::end_orphans(home)
+}
+
+/// Kills what the children of `owner` have left running outside of their groups, once the groups are gone: a
+/// daemon that called `setsid`, say. For the end of a clean stop. Blocks like `end_orphans`.
+pub fn end_strays(owner: &Owner) -> Vec<Orphan> {
+    scan::end_strays(owner)
 }
 
 // === impl Owner ===

@@ -34,8 +34,11 @@ use crate::wire::{Chain, Message, envelope, frame::EventId};
 const MAX_CALLS_PER_SESSION: usize = 512;
 /// Calls that wait for a child that is starting. Beyond it they are refused.
 const MAX_HELD: usize = 1024;
-/// Bytes that a child has not read yet. Beyond it calls are refused: the child is stuck.
+/// Bytes that a child has not read yet. Beyond it calls and probes are refused, and notes to it and its own requests
+/// are dropped: the child is stuck.
 const MAX_UNREAD_BYTES: usize = 4 << 20;
+/// How long a child's answer to a probe is remembered to be owed.
+const PROBE_PATIENCE: Duration = Duration::from_secs(10);
 /// Keep-alive comments on streams (N-04).
 const BEAT: Duration = Duration::from_secs(15);
 
@@ -204,7 +207,10 @@ enum Reply {
     Track(u64),
     /// The POST became a stream, of a client without a session.
     Bare(StreamKey),
-    /// The client cancelled, left or was told that it took too long. The server may still answer, log or ask.
+    /// The client left without a word. The server does not know.
+    Left,
+    /// The client cancelled, or was told that it took too long, and the server was told to stop. It may still answer,
+    /// log or ask.
     Nobody,
 }
 
@@ -279,10 +285,12 @@ impl Link {
         }
         if self.check_at.is_some_and(|at| at <= now) {
             self.check_deadlines(now);
+            if self.sessions.is_empty() {
+                self.settle(now);
+            }
         }
         self.handle_phase_timeout(now);
         if self.stop_at.is_some_and(|at| at <= now) {
-            self.stop_at = None;
             self.settle(now);
         }
     }
@@ -308,8 +316,9 @@ impl Link {
             }
             // Without a session there is no way back to the call.
             None => {
-                for exchange in self.exchanges.values_mut().filter(|e| e.reply == Reply::Bare(stream)) {
-                    exchange.reply = Reply::Nobody;
+                let at = self.exchanges.iter().find(|(_, e)| e.reply == Reply::Bare(stream)).map(|(id, _)| WireId(*id));
+                if let Some(id) = at {
+                    self.leave(id);
                 }
             }
         }
@@ -317,15 +326,13 @@ impl Link {
 
     /// Ends a session at its client's wish, or because it was idle for too long.
     pub fn close(&mut self, key: SessionKey, now: Instant) {
-        let Some(session) = self.sessions.remove(&key) else { return };
-        for stream in session.open_streams() {
-            self.actions.push_back(Action::End(stream));
-        }
+        let Some(session) = self.sessions.get(&key) else { return };
         for question in &session.questions {
             fault::push_error_line(&mut self.output, &question.server_id, -32603, "the client's session has ended");
         }
-        let own: Vec<u64> =
-            self.exchanges.iter().filter(|(_, e)| e.session() == Some(key)).map(|(id, _)| *id).collect();
+        let own = self.exchanges.iter().filter(|(_, e)| e.session() == Some(key) && e.reply != Reply::Nobody);
+        let mut own: Vec<u64> = own.map(|(id, _)| *id).collect();
+        own.sort_unstable();
         for id in own {
             let id = WireId(id);
             match self.held.iter().position(|(held, _)| *held == id) {
@@ -340,8 +347,12 @@ impl Link {
                 }
             }
         }
+        // Its calls were answered on its streams: only now those end.
+        for stream in self.sessions.remove(&key).iter().flat_map(Session::open_streams) {
+            self.actions.push_back(Action::End(stream));
+        }
         self.release_watches(key);
-        self.release_level();
+        self.adjust_level();
         self.settle(now);
     }
 
@@ -358,10 +369,13 @@ impl Link {
             && self.held.is_empty()
     }
 
-    /// Asks the child for a sign of life. `None` if there is no child that could give one.
-    pub fn probe(&mut self, now: Instant) -> Option<WireId> {
+    /// Asks the child for a sign of life. Refused as closed if there is no child that could give one.
+    pub fn probe(&mut self, now: Instant) -> Result<WireId, Refusal> {
         if self.phase != Phase::Up {
-            return None;
+            return Err(Refusal::Closed);
+        }
+        if self.is_stuck() {
+            return Err(Refusal::Stuck);
         }
         let id = self.next_id();
         self.push_text(&format!(r#"{{"jsonrpc":"2.0","id":{},"method":"ping"}}"#, id.0));
@@ -369,12 +383,13 @@ impl Link {
             method: Method::Ping,
             owner: Owner::Link,
             reply: Reply::Held,
-            deadline: None,
+            deadline: Some(now + PROBE_PATIENCE),
             latest: now,
             hold_until: None,
         };
+        self.check_by(exchange.deadline);
         self.exchanges.insert(id.0, exchange);
-        Some(id)
+        Ok(id)
     }
 
     #[doc(hidden)]
@@ -388,6 +403,11 @@ impl Link {
             questions: self.sessions.values().map(|session| session.questions.len()).sum(),
             events_bytes: self.sessions.values().map(Session::kept_bytes).sum(),
         }
+    }
+
+    /// Whether the child has stopped reading. What is not owed to it is then not written.
+    fn is_stuck(&self) -> bool {
+        self.output.len() > MAX_UNREAD_BYTES
     }
 
     fn next_id(&mut self) -> WireId {
@@ -417,6 +437,11 @@ impl Exchange {
             Owner::Client { session, .. } => session,
             Owner::Link => None,
         }
+    }
+
+    /// Whether a client waits for the answer.
+    fn is_awaited(&self) -> bool {
+        !matches!(self.reply, Reply::Left | Reply::Nobody)
     }
 
     /// When this must be looked at again.

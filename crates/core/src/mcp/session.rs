@@ -114,6 +114,7 @@ impl Session {
                 for (number, bytes, _) in post.replay.after(event) {
                     actions.push_back(Action::Event { stream, number, bytes: bytes.clone() });
                 }
+                post.replay.mark_delivered();
                 if post.open == 0 {
                     post.attached = None;
                     actions.push_back(Action::End(stream));

@@ -62,16 +62,13 @@ impl Lines {
             let mut line = self.buffer.split_to(end);
             self.buffer.advance(1);
             self.scanned = 0;
-            if let Some(head) = self.skipping.take() {
-                let tail = line.split_off(line.len().saturating_sub(KEPT_TAIL_BYTES)).freeze();
-                return Some(Frame::TooLong { head, tail });
-            }
             if line.last() == Some(&b'\r') {
                 line.truncate(line.len() - 1);
             }
-            if line.len() > self.limit {
+            let skipped = self.skipping.take();
+            if skipped.is_some() || line.len() > self.limit {
                 let tail = Bytes::copy_from_slice(&line[line.len().saturating_sub(KEPT_TAIL_BYTES)..]);
-                return Some(Frame::TooLong { head: kept_head(&line), tail });
+                return Some(Frame::TooLong { head: skipped.unwrap_or_else(|| self.kept_head(&line)), tail });
             }
             if !line.trim_ascii().is_empty() {
                 return Some(Frame::Line(line.freeze()));
@@ -81,23 +78,25 @@ impl Lines {
 
     /// Throws away what has come of a line that can no longer be within the limit.
     fn bound(&mut self) {
-        if self.buffer.len() <= self.limit && self.skipping.is_none() {
+        // One more than the limit: it may be the CR of a line that is just within.
+        if self.buffer.len() <= self.limit + 1 && self.skipping.is_none() {
             return;
         }
+        let kept = self.buffer.len().min(KEPT_TAIL_BYTES + 1);
         if self.skipping.is_none() {
-            self.skipping = Some(kept_head(&self.buffer));
+            self.skipping = Some(self.kept_head(&self.buffer));
             // Not `advance`: that would keep the oversized allocation.
-            let tail = BytesMut::from(&self.buffer[self.buffer.len().saturating_sub(KEPT_TAIL_BYTES)..]);
-            self.buffer = tail;
-        } else if self.buffer.len() > KEPT_TAIL_BYTES {
-            self.buffer.advance(self.buffer.len() - KEPT_TAIL_BYTES);
+            self.buffer = BytesMut::from(&self.buffer[self.buffer.len() - kept..]);
+        } else {
+            self.buffer.advance(self.buffer.len() - kept);
         }
         self.scanned = self.buffer.len();
     }
-}
 
-fn kept_head(line: &[u8]) -> Bytes {
-    Bytes::copy_from_slice(&line[..line.len().min(KEPT_HEAD_BYTES)])
+    /// The first bytes of a line that is too long: never more than are there when that is noticed.
+    fn kept_head(&self, line: &[u8]) -> Bytes {
+        Bytes::copy_from_slice(&line[..KEPT_HEAD_BYTES.min(self.limit)])
+    }
 }
 
 // === Server-sent events ===

@@ -88,4 +88,4 @@ impl From<Bytes> for Chain {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

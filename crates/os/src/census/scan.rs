@@ -23,14 +23,27 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const MAX_LOOKS: usize = 8;
 
 pub(super) fn orphans(home: &Path) -> Vec<Orphan> {
-    look(home).into_iter().map(|(pid, _)| Orphan { pid, command: proc::command_line(pid) }).collect()
+    let this = Owner::this_process(home);
+    look(|owner| is_orphaned(owner, &this))
+        .into_iter()
+        .map(|(pid, _)| Orphan { pid, command: proc::command_line(pid) })
+        .collect()
 }
 
 pub(super) fn end_orphans(home: &Path) -> Vec<Orphan> {
+    let this = Owner::this_process(home);
+    end_all(|owner| is_orphaned(owner, &this))
+}
+
+pub(super) fn end_strays(this: &Owner) -> Vec<Orphan> {
+    end_all(|owner| owner == this)
+}
+
+fn end_all(is_meant: impl Fn(&Owner) -> bool) -> Vec<Orphan> {
     let deadline = Instant::now() + PATIENCE;
     let mut ended: Vec<Orphan> = Vec::new();
     for _ in 0..MAX_LOOKS {
-        let found = look(home);
+        let found = look(&is_meant);
         if found.is_empty() {
             break;
         }
@@ -53,19 +66,23 @@ pub(super) fn end_orphans(home: &Path) -> Vec<Orphan> {
     ended
 }
 
-/// Returns the pids of all orphans of `home`, and the owner that each of them names.
-fn look(home: &Path) -> Vec<(u32, Owner)> {
+/// Returns the pids of all processes whose owner is meant, and the owner that each of them names.
+fn look(is_meant: impl Fn(&Owner) -> bool) -> Vec<(u32, Owner)> {
     // A /proc of another pid namespace (a container's, mounted from outside) would give us strangers' pids.
     if !proc::is_ours() {
         return Vec::new();
     }
-    let this = Owner::this_process(home);
     let spared = spared();
     proc::pids()
         .filter(|pid| !spared.contains(pid))
         .filter_map(|pid| Some((pid, Owner::in_environment(&proc::environment(pid)?)?)))
-        .filter(|(_, owner)| owner.home == this.home && owner.namespace == this.namespace && is_gone(owner))
+        .filter(|(_, owner)| is_meant(owner))
         .collect()
+}
+
+/// Tells whether a daemon of the same home has left its children.
+fn is_orphaned(owner: &Owner, this: &Owner) -> bool {
+    owner.home == this.home && owner.namespace == this.namespace && is_gone(owner)
 }
 
 /// Returns this process and those it was started by: if Prism is started again from a terminal that the

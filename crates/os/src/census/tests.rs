@@ -34,7 +34,9 @@ async fn orphans_are_found_and_ended_even_if_they_left_the_group() {
     // B-25
     let owner = dead_owner("ended");
     let (child, runaway) = family(&owner).await;
+    let leader = child.group.pid();
     drop(child.group);
+    death(leader).await;
     assert!(is_alive(runaway), "it has left the group that the drop has killed");
 
     let ended = end_orphans(&home("ended"));
@@ -58,6 +60,23 @@ async fn whole_families_of_orphans_are_ended() {
     for pid in all {
         death(pid).await;
     }
+}
+
+#[tokio::test]
+async fn a_living_daemon_can_end_what_ran_away_from_its_own_groups_and_nobody_elses() {
+    // B-25
+    let (mine, other) = (Owner::this_process(&home("strays")), Owner::this_process(&home("others")));
+    let (child, runaway) = family(&mine).await;
+    let (spared, spared_runaway) = family(&other).await;
+    let leader = child.group.pid();
+    drop(child.group);
+    death(leader).await;
+
+    assert_eq!(pids(&end_strays(&mine)), [runaway]);
+
+    death(runaway).await;
+    assert!(is_alive(spared.group.pid()) && is_alive(spared_runaway));
+    end_strays(&other);
 }
 
 #[tokio::test]

@@ -122,6 +122,13 @@ impl Daemon {
         if !clean {
             warn!("Some servers did not end in time and are killed");
         }
+        // What left its server's group, and so outlived it, still bears our mark.
+        let owner = parts.owner.clone();
+        if let Ok(strays) = tokio::task::spawn_blocking(move || census::end_strays(&owner)).await {
+            for stray in strays {
+                warn!(pid = stray.pid, "Ended a process that a server had left behind");
+            }
+        }
         if let Some(store) = store {
             store.close();
         }
@@ -132,7 +139,9 @@ impl Daemon {
 
 fn end_orphans(home: &std::path::Path) {
     for orphan in census::end_orphans(home) {
-        warn!(pid = orphan.pid, command = orphan.command, "Ended a server that a killed Prism had left behind");
+        // Only the program: arguments may hold secrets.
+        let program = orphan.command.split_whitespace().next().unwrap_or_default();
+        warn!(pid = orphan.pid, program, "Ended a server that a killed Prism had left behind");
     }
 }
 

@@ -282,7 +282,7 @@ impl Driver {
             Command::Left => self.sweep(now),
             Command::StreamGone { stream } => self.stream_gone(stream),
             Command::Probe { reply } => {
-                let taken = self.machine.probe(now).ok_or(Refusal::Closed);
+                let taken = self.machine.probe(now);
                 self.await_answer(taken, None, reply);
             }
             Command::ShutDown => {

@@ -10,7 +10,7 @@ use hyper::{
 };
 use prism_core::{
     mcp::{
-        Accepts, Answer, Hello, Method,
+        Accepts, Answer, Fault, Hello, Method,
         link::{SessionKey, error_body},
     },
     wire::{EnvelopeError, Kind, Message},
@@ -134,6 +134,10 @@ async fn initialize(
     let open = Command::Open { key, hello: Box::new(hello), message, accepts, reply: tx };
     link.commands.send(open).await.map_err(|_| Denial::LinkGone)?;
     let head = reply.head().await?;
+    if let Head::Answer(Answer::Fault { fault: Fault::SessionEnded, .. }) = head {
+        // No session of this client's can have ended yet: it is the daemon that does.
+        return Err(Denial::Stopping);
+    }
     let opened = matches!(&head, Head::Answer(Answer::Message(answer)) if !is_error(&answer.to_vec()))
         || matches!(&head, Head::Stream(..));
     if opened {

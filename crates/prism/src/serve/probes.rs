@@ -6,6 +6,7 @@ use hyper::{
     Response, StatusCode,
     header::{CONTENT_TYPE, HeaderValue},
 };
+use prism_core::mcp::{Answer, Refusal};
 use tokio::{sync::oneshot, time::timeout};
 
 use super::{Server, body::Body, fault::json};
@@ -63,9 +64,10 @@ async fn state(destination: &Destination) -> &'static str {
             head.await.ok()
         };
         match timeout(PING_TIMEOUT, answer).await {
-            Ok(Some(Head::Answer(_))) => state = "answers",
+            Ok(Some(Head::Answer(Answer::Message(_)))) => state = "answers",
+            // It does not even read what it is sent.
+            Ok(Some(Head::Refused(Refusal::Stuck))) | Err(_) => return "silent",
             Ok(_) => {}
-            Err(_) => return "silent",
         }
     }
     state

@@ -87,10 +87,7 @@ async fn a_second_daemon_leaves_the_children_of_the_first_alone() {
 async fn sigterm_closes_streams_ends_children_and_exits_with_0() {
     let home = Home::new();
     let record = home.file("record");
-    let config = [
-        destination("a", &[], ""),
-        destination("b", &["--record", &record], "process = \"per_session\""),
-    ];
+    let config = [destination("a", &[], ""), destination("b", &["--record", &record], "process = \"per_session\"")];
     let mut daemon = Launch::serve(&config.concat()).home(&home).start().await;
     let a = daemon.client_at("/a/mcp").initialize().await;
     let b = daemon.client_at("/b/mcp").initialize().await;
@@ -115,6 +112,16 @@ async fn sigterm_closes_streams_ends_children_and_exits_with_0() {
     assert!(!socket.exists());
 }
 
+// B-25: with nothing to wait for, and whichever way it is asked.
+#[tokio::test]
+async fn every_polite_signal_ends_the_daemon_with_0() {
+    for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
+        let mut daemon = Daemon::run(&[], &[]).await;
+        daemon.signal(signal);
+        assert_eq!(daemon.ended().await.code(), Some(0), "{signal:?}");
+    }
+}
+
 // B-13, B-25: stdin closed, then SIGTERM, then SIGKILL.
 #[tokio::test]
 async fn a_child_that_ignores_everything_is_killed_and_the_daemon_still_exits_with_0() {
@@ -127,6 +134,37 @@ async fn a_child_that_ignores_everything_is_killed_and_the_daemon_still_exits_wi
     daemon.signal(Signal::TERM);
     assert_eq!(daemon.ended().await.code(), Some(0));
     assert!(!process::is_alive(children[0]));
+}
+
+// B-25: a person who has no patience left.
+#[tokio::test]
+async fn a_second_ctrl_c_kills_what_the_first_one_only_asked() {
+    let server = demo(&["--fault", "deaf"]).join(" ");
+    let stubborn = ["sh", "-c", &format!("trap '' TERM INT; exec {server}")].map(str::to_owned);
+    let mut daemon = Launch::run(&[], &stubborn).start().await;
+    daemon.client().initialize().await;
+    let child = daemon.children()[0];
+    daemon.signal(Signal::INT);
+    until("it is stopping", async || daemon.stderr().contains("Stopping")).await;
+    daemon.signal(Signal::INT);
+    assert_eq!(daemon.ended().await.code(), Some(0));
+    assert!(daemon.stderr().contains("are killed"), "{}", daemon.stderr());
+    until("the child is gone", async || !process::is_alive(child)).await;
+}
+
+// B-25: also in the middle of a handshake.
+#[tokio::test]
+async fn sigterm_ends_a_child_that_has_not_answered_yet() {
+    let silent = ["sh", "-c", "while read -r line; do :; done"].map(str::to_owned);
+    let mut daemon = Launch::run(&[], &silent).start().await;
+    let client = daemon.client();
+    let hello = tokio::spawn(async move { client.say_hello().await.status });
+    until("the child is there", async || !daemon.children().is_empty()).await;
+    let child = daemon.children()[0];
+    daemon.signal(Signal::TERM);
+    assert_eq!(hello.await.unwrap(), 503);
+    assert_eq!(daemon.ended().await.code(), Some(0));
+    assert!(!process::is_alive(child));
 }
 
 // B-13, B-25: the whole process group.

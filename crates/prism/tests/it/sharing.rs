@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, Daemon, Launch, NEWEST, destination, process, until};
+use crate::support::{Client, Daemon, Home, Launch, NEWEST, demo, destination, process, until};
 
 async fn with(client: &Client, capabilities: Value) -> Client {
     client.initialize_as(NEWEST, capabilities).await
@@ -25,7 +25,8 @@ async fn sessions_that_can_be_asked_get_a_child_of_their_own() {
     let daemon = Daemon::run(&[], &[]).await;
     let plain = daemon.client().initialize().await;
     let mut children = vec![plain.child().await];
-    for capabilities in [json!({"sampling": {}}), json!({"sampling": {}}), json!({"elicitation": {}}), json!({"roots": {}})]
+    for capabilities in
+        [json!({"sampling": {}}), json!({"sampling": {}}), json!({"elicitation": {}}), json!({"roots": {}})]
     {
         children.push(with(&daemon.client(), capabilities).await.child().await);
     }
@@ -104,4 +105,37 @@ async fn a_question_on_a_shared_child_reaches_its_owner_or_nobody() {
     // Nothing of it was shown to the other one: what it sees first is what is sent to all.
     first.text("change", json!({"what": "tools"})).await;
     assert_eq!(foreign.message().await["method"], "notifications/tools/list_changed");
+}
+
+// B-04: learned, remembered over a restart of the daemon, and unlearned by one question.
+#[tokio::test]
+async fn a_server_that_never_asked_is_shared_until_it_asks() {
+    let home = Home::new();
+    let launch = || Launch::run(&[], &demo(&[])).home(&home);
+    let sampling = || json!({"sampling": {}});
+    let daemon = launch().start().await;
+    let session = with(&daemon.client(), sampling()).await;
+    let list = session.ask("tools/list", json!({})).await.json().await;
+    for tool in list["result"]["tools"].as_array().unwrap() {
+        let name = tool["name"].as_str().unwrap();
+        for _ in 0..5 {
+            // Without what they need most tools only complain; one of them would end the server.
+            let arguments = if name == "crash" { json!({"code": "x"}) } else { json!({}) };
+            assert_eq!(session.call(name, arguments).await.status, 200, "{name}");
+        }
+    }
+    until("it is learned", async || daemon.stderr().contains("asks nothing")).await;
+    let (first, second) = (with(&daemon.client(), sampling()).await, with(&daemon.client(), sampling()).await);
+    assert_eq!(first.child().await, second.child().await);
+    daemon.stop().await;
+
+    let daemon = launch().start().await;
+    let (first, second) = (with(&daemon.client(), sampling()).await, with(&daemon.client(), sampling()).await);
+    let shared = first.child().await;
+    assert_eq!(second.child().await, shared);
+    // The one call that runs is certain to be the one that asks.
+    let mut stream = first.call("ask", json!({"kind": "sampling", "text": "x"})).await.events();
+    assert_eq!(stream.message().await["method"], "sampling/createMessage");
+    let third = with(&daemon.client(), sampling()).await;
+    assert_ne!(third.child().await, shared);
 }

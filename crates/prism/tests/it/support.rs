@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 pub(crate) use self::{
     client::{Client, NEWEST, result_text},
     daemon::{Daemon, Home, Launch, demo, destination, lines},
-    http::{Event, Events, Place, Reply, Request},
+    http::{Event, Place, Reply, Request},
 };
 
 /// Long enough for anything that works, on a machine that is busy.
@@ -44,4 +44,10 @@ pub(crate) async fn stays(what: &str, time: Duration, mut condition: impl AsyncF
         assert!(condition().await, "{what}: no longer after {:?}", begun.elapsed());
         tokio::time::sleep(LOOK).await;
     }
+}
+
+/// Checks that a daemon has nothing to do for a while.
+pub(crate) async fn rests(daemon: &Daemon, time: Duration) {
+    let before = process::ticks(daemon.pid());
+    stays("the daemon rests", time, async || process::ticks(daemon.pid()) - before < 10).await;
 }

@@ -5,14 +5,17 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 
 use super::{
-    Accepts, Action, Answer, Exchange, Fault, Link, MAX_CALLS_PER_SESSION, MAX_HELD, MAX_UNREAD_BYTES, Owner, Refusal,
-    Reply, SessionKey, StreamKey, WireId, fault::error_body, lifecycle::Phase, wire_id,
+    Accepts, Action, Answer, Exchange, Fault, Link, MAX_CALLS_PER_SESSION, MAX_HELD, Owner, Refusal, Reply, SessionKey,
+    StreamKey, WireId,
+    fault::{error_body, push_error_line},
+    lifecycle::Phase,
+    wire_id,
 };
 use crate::{
     mcp::{Method, replay::What},
     wire::{
         Chain, Frame, Kind, Message,
-        envelope::id_of_cut_message,
+        envelope::{self, Cut},
         frame,
         splice::{around, push_line},
     },
@@ -74,7 +77,7 @@ impl Link {
                 return Err(Refusal::Busy);
             }
         }
-        if self.output.len() > MAX_UNREAD_BYTES {
+        if self.is_stuck() {
             return Err(Refusal::Stuck);
         }
         if self.held.len() >= MAX_HELD {
@@ -141,11 +144,14 @@ impl Link {
         let Kind::Request(method) = message.kind() else { return };
         match method {
             Method::Ping => self.answer_locally(id, "{}", now),
-            Method::Initialize => {
-                if let Some(welcome) = self.welcome(id, &message) {
+            Method::Initialize => match self.welcome(id, &message) {
+                Some(welcome) => {
                     self.finish(id, &[&welcome], now);
+                    // A session that has set no level counts, too.
+                    self.adjust_level();
                 }
-            }
+                None => self.refuse_locally(id, -32602, "the `initialize` message is malformed", now),
+            },
             Method::SetLevel => self.set_level(id, message, now),
             Method::ResourcesSubscribe => self.subscribe(id, message, now),
             Method::ResourcesUnsubscribe => self.unsubscribe(id, message, now),
@@ -177,7 +183,7 @@ impl Link {
             // The handshake with the server is ours.
             Kind::Notification(Method::Initialized) => {}
             // Between several clients nothing says whose roots changed, or whom an unknown note is about.
-            Kind::Notification(_) if self.settings.alone && self.phase == Phase::Up => {
+            Kind::Notification(_) if self.settings.alone && self.phase == Phase::Up && !self.is_stuck() => {
                 push_line(&mut self.output, &message, &mut []);
             }
             _ => {}
@@ -190,7 +196,7 @@ impl Link {
         let named = message.text(named);
         let mut found = self.exchanges.iter().filter(|(_, e)| {
             let Owner::Client { session, id, .. } = &e.owner else { return false };
-            *session == Some(key) && **id == *named && e.reply != Reply::Nobody && e.method != Method::Initialize
+            *session == Some(key) && **id == *named && e.is_awaited() && e.method != Method::Initialize
         });
         // Two calls under one id: nothing says which one is meant.
         let (Some((id, _)), None) = (found.next(), found.next()) else { return };
@@ -219,40 +225,38 @@ impl Link {
 
     /// The client of a POST whose head is still held back has left (B-19).
     pub fn handle_left(&mut self, id: WireId, now: Instant) {
-        if let Some(exchange) = self.exchanges.get_mut(&id.0) {
-            if exchange.reply == Reply::Held {
-                exchange.reply = Reply::Nobody;
-                // Without a timeout, a server that never answers would keep it for ever.
-                exchange.deadline.get_or_insert(exchange.latest);
-                let due = exchange.due();
-                self.check_by(due);
+        let Some(exchange) = self.exchanges.get(&id.0).filter(|e| e.reply == Reply::Held) else { return };
+        if matches!(exchange.owner, Owner::Link) {
+            self.retire(id);
+        } else if let Some(at) = self.held.iter().position(|(held, _)| *held == id) {
+            self.held.remove(at);
+            // A session whose `initialize` nobody waits for will never be used.
+            if let Some(exchange) = self.retire(id)
+                && exchange.method == Method::Initialize
+                && let Some(key) = exchange.session()
+            {
+                self.sessions.remove(&key);
             }
-            if let Some(at) = self.held.iter().position(|(held, _)| *held == id) {
-                self.held.remove(at);
-                // A session whose `initialize` nobody waits for will never be used.
-                if let Some(exchange) = self.retire(id)
-                    && exchange.method == Method::Initialize
-                    && let Some(key) = exchange.session()
-                {
-                    self.sessions.remove(&key);
-                }
-            }
-            self.settle(now);
+        } else {
+            self.leave(id);
         }
+        self.settle(now);
+    }
+
+    /// Notes that a call's client is gone. The server works on, and is told to stop when the call's time is up.
+    pub(super) fn leave(&mut self, id: WireId) {
+        let Some(exchange) = self.exchanges.get_mut(&id.0) else { return };
+        exchange.reply = Reply::Left;
+        // Without a timeout, a server that never answers would keep it for ever.
+        let due = *exchange.deadline.get_or_insert(exchange.latest);
+        self.check_by(Some(due));
     }
 
     /// One line of the child's stdout (B-14).
     pub fn handle_child(&mut self, frame: Frame, now: Instant) {
         let line = match frame {
             Frame::Line(line) => line,
-            Frame::TooLong { head, tail } => {
-                let limit = self.settings.max_message_bytes;
-                match id_of_cut_message(&head, &tail).filter(|id| self.exchanges.contains_key(id)) {
-                    Some(id) => self.fail(WireId(id), Fault::TooLarge { limit }, now),
-                    None => self.garbage(head, "a line over `max_message_bytes`"),
-                }
-                return;
-            }
+            Frame::TooLong { head, tail } => return self.handle_cut_line(head, &tail, now),
         };
         match Message::parse(line.clone()) {
             Ok(message) => match message.kind() {
@@ -261,6 +265,32 @@ impl Link {
                 Kind::Notification(method) => self.handle_note(method, message, now),
             },
             Err(_) => self.garbage(line, "not a JSON-RPC message"),
+        }
+    }
+
+    /// A line that was over the limit: what can be seen of it says whom to tell (B-18).
+    fn handle_cut_line(&mut self, head: Bytes, tail: &[u8], now: Instant) {
+        let limit = self.settings.max_message_bytes;
+        match envelope::cut_message(&head, tail) {
+            Some(Cut::Response(id)) if self.exchanges.contains_key(&id) => {
+                let opening = |e: &Exchange| matches!(e.owner, Owner::Link) && e.method == Method::Initialize;
+                if self.exchanges.get(&id).is_some_and(opening) {
+                    self.reject(
+                        &format!("its answer to `initialize` is over `max_message_bytes` ({limit} bytes)"),
+                        now,
+                    );
+                } else {
+                    self.fail(WireId(id), Fault::TooLarge { limit }, now);
+                    if self.sessions.is_empty() {
+                        self.settle(now);
+                    }
+                }
+            }
+            Some(Cut::Request(id)) if !self.is_stuck() => {
+                let why = format!("the request is over `max_message_bytes` ({limit} bytes)");
+                push_error_line(&mut self.output, &id, -32603, &why);
+            }
+            _ => self.garbage(head, "a line over `max_message_bytes`"),
         }
     }
 
@@ -361,7 +391,7 @@ impl Link {
                 self.push_bare(stream, parts);
                 self.actions.push_back(Action::End(stream));
             }
-            Reply::Nobody => {}
+            Reply::Left | Reply::Nobody => {}
         }
         if self.sessions.is_empty() {
             self.settle(now);
@@ -418,7 +448,7 @@ impl Link {
                 }
                 self.actions.push_back(Action::End(stream));
             }
-            Reply::Nobody => {}
+            Reply::Left | Reply::Nobody => {}
         }
     }
 
@@ -427,7 +457,7 @@ impl Link {
         let Some(exchange) = self.exchanges.get(&id.0) else { return false };
         let Owner::Client { session: key, accepts, .. } = exchange.owner else { return false };
         if exchange.reply != Reply::Held {
-            return exchange.reply != Reply::Nobody;
+            return exchange.is_awaited();
         }
         if !accepts.events {
             return false;
@@ -457,6 +487,9 @@ impl Link {
             if let Some(session) = session.and_then(|key| self.sessions.get_mut(&key)) {
                 session.calls -= 1;
             }
+        }
+        if exchange.method == Method::ResourcesSubscribe {
+            self.forget_pending_watch(id);
         }
         Some(exchange)
     }
@@ -498,12 +531,11 @@ impl Link {
         let fault = Fault::Timeout { after: timeout };
         if let Some(at) = self.held.iter().position(|(held, _)| *held == id) {
             self.held.remove(at);
-            if let Some(key) =
-                self.exchanges.get(&id.0).filter(|e| e.method == Method::Initialize).and_then(Exchange::session)
-            {
-                self.sessions.remove(&key);
-            }
+            let opened = Some(exchange).filter(|e| e.method == Method::Initialize).and_then(Exchange::session);
             self.fail(id, fault, now);
+            if let Some(key) = opened {
+                self.end_session(key);
+            }
         } else {
             self.push_cancel(id, None);
             self.abandon(id, Some(fault), now);

@@ -4,14 +4,17 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use super::{Action, Answer, Exchange, Fault, Link, Method, Owner, Refusal, Reply, SessionKey, WireId};
+use super::{Action, Exchange, Fault, Link, Method, Owner, Refusal, Reply, SessionKey, WireId};
 use crate::{
     mcp::{
         hello::{self, Greeting, Hello},
         replay::What,
         session::Session,
     },
-    wire::{Chain, Message},
+    wire::{
+        Message,
+        splice::{around, push_flat},
+    },
 };
 
 /// Waits before each restart. When they are used up, so is the child (B-08).
@@ -56,14 +59,16 @@ impl Link {
         now: Instant,
     ) -> Result<WireId, Refusal> {
         self.sessions.insert(key, Session::new(&hello));
-        self.owners += 1;
-        self.stop_at = None;
         if self.settings.alone {
             self.hello.get_or_insert(hello);
         }
         let taken = self.call(Some(key), message, accepts, now);
-        if taken.is_err() {
-            self.sessions.remove(&key);
+        match taken {
+            Ok(_) => {
+                self.owners += 1;
+                self.stop_at = None;
+            }
+            Err(_) => drop(self.sessions.remove(&key)),
         }
         taken
     }
@@ -96,7 +101,6 @@ impl Link {
         self.exchanges.insert(id.0, own);
         self.phase = Phase::Starting { until: now + START_TIMEOUT };
         self.up_since = Some(now);
-        self.owners = self.sessions.len();
         self.actions.push_back(Action::Start);
     }
 
@@ -107,7 +111,7 @@ impl Link {
         }
         let greeting = match Greeting::read(message) {
             Ok(greeting) => greeting,
-            Err(error) => return self.give_up(&error.to_string(), now),
+            Err(error) => return self.reject(&error.to_string(), now),
         };
         self.push_text(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
         self.phase = Phase::Up;
@@ -121,8 +125,15 @@ impl Link {
             Some(_) => self.restore(),
             None => {}
         }
+        // Who left while the child was starting has had no call on it.
+        self.owners = self.sessions.len();
         for (id, message) in std::mem::take(&mut self.held) {
-            self.dispatch(id, message, now);
+            // Nobody waits for it any more, and the server has not seen it.
+            if self.exchanges.get(&id.0).is_some_and(|exchange| exchange.reply == Reply::Left) {
+                self.retire(id);
+            } else {
+                self.dispatch(id, message, now);
+            }
         }
         self.settle(now);
     }
@@ -178,9 +189,7 @@ impl Link {
         match self.phase {
             Phase::Restarting { at } if at <= now => self.start(now),
             Phase::Starting { until } if until <= now => {
-                self.actions.push_back(Action::Stop);
-                let why = format!("it did not answer `initialize` within {START_TIMEOUT:?}");
-                self.give_up(&why, now);
+                self.reject(&format!("it did not answer `initialize` within {START_TIMEOUT:?}"), now);
             }
             _ => {}
         }
@@ -188,19 +197,18 @@ impl Link {
 
     /// Ends the child when nobody needs it (B-13).
     pub(super) fn settle(&mut self, now: Instant) {
-        let waited_for =
-            self.exchanges.values().any(|e| e.reply != Reply::Nobody && matches!(e.owner, Owner::Client { .. }));
+        let waited_for = self.exchanges.values().any(|e| e.is_awaited() && matches!(e.owner, Owner::Client { .. }));
         if !self.sessions.is_empty() || !self.held.is_empty() || waited_for {
             self.stop_at = None;
             return;
         }
         match self.phase {
             // Nobody is left to restart it for.
-            Phase::Restarting { .. } => self.phase = Phase::Down,
+            Phase::Restarting { .. } => (self.phase, self.stop_at) = (Phase::Down, None),
             // The one client it is for is gone.
             Phase::Starting { .. } if self.settings.alone => self.shut(now),
             // A client that gave up waiting comes back soon: let it find the child ready.
-            Phase::Starting { .. } | Phase::Down => {}
+            Phase::Starting { .. } | Phase::Down => self.stop_at = None,
             Phase::Up => {
                 let keep = if self.settings.alone { Duration::ZERO } else { self.settings.keep_warm };
                 let until = self.stop_at.unwrap_or(now + keep).max(self.stateless_until.unwrap_or(now));
@@ -219,10 +227,12 @@ impl Link {
         for (id, _) in std::mem::take(&mut self.held) {
             self.fail(id, Fault::SessionEnded, now);
         }
+        // In this order: the calls are answered on the streams that end with their sessions.
+        self.shut(now);
         for key in keys {
             self.end_session(key);
         }
-        self.shut(now);
+        self.watches.clear();
     }
 
     fn shut(&mut self, now: Instant) {
@@ -238,6 +248,10 @@ impl Link {
 
     /// Fails what was sent to the child and drops what was true of it.
     fn forget_child(&mut self, fault: Fault, now: Instant) {
+        // Before the calls are answered, which ends the streams that they were asked on.
+        for session in self.sessions.values_mut() {
+            self_cancel_questions(session, self.settings.strict_streams, &mut self.actions);
+        }
         let held: Vec<WireId> = self.held.iter().map(|(id, _)| *id).collect();
         let mut sent: Vec<u64> = self.exchanges.keys().copied().filter(|id| !held.contains(&WireId(*id))).collect();
         // In the order they were made: who came first hears first.
@@ -245,12 +259,14 @@ impl Link {
         for id in sent {
             self.fail(WireId(id), fault.clone(), now);
         }
-        for session in self.sessions.values_mut() {
-            self_cancel_questions(session, self.settings.strict_streams, &mut self.actions);
-        }
         self.level = None;
         self.output.clear();
-        self.forget_pending_watches();
+    }
+
+    /// Ends a child that cannot be worked with.
+    pub(super) fn reject(&mut self, why: &str, now: Instant) {
+        self.actions.push_back(Action::Stop);
+        self.give_up(why, now);
     }
 
     fn give_up(&mut self, why: &str, now: Instant) {
@@ -266,11 +282,7 @@ impl Link {
         for (id, message) in std::mem::take(&mut self.held) {
             let initialize = self.exchanges.get(&id.0).is_some_and(|e| e.method == Method::Initialize);
             match (initialize, error.id_span(), message.id()) {
-                (true, Some(span), Some(own)) => {
-                    let answer = Chain::spliced(error, span, own);
-                    self.retire(id);
-                    self.actions.push_back(Action::Answer(id, Answer::Message(answer)));
-                }
+                (true, Some(span), Some(own)) => self.finish(id, &around(error, span, own), now),
                 _ => self.fail(id, Fault::Unavailable { why: why.clone() }, now),
             }
         }
@@ -292,7 +304,7 @@ impl Link {
         self.stateless_until = None;
     }
 
-    fn end_session(&mut self, key: SessionKey) {
+    pub(super) fn end_session(&mut self, key: SessionKey) {
         if let Some(session) = self.sessions.remove(&key) {
             for stream in session.open_streams() {
                 self.actions.push_back(Action::End(stream));
@@ -341,8 +353,9 @@ impl Link {
         self.greeting.as_ref()
     }
 
+    /// Writes a message to the child. A client's own words in it may have line breaks.
     pub(super) fn push_text(&mut self, text: &str) {
-        self.output.extend_from_slice(text.as_bytes());
+        push_flat(&mut self.output, text.as_bytes());
         self.output.extend_from_slice(b"\n");
     }
 }

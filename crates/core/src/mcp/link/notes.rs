@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{Action, Exchange, Link, Method, Owner, Reply, SessionKey, WireId, watch, wire_id};
+use super::{Action, Exchange, Link, Method, Owner, Reply, SessionKey, WireId, lifecycle::Phase, watch, wire_id};
 use crate::{
     mcp::{level::Level, replay::What},
     wire::{Message, splice::around},
@@ -40,7 +40,7 @@ impl Link {
         let Some(id) = wire_id(message.text(span)) else { return };
         let Some(exchange) = self.exchanges.get(&id.0) else { return };
         let Owner::Client { token: Some(token), .. } = &exchange.owner else { return };
-        if exchange.reply == Reply::Nobody {
+        if !exchange.is_awaited() {
             return;
         }
         let token = token.clone();
@@ -72,10 +72,11 @@ impl Link {
 
     fn note_owner(&self) -> NoteOwner {
         let calls = || self.exchanges.iter().filter(|(_, e)| matches!(e.owner, Owner::Client { .. }));
-        match self.calls {
+        // Before its handshake a child has seen no call.
+        match if self.phase == Phase::Up { self.calls } else { 0 } {
             0 => self.sole_session().map_or(NoteOwner::Nobody, NoteOwner::Session),
             1 => match calls().next() {
-                Some((id, exchange)) if exchange.reply != Reply::Nobody => NoteOwner::Call(WireId(*id)),
+                Some((id, exchange)) if exchange.is_awaited() => NoteOwner::Call(WireId(*id)),
                 Some((_, exchange)) => exchange.session().map_or(NoteOwner::Nobody, NoteOwner::Session),
                 None => NoteOwner::Nobody,
             },
@@ -108,11 +109,9 @@ impl Link {
 
     fn resource_updated(&mut self, message: &Message) {
         let Some(uri) = message.string(message.params().uri) else { return };
-        let Some(watched) = watch::matching(&self.watches, &uri) else { return };
-        let Some(watch) = self.watches.get(watched) else { return };
         let what = What::Change(format!("{} {uri}", Method::ResourceUpdated.name()).into());
-        for key in &watch.sessions {
-            if let Some(session) = self.sessions.get_mut(key) {
+        for key in watch::watchers(&self.watches, &uri) {
+            if let Some(session) = self.sessions.get_mut(&key) {
                 session.send_standalone(
                     &[message.bytes()],
                     what.clone(),
@@ -139,7 +138,7 @@ impl Link {
                 }
             }
             Reply::Bare(stream) => self.push_bare(stream, parts),
-            Reply::Held | Reply::Nobody => {}
+            Reply::Held | Reply::Left | Reply::Nobody => {}
         }
     }
 }

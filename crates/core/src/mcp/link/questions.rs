@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Action, Link, Method, Owner, Reply, SessionKey, WireId, fault::push_error_line};
+use super::{Action, Link, Method, Owner, Reply, SessionKey, WireId, fault::push_error_line, lifecycle::Phase};
 use crate::{
     mcp::{hello::Class, replay::What},
     wire::{
@@ -32,6 +32,9 @@ enum Asker {
 impl Link {
     pub(super) fn handle_question(&mut self, method: Method, message: &Message, now: Instant) {
         let Some(id) = message.id() else { return };
+        if self.is_stuck() {
+            return;
+        }
         match method {
             Method::Ping => {
                 let pong = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#);
@@ -62,7 +65,9 @@ impl Link {
                 return push_error_line(&mut self.output, id, -32603, why);
             }
         };
-        let Some(session) = self.sessions.get(&key) else { return };
+        let Some(session) = self.sessions.get(&key) else {
+            return push_error_line(&mut self.output, id, -32603, "the client's session has ended");
+        };
         if let Err((code, why)) = can_answer(session.class, method, message) {
             return push_error_line(&mut self.output, id, code, why);
         }
@@ -97,10 +102,13 @@ impl Link {
     /// that ignored the cancel may still ask.
     fn asker(&self) -> Asker {
         let mut owners = self.exchanges.iter().filter_map(|(id, exchange)| match &exchange.owner {
-            Owner::Client { session, .. } if exchange.method.may_ask() => Some((WireId(*id), *session, exchange.reply)),
+            // Before its handshake a child has seen no call.
+            Owner::Client { session, .. } if exchange.method.may_ask() && self.phase == Phase::Up => {
+                Some((WireId(*id), *session, exchange.is_awaited()))
+            }
             _ => None,
         });
-        let Some((call, first, reply)) = owners.next() else {
+        let Some((call, first, awaited)) = owners.next() else {
             return match self.sole_session() {
                 Some(key) => Asker::Session(key, None),
                 None => Asker::Unrelated,
@@ -114,16 +122,14 @@ impl Link {
             only = false;
         }
         match first {
-            Some(key) => Asker::Session(key, (only && reply != Reply::Nobody).then_some(call)),
+            Some(key) => Asker::Session(key, (only && awaited).then_some(call)),
             None => Asker::Stateless,
         }
     }
 
     fn newest_call(&self, key: SessionKey) -> Option<WireId> {
-        let asks = self
-            .exchanges
-            .iter()
-            .filter(|(_, e)| e.session() == Some(key) && e.method.may_ask() && e.reply != Reply::Nobody);
+        let asks =
+            self.exchanges.iter().filter(|(_, e)| e.session() == Some(key) && e.method.may_ask() && e.is_awaited());
         asks.map(|(id, _)| WireId(*id)).max()
     }
 

@@ -19,15 +19,28 @@ pub(super) struct Watch {
     pending: Vec<(WireId, SessionKey)>,
 }
 
-/// The watched URI that an update is about: itself, or the nearest parent by path segments (mcp-eras 5.5).
-pub(super) fn matching<'a>(watches: &'a BTreeMap<String, Watch>, uri: &str) -> Option<&'a str> {
-    if let Some((exact, _)) = watches.get_key_value(uri) {
-        return Some(exact);
+/// Who hears of an update: whoever watches that URI or, by path segments, a parent of it; each as if it were the
+/// server's only client (mcp-eras 5.5).
+pub(super) fn watchers(watches: &BTreeMap<String, Watch>, uri: &str) -> Vec<SessionKey> {
+    let parents = uri.match_indices('/').flat_map(|(at, _)| [&uri[..at], &uri[..=at]]);
+    let watched = parents.chain([uri]).filter_map(|watched| watches.get(watched));
+    let mut keys: Vec<SessionKey> = watched.flat_map(|watch| &watch.sessions).copied().collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys
+}
+
+impl Watch {
+    fn is_empty(&self) -> bool {
+        self.sessions.is_empty() && self.pending.is_empty()
     }
-    let parents = watches.keys().filter(|watched| {
-        uri.strip_prefix(watched.as_str()).is_some_and(|rest| watched.ends_with('/') || rest.starts_with('/'))
-    });
-    parents.max_by_key(|watched| watched.len()).map(String::as_str)
+
+    /// A session watches no more. Returns whether it was the last one to do so, or to want to.
+    fn release(&mut self, key: SessionKey) -> bool {
+        self.sessions.retain(|session| *session != key);
+        self.pending.retain(|(_, session)| *session != key);
+        self.is_empty()
+    }
 }
 
 impl Link {
@@ -53,29 +66,34 @@ impl Link {
 
     /// The server answered a `resources/subscribe`.
     pub(super) fn note_subscribed(&mut self, id: WireId, failed: bool) {
-        for watch in self.watches.values_mut() {
-            if let Some(at) = watch.pending.iter().position(|(pending, _)| *pending == id) {
-                let (_, key) = watch.pending.remove(at);
-                if !failed && self.sessions.contains_key(&key) && !watch.sessions.contains(&key) {
-                    watch.sessions.push(key);
-                }
-                break;
+        let is_it = |watch: &Watch| watch.pending.iter().position(|(pending, _)| *pending == id);
+        let Some((uri, at)) = self.watches.iter().find_map(|(uri, watch)| Some((uri.clone(), is_it(watch)?))) else {
+            return;
+        };
+        let Some(watch) = self.watches.get_mut(&uri) else { return };
+        let (_, key) = watch.pending.remove(at);
+        if !failed && self.sessions.contains_key(&key) {
+            if !watch.sessions.contains(&key) {
+                watch.sessions.push(key);
+            }
+        } else if watch.is_empty() {
+            self.watches.remove(&uri);
+            if !failed {
+                // It came true after its session had ended.
+                self.ask_on_our_own(Method::ResourcesUnsubscribe, &uri_params(&uri));
             }
         }
-        self.forget_empty_watches();
     }
 
     pub(super) fn unsubscribe(&mut self, id: WireId, message: Message, now: Instant) {
         let Some((key, uri)) = self.watcher(id, &message, now) else { return };
         let Some(watch) = self.watches.get_mut(&uri) else { return self.answer_locally(id, "{}", now) };
-        let before = watch.sessions.len();
-        watch.sessions.retain(|session| *session != key);
-        if before > 0 && watch.sessions.is_empty() {
+        if watch.release(key) {
+            self.watches.remove(&uri);
             self.forward(id, &message);
         } else {
             self.answer_locally(id, "{}", now);
         }
-        self.forget_empty_watches();
     }
 
     /// The session and the URI of a subscription; answers the call itself if there is none.
@@ -93,17 +111,17 @@ impl Link {
     /// A session ended: what only it watched is watched no more.
     pub(super) fn release_watches(&mut self, key: SessionKey) {
         let mut released = Vec::new();
-        for (uri, watch) in &mut self.watches {
-            let before = watch.sessions.len();
+        self.watches.retain(|uri, watch| {
+            // Its subscriptions on their way stay: the answer says whether there is something to undo.
             watch.sessions.retain(|session| *session != key);
-            if before > 0 && watch.sessions.is_empty() {
+            if watch.is_empty() {
                 released.push(uri.clone());
             }
-        }
+            !watch.is_empty()
+        });
         for uri in released {
             self.ask_on_our_own(Method::ResourcesUnsubscribe, &uri_params(&uri));
         }
-        self.forget_empty_watches();
     }
 
     /// After a restart: the new child is told of every watch, and the watchers that they may have missed something.
@@ -125,15 +143,12 @@ impl Link {
         }
     }
 
-    pub(super) fn forget_pending_watches(&mut self) {
-        for watch in self.watches.values_mut() {
-            watch.pending.clear();
-        }
-        self.forget_empty_watches();
-    }
-
-    fn forget_empty_watches(&mut self) {
-        self.watches.retain(|_, watch| !watch.sessions.is_empty() || !watch.pending.is_empty());
+    /// A `resources/subscribe` is over, and the server has not answered it.
+    pub(super) fn forget_pending_watch(&mut self, id: WireId) {
+        self.watches.retain(|_, watch| {
+            watch.pending.retain(|(pending, _)| *pending != id);
+            !watch.is_empty()
+        });
     }
 
     // --- Log levels ---
@@ -172,8 +187,8 @@ impl Link {
         threshold.is_none_or(|threshold| level >= threshold)
     }
 
-    /// A session ended: its level no longer counts.
-    pub(super) fn release_level(&mut self) {
+    /// A session came or ended: what all of them want may be another level.
+    pub(super) fn adjust_level(&mut self) {
         let wanted = self.wanted_level();
         if wanted.is_some() && wanted != self.level {
             self.replay_level();

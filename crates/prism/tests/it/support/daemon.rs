@@ -119,7 +119,8 @@ impl Launch {
             if let Ok(Some(status)) = daemon.process.try_wait() {
                 panic!("the daemon did not start: {status}\n{}", stderr.text());
             }
-            stdout.text().lines().any(|line| line.starts_with("listening on "))
+            // The last thing it says.
+            stdout.text().lines().any(|line| line.starts_with("next "))
         })
         .await;
         let said = stdout.text();
@@ -246,6 +247,14 @@ impl Daemon {
         })
         .await;
         ended.expect("it ended")
+    }
+
+    /// Stops it as a person would, and returns everything it has logged.
+    pub(crate) async fn stop(mut self) -> String {
+        self.signal(Signal::TERM);
+        assert_eq!(self.ended().await.code(), Some(0));
+        until("its last words are read", async || self.stderr.is_complete()).await;
+        self.stderr()
     }
 
     /// `kill -9`. Its children are left behind.

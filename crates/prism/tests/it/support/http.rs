@@ -64,8 +64,6 @@ pub(crate) struct Events {
     body: Incoming,
     buffer: Vec<u8>,
     ready: VecDeque<Event>,
-    /// Comments seen so far.
-    pub(crate) comments: usize,
     _connection: Connection,
 }
 
@@ -160,7 +158,7 @@ impl Reply {
     pub(crate) fn events(self) -> Events {
         assert!(self.is_stream(), "no stream: {} {:?}", self.status, self.headers);
         let (buffer, ready) = (Vec::new(), VecDeque::new());
-        Events { body: self.body, buffer, ready, comments: 0, _connection: self.connection }
+        Events { body: self.body, buffer, ready, _connection: self.connection }
     }
 
     /// The answer, whichever way it comes: as JSON, or as the last event of a stream.
@@ -211,11 +209,6 @@ impl Events {
         all
     }
 
-    /// Waits for the end, however it comes about.
-    pub(crate) async fn end(mut self) {
-        soon("the end of a stream", async { while let Some(Ok(_)) = self.body.frame().await {} }).await;
-    }
-
     fn split(&mut self) {
         while let Some(end) = self.buffer.windows(2).position(|pair| pair == b"\n\n") {
             let block: Vec<u8> = self.buffer.drain(..end + 2).collect();
@@ -224,7 +217,6 @@ impl Events {
             let mut fields = 0;
             for line in block.trim_end_matches('\n').split('\n') {
                 if line.starts_with(':') {
-                    self.comments += 1;
                     continue;
                 }
                 fields += 1;

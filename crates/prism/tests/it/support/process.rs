@@ -41,11 +41,22 @@ pub(crate) fn parent(pid: u32) -> Option<u32> {
 }
 
 fn stat(pid: u32) -> Option<(char, u32)> {
+    let fields = fields(pid)?;
+    Some((fields.first()?.chars().next()?, fields.get(1)?.parse().ok()?))
+}
+
+/// The fields of `/proc/PID/stat` behind the name, which may contain blanks and brackets; the last bracket ends it.
+fn fields(pid: u32) -> Option<Vec<String>> {
     let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
     let text = String::from_utf8_lossy(&text);
-    // A name may contain blanks and brackets; the last bracket ends it.
-    let mut fields = text.rsplit_once(')')?.1.split_ascii_whitespace();
-    Some((fields.next()?.chars().next()?, fields.next()?.parse().ok()?))
+    Some(text.rsplit_once(')')?.1.split_ascii_whitespace().map(str::to_owned).collect())
+}
+
+/// Processor time that a process has used, in ticks of 10 ms.
+pub(crate) fn ticks(pid: u32) -> u64 {
+    let fields = fields(pid).expect("the process is there");
+    // User and system time: the 14th and 15th field, of which the first two were cut off.
+    fields[11..13].iter().map(|field| field.parse::<u64>().expect("a number")).sum()
 }
 
 /// The processes that daemons of this home have started, zombies aside, and what those have started.

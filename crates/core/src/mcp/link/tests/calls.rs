@@ -258,33 +258,6 @@ fn a_clients_note_reaches_only_a_server_of_its_own() {
     );
 }
 
-// House style 3: refuse, rather than hide the stall.
-#[test]
-fn a_session_with_too_many_calls_is_refused_more_and_others_are_not() {
-    let calls: String = (0..512)
-        .map(|n| {
-            format!(
-                "a:{n} > {{\"id\":1,\"method\":\"tools/list\"}}\nserver < {{\"id\":$w{n},\"method\":\"tools/list\"}}\n"
-            )
-        })
-        .collect();
-    check(&format!(
-        r#"
-        up a b
-        {calls}
-        a:x > {{"id":1,"method":"tools/list"}}
-        a:x refused Busy
-        b > {{"id":1,"method":"tools/list"}}
-        server < {{"id":$b,"method":"tools/list"}}
-        server > {{"id":$w7,"result":{{}}}}
-        a:7 < {{"id":1,"result":{{}}}}
-        a:x > {{"id":1,"method":"tools/list"}}
-        server < {{"id":$x,"method":"tools/list"}}
-        ~ 513 in flight
-        "#
-    ));
-}
-
 // B-04: what a destination that might ask is judged by.
 #[test]
 fn tools_and_their_calls_are_counted_where_clients_can_be_asked() {

@@ -269,6 +269,24 @@ fn a_client_that_leaves_before_the_handshake_takes_its_session_along() {
     );
 }
 
+#[test]
+fn a_call_whose_stream_breaks_before_the_child_is_ready_never_reaches_it() {
+    check(
+        r#"
+        settings timeout off, stateless 5m
+        stateless > {"id":1,"method":"tools/call","params":{"name":"x"}}
+        ! start
+        server < {"id":$0,"method":"initialize",…
+        + 60s
+        drop stateless
+        greet
+        server < {"method":"notifications/initialized"}
+        ! ready s 1
+        ~ 0 exchanges
+        "#,
+    );
+}
+
 // Nothing that a child says before its handshake can be about a call: it has seen none.
 #[test]
 fn what_a_starting_child_says_belongs_to_no_call() {
@@ -399,6 +417,27 @@ fn a_child_that_no_longer_answers_calls_without_a_session_ends_all_the_same() {
         ~ 0 exchanges
         "#,
     );
+}
+
+#[test]
+fn a_child_whose_last_answer_was_too_long_ends_all_the_same() {
+    let long = "x".repeat(500);
+    check(&format!(
+        r#"
+        settings stateless 40s, limit 500
+        stateless > {{"id":1,"method":"tools/call","params":{{"name":"x"}}}}
+        ! start
+        server < {{"id":$0,"method":"initialize",…
+        greet
+        server < {{"method":"notifications/initialized"}}
+        server < {{"id":$1,…
+        ! ready s 1
+        server > {{"id":$1,"result":"{long}"}}
+        stateless fault too large
+        + 40s
+        ! stop
+        "#
+    ));
 }
 
 // B-04: a child of one owner is over when its owner is.

@@ -14,6 +14,7 @@
 //! | `a batch > […]`, `a get`, `a get:2 after 1-2` | a batch; a GET stream, the second with `Last-Event-ID` |
 //! | `left a:x`, `drop a get`, `close a` | the client leaves a POST or a stream; the session is deleted |
 //! | `server > {…}`, `exit`, `failed`, `+ 30s` | a line of the child's, its end, one that did not start; time |
+//! | `stuck`, `reads` | the child reads no more, and again |
 //! | `probe`, `shut down` | |
 //!
 //! | what comes of them | |
@@ -29,7 +30,7 @@
 //! number that is the same wherever `$x` stands, and, towards us, `⏎` for a line break.
 
 use std::{
-    collections::{BTreeMap, HashMap, VecDeque},
+    collections::{BTreeMap, HashMap, HashSet, VecDeque},
     time::{Duration, Instant},
 };
 
@@ -67,7 +68,8 @@ struct Stage {
     child: Option<Lines>,
     /// The link's own `initialize`, while the child has not answered it.
     initialize: Option<u64>,
-    last_id: u64,
+    /// Ids that a child has seen.
+    ids: HashSet<u64>,
     sessions: BTreeMap<String, SessionKey>,
     posts: HashMap<WireId, Post>,
     streams: HashMap<StreamKey, (String, Option<SessionKey>)>,
@@ -75,6 +77,7 @@ struct Stage {
     heard: BTreeMap<String, VecDeque<String>>,
     names: HashMap<String, String>,
     beats: usize,
+    stuck: bool,
     line: String,
 }
 
@@ -103,13 +106,14 @@ impl Stage {
             now: Instant::now(),
             child: None,
             initialize: None,
-            last_id: 0,
+            ids: HashSet::new(),
             sessions: BTreeMap::new(),
             posts: HashMap::new(),
             streams: HashMap::new(),
             heard: BTreeMap::new(),
             names: HashMap::new(),
             beats: 0,
+            stuck: false,
             line: String::new(),
         }
     }
@@ -123,8 +127,8 @@ impl Stage {
             ("server", _) if rest.starts_with('<') => return self.expect("server", rest),
             _ => {}
         }
-        let is_get = |rest: &str| rest.starts_with("get") && !rest.contains([' ']) || rest.contains(" after ");
-        let inputs = "settings open greet up left drop close server exit failed + shut";
+        let is_get = |rest: &str| rest.starts_with("get") && (!rest.contains(' ') || rest.contains(" after "));
+        let inputs = "settings open greet up left drop close server exit failed stuck reads + shut";
         let is_input = inputs.split(' ').any(|input| input == first) || line == "probe";
         if !is_input && !is_message(rest) && !is_get(rest) {
             return match rest.strip_prefix("get").and_then(|rest| rest.split_once(' ')) {
@@ -145,7 +149,7 @@ impl Stage {
             }
             "drop" => self.drop_stream(rest),
             "close" => self.link.close(self.sessions[rest], self.now),
-            "server" => self.server(rest.strip_prefix("> ").expect("`server > …`")),
+            "server" => self.server(&self.named(rest.strip_prefix('>').expect("`server > …`").trim_start())),
             "exit" => {
                 self.child = None;
                 self.initialize = None;
@@ -155,14 +159,16 @@ impl Stage {
                 self.child = None;
                 self.link.handle_start_failed("no such program", self.now);
             }
+            "stuck" => self.stuck = true,
+            "reads" => self.stuck = false,
             "+" => self.pass(duration(rest)),
             "probe" => match self.link.probe(self.now) {
-                Some(id) => drop(self.await_answer(id, "probe", None, "")),
-                None => self.hear("probe", "refused".to_owned()),
+                Ok(id) => self.await_answer(id, "probe", None, ""),
+                Err(_) => self.hear("probe", "refused".to_owned()),
             },
             "shut" => self.link.shut_down(self.now),
             handle => match rest.split_once("> ") {
-                Some((how, text)) => self.client(handle, how.trim(), text),
+                Some((how, text)) => self.client(handle, how.trim(), &self.named(text)),
                 None => self.listen(handle, rest),
             },
         }
@@ -213,7 +219,7 @@ impl Stage {
         let (labels, how): (Vec<&str>, Vec<&str>) =
             words.split(' ').partition(|word| word.starts_with(char::is_alphabetic));
         for label in &labels {
-            self.open(&format!("{label} {}", how.join(" ")).trim_end().to_owned());
+            self.open(format!("{label} {}", how.join(" ")).trim_end());
             self.act();
         }
         if self.initialize.is_some() {
@@ -282,7 +288,7 @@ impl Stage {
     // --- The server ---
 
     fn server(&mut self, text: &str) {
-        let text = self.names.iter().fold(full(text), |text, (name, value)| text.replace(&format!("${name}"), value));
+        let text = full(text);
         let lines = self.child.as_mut().expect("there is a child");
         lines.space().extend_from_slice(format!("{text}\n").as_bytes());
         while let Some(frame) = lines.next_frame() {
@@ -297,6 +303,18 @@ impl Stage {
         self.server(&format!(
             r#"{{"id":{id},"result":{{"protocolVersion":"2025-11-25","capabilities":{capabilities},"serverInfo":{info}}}}}"#
         ));
+    }
+
+    /// A message with the numbers that its names stand for.
+    fn named(&self, text: &str) -> String {
+        let mut pieces = text.split('$');
+        let mut out = pieces.next().unwrap_or_default().to_owned();
+        for piece in pieces {
+            let (name, rest) = split_name(piece);
+            out.push_str(self.names.get(name).unwrap_or_else(|| panic!("{:?}: what is ${name}?", self.line)));
+            out.push_str(rest);
+        }
+        out
     }
 
     // --- Time ---
@@ -381,7 +399,7 @@ impl Stage {
         let post = self.posts.remove(&id).unwrap_or_else(|| panic!("{:?}: {id:?} is answered twice", self.line));
         let own = |id: Box<str>| assert_eq!(*id, *post.id, "the fault is about another call");
         let text = match answer {
-            Answer::Message(chain) => format!("< {}", String::from_utf8(chain.to_vec()).unwrap()),
+            Answer::Message(chain) => format!("< {}", String::from_utf8(chain.to_vec()).unwrap()).trim_end().to_owned(),
             Answer::Cancelled { id } => {
                 own(id);
                 "cancelled".to_owned()
@@ -403,6 +421,9 @@ impl Stage {
     }
 
     fn read_output(&mut self) {
+        if self.stuck {
+            return;
+        }
         let output = self.link.output().split();
         let output = std::str::from_utf8(&output).unwrap();
         assert!(output.is_empty() || self.child.is_some(), "{:?}: written to no child: {output}", self.line);
@@ -410,10 +431,9 @@ impl Stage {
             let message = Message::parse(Bytes::copy_from_slice(line.as_bytes()))
                 .unwrap_or_else(|error| panic!("{:?}: the child reads {line:?}: {error}", self.line));
             if let (Kind::Request(_), Some(id)) = (message.kind(), message.id()) {
-                // Check 96: integers from 1 upward, never twice.
+                // Check 96.
                 let id: u64 = id.parse().expect("our ids are integers");
-                assert!(id > self.last_id, "{:?}: id {id} after {}", self.line, self.last_id);
-                self.last_id = id;
+                assert!(id > 0 && self.ids.insert(id), "{:?}: id {id} for the second time", self.line);
                 if message.method_text() == Some(r#""initialize""#) {
                     self.initialize = Some(id);
                 }
@@ -433,7 +453,11 @@ impl Stage {
     // --- What was expected ---
 
     fn expect(&mut self, who: &str, what: &str) {
-        let heard = self.heard.get_mut(who).and_then(VecDeque::pop_front);
+        let heard = self.heard.get_mut(who).and_then(|heard| {
+            // Sessions that end together end in any order.
+            let at = heard.iter().position(|heard| heard == what).filter(|_| what.starts_with("ended "));
+            heard.remove(at.unwrap_or_default())
+        });
         let heard = heard.unwrap_or_else(|| panic!("{:?}: nothing came, but there is {:?}", self.line, self.heard));
         let (sign, wanted) = what.split_once(' ').unwrap_or((what, ""));
         let plain = match (sign, heard.split_once('{')) {
@@ -459,6 +483,7 @@ impl Stage {
             "watches" => held.watches,
             "questions" => held.questions,
             "beats" => std::mem::take(&mut self.beats),
+            "bytes kept at most" => held.events_bytes.max(count.parse().unwrap()),
             _ => {
                 assert!(count == "over" || count == "alive", "{:?}: cannot count {of:?}", self.line);
                 return assert_eq!(self.link.is_over(), count == "over", "{:?}", self.line);
@@ -509,18 +534,17 @@ fn fits(pattern: &str, text: &str, names: &mut HashMap<String, String>) -> bool 
     let Some(at) = pattern.find(['…', '$']) else { return pattern == text };
     let Some(text) = text.strip_prefix(&pattern[..at]) else { return false };
     if let Some(rest) = pattern[at..].strip_prefix('…') {
-        return (0..=text.len()).filter(|at| text.is_char_boundary(*at)).any(|at| {
-            let mut tried = names.clone();
-            let fit = fits(rest, &text[at..], &mut tried);
-            if fit {
-                *names = tried;
-            }
-            fit
-        });
+        return rest.is_empty()
+            || (0..=text.len()).filter(|at| text.is_char_boundary(*at)).any(|at| {
+                let mut tried = names.clone();
+                let fit = fits(rest, &text[at..], &mut tried);
+                if fit {
+                    *names = tried;
+                }
+                fit
+            });
     }
-    let name_and_rest = &pattern[at + 1..];
-    let end = name_and_rest.find(|c: char| !c.is_alphanumeric()).unwrap_or(name_and_rest.len());
-    let (name, rest) = name_and_rest.split_at(end);
+    let (name, rest) = split_name(&pattern[at + 1..]);
     let number = match names.get(name) {
         Some(bound) => bound.clone(),
         None => text.chars().take_while(char::is_ascii_digit).collect(),
@@ -528,4 +552,9 @@ fn fits(pattern: &str, text: &str, names: &mut HashMap<String, String>) -> bool 
     let Some(text) = text.strip_prefix(&number).filter(|_| !number.is_empty()) else { return false };
     names.insert(name.to_owned(), number);
     fits(rest, text, names)
+}
+
+/// A name, and what follows it.
+fn split_name(text: &str) -> (&str, &str) {
+    text.split_at(text.find(|c: char| !c.is_alphanumeric()).unwrap_or(text.len()))
 }

@@ -2,15 +2,15 @@
 
 /// One event as a client sees it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Event {
-    pub name: String,
-    pub id: Option<String>,
-    pub data: String,
+pub(crate) struct Event {
+    pub(crate) name: String,
+    pub(crate) id: Option<String>,
+    pub(crate) data: String,
 }
 
 /// Reads a stream of events. Comments are skipped; an event that no blank line ends is not dispatched. Unlike a
 /// browser it also returns events without data, because those are the priming ones.
-pub fn read(stream: &[u8]) -> Vec<Event> {
+pub(crate) fn read(stream: &[u8]) -> Vec<Event> {
     let text = std::str::from_utf8(stream).expect("a stream of events is UTF-8");
     // A line ends with CR LF, LF or CR.
     let text = text.replace("\r\n", "\n").replace('\r', "\n");

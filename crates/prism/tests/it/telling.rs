@@ -1,0 +1,143 @@
+//! What the daemon tells about itself: probes, metrics, and its log (D-05, B-23).
+
+use hyper::Method;
+use serde_json::{Value, json};
+
+use crate::support::{Daemon, Launch, demo, destination, until};
+
+async fn ready(daemon: &Daemon) -> (u16, Value) {
+    let reply = daemon.client_at("/readyz").request(Method::GET).send().await;
+    (reply.status, reply.json().await)
+}
+
+/// The log records of requests with this word, once there is one.
+async fn records(daemon: &Daemon, word: &str) -> Vec<String> {
+    let found = || {
+        let log = daemon.stderr();
+        let records = log.lines().filter(|line| line.contains("status_code=") && line.contains(word));
+        records.map(str::to_owned).collect::<Vec<_>>()
+    };
+    until(&format!("a record of {word}"), async || !found().is_empty()).await;
+    found()
+}
+
+// D-05
+#[tokio::test]
+async fn healthz_says_alive_to_anybody() {
+    let daemon = Daemon::run(&[], &[]).await;
+    let reply = daemon.get("/healthz").await;
+    assert_eq!((reply.status, reply.header("content-type")), (200, Some("application/json")));
+    assert_eq!(reply.json().await, json!({"status": "alive"}));
+}
+
+// D-05
+#[tokio::test]
+async fn readyz_says_which_servers_answer_and_names_them_only_to_those_with_the_token() {
+    let config = [destination("a", &[], ""), destination("b", &[], "")].concat();
+    let daemon = Launch::serve(&config).start().await;
+    let told = |a: &str, b: &str| (200, json!({"status": "ready", "destinations": {"a": a, "b": b}}));
+    assert_eq!(ready(&daemon).await, told("idle", "idle"));
+    let session = daemon.client_at("/a/mcp").initialize().await;
+    assert_eq!(ready(&daemon).await, told("answers", "idle"));
+    assert_eq!(session.delete().await.status, 204);
+    assert_eq!(ready(&daemon).await, told("idle", "idle"));
+    // Nobody is started to be asked.
+    assert_eq!(daemon.metric(r#"prism_child_starts_total{destination="a"}"#).await, Some(1));
+    assert_eq!(daemon.metric(r#"prism_child_starts_total{destination="b"}"#).await, Some(0));
+    let reply = daemon.get("/readyz").await;
+    assert_eq!((reply.status, reply.json().await), (200, json!({"status": "ready"})));
+}
+
+// D-05
+#[tokio::test]
+async fn readyz_is_503_while_a_server_is_silent() {
+    let daemon = Daemon::run(&[], &["--fault", "deaf"]).await;
+    daemon.client().initialize().await;
+    assert_eq!(ready(&daemon).await, (503, json!({"status": "not ready", "destinations": {"run": "silent"}})));
+}
+
+// D-05
+#[tokio::test]
+async fn metrics_count_what_happened_and_want_the_token() {
+    let daemon = Daemon::run(&[], &[]).await;
+    assert_eq!(daemon.get("/metrics").await.status, 401);
+    let session = daemon.client().initialize().await;
+    for _ in 0..3 {
+        session.text("echo", json!({"text": "x"})).await;
+    }
+    session.call("crash", json!({})).await;
+    session.request(Method::POST).body("not json").send().await;
+    let stream = session.listen().await;
+    let metric = async |name: &str| daemon.metric(name).await;
+    let calls = r#"prism_requests_total{destination="run",method="tools/call",status="2xx"}"#;
+    assert_eq!(metric(calls).await, Some(3));
+    assert_eq!(metric(r#"prism_requests_total{destination="run",method="tools/call",status="5xx"}"#).await, Some(1));
+    assert_eq!(metric(r#"prism_requests_total{destination="run",method="initialize",status="2xx"}"#).await, Some(1));
+    assert_eq!(metric(r#"prism_refused_total{reason="token"}"#).await, Some(1));
+    assert_eq!(metric(r#"prism_refused_total{reason="message"}"#).await, Some(1));
+    assert_eq!(metric(r#"prism_sessions{destination="run"}"#).await, Some(1));
+    assert_eq!(metric(r#"prism_streams{destination="run"}"#).await, Some(1));
+    drop(stream);
+    assert_eq!(session.delete().await.status, 204);
+    let sessions = r#"prism_sessions{destination="run"}"#;
+    until("the gauge is back at zero", async || daemon.metric(sessions).await == Some(0)).await;
+}
+
+// B-23
+#[tokio::test]
+async fn every_request_leaves_a_record_and_no_secret() {
+    let daemon = Daemon::run(&[], &[]).await;
+    let session = daemon.client().initialize().await;
+    let call = |id: &str, text: &str| {
+        let params = json!({"name": "echo", "arguments": {"text": text}});
+        json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
+    };
+    session.post(&call("call-7", "a private matter")).await;
+    session.post(&json!({"jsonrpc": "2.0", "id": "a\nforged INFO line", "method": "x/y"})).await;
+    session.post(&json!({"jsonrpc": "2.0", "id": "late", "method": "tools/call", "params": {"name": "none"}})).await;
+    drop(session.listen().await);
+    let record = &records(&daemon, "call-7").await[0];
+    for part in ["POST", "destination=run", "mcp_method=tools/call", r#"rpc_id="call-7""#, "status_code=200"] {
+        assert!(record.contains(part), "{part}: {record}");
+    }
+    let latency = record.split("latency_ms=").nth(1).unwrap();
+    assert!(latency.parse::<f64>().unwrap() >= 0.0, "{record}");
+    let forged = &records(&daemon, "forged").await[0];
+    assert!(forged.contains("POST") && forged.contains(r#"mcp_method="x/y""#), "{forged}");
+    // A stream is recorded when it closes, whoever closed it.
+    assert!(records(&daemon, " GET ").await[0].contains("status_code=200"));
+    assert_eq!(session.delete().await.status, 204);
+    assert!(records(&daemon, " DELETE ").await[0].contains("status_code=204"));
+    session.ask("ping", json!({})).await;
+    assert!(records(&daemon, "status_code=404").await[0].contains("POST"));
+    let token = daemon.token();
+    let log = daemon.stop().await;
+    assert!(!log.contains(&token) && !log.contains("a private matter"), "{log}");
+}
+
+// B-23
+#[tokio::test]
+async fn bodies_are_recorded_only_where_that_was_asked_for() {
+    let by_flag = Launch::run(&["--log-bodies"], &demo(&[]));
+    let by_variable = Launch::run(&[], &demo(&[])).env("AUDIT_LOG_BODIES", "true");
+    for launch in [by_flag, by_variable] {
+        let daemon = launch.start().await;
+        let session = daemon.client().initialize().await;
+        session.text("echo", json!({"text": "a private matter"})).await;
+        let record = records(&daemon, "a private matter").await.pop().unwrap();
+        let (request, response) = record.split_once("response_body=").unwrap();
+        assert!(request.contains("request_body=") && request.contains("a private matter"), "{record}");
+        assert!(response.contains("a private matter"), "{record}");
+        assert!(!daemon.stderr().contains(&daemon.token()));
+    }
+}
+
+// B-23
+#[tokio::test]
+async fn a_quiet_log_keeps_quiet() {
+    let daemon = Daemon::run(&["--log", "error"], &[]).await;
+    let session = daemon.client().initialize().await;
+    session.text("stderr", json!({"text": "complaint"})).await;
+    session.delete().await;
+    assert_eq!(daemon.stop().await, "");
+}
