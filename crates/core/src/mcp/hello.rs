@@ -58,8 +58,9 @@ impl Hello {
     /// Reads a client's `initialize`.
     pub fn read(message: &Message) -> Result<Self, HelloError> {
         #[derive(Deserialize)]
-        struct Call {
-            params: Params,
+        struct Call<'a> {
+            #[serde(borrow)]
+            params: &'a RawValue,
         }
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -70,7 +71,12 @@ impl Hello {
             client_info: Option<Box<RawValue>>,
         }
         let call: Call = serde_json::from_slice(message.bytes()).map_err(HelloError::Malformed)?;
-        let Params { protocol_version, mut capabilities, client_info } = call.params;
+        // A derived struct would also accept an array, positionally (invariant 6).
+        if !call.params.get().starts_with('{') {
+            return Err(HelloError::Malformed(serde::de::Error::custom("`params` must be an object")));
+        }
+        let params = serde_json::from_str(call.params.get()).map_err(HelloError::Malformed)?;
+        let Params { protocol_version, mut capabilities, client_info } = params;
         // Tasks hosted by the client are not bridged; a server that saw them declared would use them.
         capabilities.remove("tasks");
         let class = Class::of(&capabilities);
@@ -219,6 +225,21 @@ mod tests {
         assert!(hello(r#"{"elicitation":{"url":{}}}"#).class.url);
         assert!(hello(r#"{"sampling":{"tools":{}}}"#).class.sampling_tools);
         assert!(hello(r#"{"roots":{"listChanged":true}}"#).class.roots);
+    }
+
+    #[test]
+    fn a_hello_that_is_no_object_or_says_something_twice_is_refused() {
+        for params in [
+            r#"["2025-06-18",{},{}]"#,
+            "{}",
+            r#"{"protocolVersion":1,"capabilities":{}}"#,
+            r#"{"protocolVersion":"2025-06-18","capabilities":[]}"#,
+            r#"{"protocolVersion":"2025-06-18","protocolVersion":"2025-03-26","capabilities":{}}"#,
+            r#"{"protocolVersion":"2025-06-18","capabilities":{},"capabilities":{"roots":{}}}"#,
+        ] {
+            let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{params}}}"#);
+            assert!(Hello::read(&Message::parse(Bytes::from(text)).unwrap()).is_err(), "{params}");
+        }
     }
 
     #[test]

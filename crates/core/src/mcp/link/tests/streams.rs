@@ -137,6 +137,63 @@ fn a_get_stream_goes_on_after_the_event_its_client_had_last() {
     );
 }
 
+// B-11: sent into a connection that nobody read any more, it is not delivered.
+#[test]
+fn what_a_broken_get_stream_did_not_take_is_queued_for_the_next_one() {
+    check(
+        r#"
+        settings alone, class {"roots":{}}
+        up a {"roots":{}}
+        a get
+        a get ~ 0-0
+        server > {"method":"notifications/message","params":{"level":"info","data":1}}
+        a get ~ 0-1 {…
+        server > {"method":"notifications/message","params":{"level":"info","data":2}}
+        a get ~ 0-2 {…
+        server > {"id":"q","method":"roots/list"}
+        ! asked
+        a get ~ 0-3 {…
+        drop a get having 1
+        server > {"method":"notifications/message","params":{"level":"info","data":4}}
+        a get
+        a get ~ 0-1
+        a get ~ 0-2 {"method":"notifications/message","params":{"level":"info","data":2}}
+        a get ~ 0-3 {"id":1,"method":"roots/list"}
+        a get ~ 0-4 {"method":"notifications/message","params":{"level":"info","data":4}}
+        drop a get having 0
+        a get
+        a get ~ 0-1
+        a get ~ 0-2 {…
+        a get ~ 0-3 {…
+        a get ~ 0-4 {…
+        "#,
+    );
+}
+
+#[test]
+fn what_another_get_stream_has_had_is_not_queued_again() {
+    check(
+        r#"
+        up a
+        a get:1
+        a get:1 ~ 0-0
+        a get:2
+        a get:2 ~ 0-0
+        server > {"method":"notifications/message","params":{"level":"info","data":1}}
+        a get:1 ~ 0-1 {…
+        a get:2 ~ 0-1 {…
+        server > {"method":"notifications/message","params":{"level":"info","data":2}}
+        a get:1 ~ 0-2 {…
+        a get:2 ~ 0-2 {…
+        drop a get:1 having 1
+        drop a get:2 having 0
+        a get
+        a get ~ 0-1
+        a get ~ 0-2 {…
+        "#,
+    );
+}
+
 // B-28, checks 37, 38.
 #[test]
 fn a_post_stream_that_broke_is_taken_up_again_and_brings_the_answer() {

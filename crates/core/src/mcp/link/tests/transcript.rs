@@ -12,7 +12,8 @@
 //! | `a > {…}`, `a json > {…}`, `a events > {…}` | `a` POSTs a message, with that Accept |
 //! | `a:x > {…}` | the same; what comes of this POST comes to `a:x`. `stateless > {…}` has no session |
 //! | `a batch > […]`, `a get`, `a get:2 after 1-2` | a batch; a GET stream, the second with `Last-Event-ID` |
-//! | `left a:x`, `drop a get`, `close a` | the client leaves a POST or a stream; the session is deleted |
+//! | `left a:x`, `close a` | the client leaves a POST; the session is deleted |
+//! | `drop a get`, `drop a get having 3` | a stream breaks after all that was sent on it, or after that event |
 //! | `server > {…}`, `exit`, `failed`, `+ 30s` | a line of the child's, its end, one that did not start; time |
 //! | `stuck`, `reads` | the child reads no more, and again |
 //! | `probe`, `shut down` | |
@@ -268,11 +269,13 @@ impl Stage {
         }
     }
 
-    fn drop_stream(&mut self, handle: &str) {
+    fn drop_stream(&mut self, words: &str) {
+        let (handle, had) =
+            words.split_once(" having ").map_or((words, u64::MAX), |(h, had)| (h, had.parse().unwrap()));
         let stream = self.streams.iter().find(|(_, (of, _))| of == handle).map(|(stream, _)| *stream);
         let stream = stream.unwrap_or_else(|| panic!("{:?}: {handle} has no open stream", self.line));
         let (_, key) = self.streams.remove(&stream).unwrap();
-        self.link.handle_stream_gone(key, stream, u64::MAX);
+        self.link.handle_stream_gone(key, stream, had);
     }
 
     fn await_answer(&mut self, id: WireId, handle: &str, key: Option<SessionKey>, own: &str) {
