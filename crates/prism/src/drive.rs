@@ -1,6 +1,7 @@
 //! The tasks that run core's machines over real pipes: one per link, and what finds the right link for a request.
 
 pub mod destination;
+mod keeper;
 pub mod link;
 pub mod outlet;
 pub mod sessions;

@@ -15,7 +15,6 @@ use std::{
     io,
     net::SocketAddr,
     path::{Path, PathBuf},
-    pin::Pin,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -23,7 +22,7 @@ use std::{
     time::Duration,
 };
 
-use hyper::{Request, Response, body::Incoming, server::conn::http1, service::service_fn};
+use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -32,7 +31,6 @@ use tokio::{
 };
 use tracing::{info, warn};
 
-use self::body::Body;
 use crate::{
     config::Config,
     drive::{
@@ -192,11 +190,8 @@ where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let service = service_fn(move |request: Request<Incoming>| {
-        let server = server.clone();
-        // Boxed, so that an idle connection holds a pointer and not the room for the largest request.
-        let answer: Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>> =
-            Box::pin(async move { Ok(route::route(server, request).await) });
-        answer
+        let answering = route::route(&server, request);
+        async move { Ok::<_, Infallible>(answering.await) }
     });
     // A connection that breaks is its client's affair; what it left behind is found by the streams' and calls' ends.
     let _ = http1::Builder::new()

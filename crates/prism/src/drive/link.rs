@@ -20,19 +20,18 @@ use prism_core::{
     },
     wire::{Lines, Message, frame},
 };
-use prism_os::{
-    child::{Child, Spec},
-    group::{self, Group},
-};
+use prism_os::child::{Child, Spec};
 use tokio::{
+    io::AsyncReadExt,
     net::unix::pipe,
     sync::{mpsc, oneshot},
-    time::{Sleep, sleep_until},
+    time::{Sleep, sleep_until, timeout},
 };
 use tracing::{debug, info, warn};
 
 use super::{
     destination::Shared,
+    keeper::Keeper,
     outlet::{Outlet, Pushed, Reader},
     stderr,
 };
@@ -41,12 +40,10 @@ use super::{
 const MAILBOX: usize = 1024;
 /// Commands taken at a time: enough to fill one write, few enough to keep reading.
 const TAKEN_AT_ONCE: usize = 64;
-/// Reads in a row before the rest gets its turn.
-const READS_IN_A_ROW: usize = 16;
-/// Rounds of such reads for a child that has ended: more than its pipe can hold.
-const LAST_ROUNDS: usize = 8;
-/// How long a child gets to end by itself, and again after SIGTERM (B-13).
-const STOP_GRACE: Duration = Duration::from_secs(2);
+/// Reads of what a child that has ended had written: more than its pipe can hold.
+const LAST_READS: usize = 64;
+/// How long a child that is being stopped is read from: longer than its keeper lets it live.
+const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// What a link can be told: the task's whole interface.
 pub enum Command {
@@ -86,6 +83,10 @@ pub enum Command {
     StreamGone {
         stream: StreamKey,
     },
+    /// The child with this pid has ended.
+    Exited {
+        pid: u32,
+    },
     /// Asks the child for a sign of life; refused when there is no child.
     Probe {
         reply: oneshot::Sender<Head>,
@@ -109,6 +110,8 @@ pub struct LinkHandle {
 struct Driver {
     machine: Link,
     shared: Arc<Shared>,
+    /// The way into our own mailbox, for the child's keeper.
+    commands: mpsc::WeakSender<Command>,
     child: Option<Running>,
     waiting: HashMap<WireId, Waiting>,
     streams: HashMap<StreamKey, Stream>,
@@ -130,9 +133,7 @@ struct Running {
     stdin: pipe::Sender,
     stdout: pipe::Receiver,
     lines: Lines,
-    group: Arc<Group>,
-    /// Completes when the process has ended. Kept over the turns: to ask anew each time would cost more than the rest.
-    exit: Pin<Box<dyn Future<Output = ()> + Send>>,
+    keeper: Keeper,
     /// The pipe is full: wait until it can be written to.
     full: bool,
     /// It closed its stdout.
@@ -155,8 +156,9 @@ struct Stream {
 #[derive(PartialEq, Eq)]
 enum Turn {
     Ready,
+    /// What the child has written is in its buffer.
+    Read,
     Closed,
-    Exited,
     Deadline,
 }
 
@@ -167,6 +169,7 @@ impl LinkHandle {
         let (commands, mailbox) = mpsc::channel(MAILBOX);
         let driver = Driver {
             machine: Link::new(settings),
+            commands: commands.downgrade(),
             child: None,
             waiting: HashMap::new(),
             streams: HashMap::new(),
@@ -199,10 +202,9 @@ impl Driver {
             for command in taken.drain(..) {
                 self.take(command, now);
             }
-            self.read(now);
             match turn {
                 Turn::Ready => {}
-                Turn::Exited => self.exited(now),
+                Turn::Read => self.take_frames(now),
                 Turn::Deadline => self.machine.handle_timeout(now),
                 Turn::Closed => self.machine.shut_down(now),
             }
@@ -233,13 +235,21 @@ impl Driver {
             },
             Some(child) => tokio::select! {
                 biased;
-                _ = child.stdout.readable(), if !child.silent => Turn::Ready,
+                // Cancel safe, and unlike `readable` followed by `try_read` it needs no second read to learn that the
+                // pipe is empty.
+                read = child.stdout.read_buf(child.lines.space()), if !child.silent => {
+                    // A server that closed its stdout can answer nothing any more.
+                    if !matches!(read, Ok(1..)) {
+                        child.silent = true;
+                        child.keeper.kill();
+                    }
+                    Turn::Read
+                }
                 count = mailbox.recv_many(taken, TAKEN_AT_ONCE) => commands(count),
                 _ = child.stdin.writable(), if child.full => {
                     child.full = false;
                     Turn::Ready
                 }
-                () = child.exit.as_mut() => Turn::Exited,
                 () = self.timer.as_mut(), if deadline.is_some() => Turn::Deadline,
             },
         }
@@ -281,6 +291,7 @@ impl Driver {
             }
             Command::Left => self.sweep(now),
             Command::StreamGone { stream } => self.stream_gone(stream),
+            Command::Exited { pid } => self.exited(pid, now),
             Command::Probe { reply } => {
                 let taken = self.machine.probe(now);
                 self.await_answer(taken, None, reply);
@@ -431,14 +442,10 @@ impl Driver {
         self.shared.metrics.starts.inc();
         match Child::spawn(&spec, &self.shared.owner) {
             Ok(Child { stdin, stdout, stderr, group }) => {
-                info!(destination = self.name(), pid = group.pid(), "Started the server");
-                self.shared.metrics.children.inc();
                 stderr::drain(stderr, self.shared.config.name.clone());
-                let group = Arc::new(group);
-                let watched = group.clone();
-                let exit = Box::pin(async move { watched.exited().await });
+                let keeper = Keeper::take(group, self.shared.clone(), self.commands.clone());
                 let lines = Lines::new(self.shared.max_message_bytes);
-                self.child = Some(Running { stdin, stdout, lines, group, exit, full: false, silent: false });
+                self.child = Some(Running { stdin, stdout, lines, keeper, full: false, silent: false });
             }
             Err(error) => {
                 let why = match std::error::Error::source(&error) {
@@ -451,53 +458,28 @@ impl Driver {
         }
     }
 
-    /// Reads what the child has written. Returns whether there may be more.
-    fn read(&mut self, now: Instant) -> bool {
-        let Some(child) = &mut self.child else { return false };
-        if child.silent {
-            return false;
-        }
-        for _ in 0..READS_IN_A_ROW {
-            match child.stdout.try_read_buf(child.lines.space()) {
-                Ok(0) => {
-                    // A server that closed its stdout can answer nothing any more.
-                    child.silent = true;
-                    child.group.kill();
-                    return false;
-                }
-                Ok(_) => {
-                    while let Some(frame) = child.lines.next_frame() {
-                        self.machine.handle_child(frame, now);
-                    }
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
-                Err(_) => {
-                    child.silent = true;
-                    child.group.kill();
-                    return false;
-                }
+    fn take_frames(&mut self, now: Instant) {
+        if let Some(child) = &mut self.child {
+            while let Some(frame) = child.lines.next_frame() {
+                self.machine.handle_child(frame, now);
             }
         }
-        true
     }
 
-    fn exited(&mut self, now: Instant) {
+    fn exited(&mut self, pid: u32, now: Instant) {
+        // One that was stopped is seen to its end elsewhere.
+        if self.child.as_ref().is_none_or(|child| child.keeper.pid() != pid) {
+            return;
+        }
         // What it wrote before it ended counts. A grandchild may go on writing: that does not.
-        for _ in 0..LAST_ROUNDS {
-            if !self.read(now) {
+        for _ in 0..LAST_READS {
+            let Some(child) = &mut self.child else { return };
+            if !matches!(child.stdout.try_read_buf(child.lines.space()), Ok(1..)) {
                 break;
             }
+            self.take_frames(now);
         }
-        let Some(Running { group, exit, .. }) = self.child.take() else { return };
-        drop(exit);
-        self.shared.metrics.children.dec();
-        let status = Arc::into_inner(group).map(Group::finish);
-        let status = match status {
-            Some(Ok(status)) => status.to_string(),
-            Some(Err(error)) => error.to_string(),
-            None => String::new(),
-        };
-        warn!(destination = self.name(), status, "The server ended");
+        self.child = None;
         self.machine.handle_exit(now);
     }
 
@@ -517,33 +499,19 @@ impl Driver {
 
     /// Closes the child's stdin and sees it to its end, in a task of its own (B-13).
     fn stop_child(&mut self) {
-        let Some(Running { stdin, stdout, group, exit, .. }) = self.child.take() else { return };
-        drop((stdin, exit));
-        let shared = self.shared.clone();
-        tokio::spawn(async move {
-            if let Some(group) = Arc::into_inner(group) {
-                let pid = group.pid();
-                // A child that is blocked on writing cannot end: its last words are read, and dropped.
-                let last_words = async {
-                    let mut sink = [0; 4096];
-                    while stdout.readable().await.is_ok() {
-                        match stdout.try_read(&mut sink) {
-                            Ok(1..) => {}
-                            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                            _ => break,
-                        }
+        // The keeper, dropped, does the rest. A child that is blocked on writing cannot end: its last words are read.
+        if let Some(Running { stdout, .. }) = self.child.take() {
+            tokio::spawn(timeout(LAST_WORDS, async move {
+                let mut sink = [0; 4096];
+                while stdout.readable().await.is_ok() {
+                    match stdout.try_read(&mut sink) {
+                        Ok(1..) => {}
+                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                        _ => break,
                     }
-                    std::future::pending::<()>().await;
-                };
-                let status = tokio::select! {
-                    status = group::stop(group, STOP_GRACE) => status,
-                    () = last_words => return,
-                };
-                let status = status.map_or_else(|error| error.to_string(), |status| status.to_string());
-                info!(destination = shared.config.name, pid, status, "Stopped the server");
-            }
-            shared.metrics.children.dec();
-        });
+                }
+            }));
+        }
     }
 
     fn name(&self) -> &str {

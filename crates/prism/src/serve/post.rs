@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use hyper::{
-    Request, Response, StatusCode,
+    HeaderMap, Response, StatusCode,
     body::Incoming,
     header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue},
 };
@@ -46,32 +46,43 @@ struct Reply {
 /// A place among a destination's sessions, given back unless the session is opened.
 struct Place(Option<Arc<Destination>>);
 
+/// What the head of a POST says.
+pub(super) struct Asked {
+    accepts: Accepts,
+    entry: Option<Arc<Entry>>,
+    /// A revision in `MCP-Protocol-Version` that we do not serve.
+    foreign_version: Option<String>,
+}
+
+impl Asked {
+    pub(super) fn read(server: &Server, destination: &Arc<Destination>, headers: &HeaderMap) -> Result<Self, Denial> {
+        if !is_json(headers) {
+            return Err(Denial::ContentType);
+        }
+        let accepts = accepts(headers);
+        if !accepts.json && !accepts.events {
+            return Err(Denial::Accept { wanted: "application/json and text/event-stream" });
+        }
+        let entry = match destination.config().sessions {
+            Sessions::Never => None,
+            _ => session(server, destination, headers)?,
+        };
+        Ok(Self { accepts, entry, foreign_version: foreign_version(headers) })
+    }
+}
+
 pub(super) async fn post(
     server: &Arc<Server>,
     destination: Arc<Destination>,
-    request: Request<Incoming>,
+    Asked { accepts, entry, foreign_version }: Asked,
+    body: Incoming,
     record: &mut Pending,
 ) -> Result<Response<Body>, Denial> {
-    let (head, body) = request.into_parts();
-    if !is_json(&head.headers) {
-        return Err(Denial::ContentType);
-    }
-    let accepts = accepts(&head.headers);
-    if !accepts.json && !accepts.events {
-        return Err(Denial::Accept { wanted: "application/json and text/event-stream" });
-    }
-    let entry = match destination.config().sessions {
-        Sessions::Never => None,
-        _ => session(server, &destination, &head.headers)?,
-    };
-    let foreign_version = foreign_version(&head.headers);
-    // The head lies in the connection's read buffer: while it is held, the buffer is.
-    drop(head);
     let bytes = read(body, server.config.max_message_bytes).await?;
     record.request_body(&bytes);
     let message = match Message::parse(bytes.clone()) {
         Ok(message) => message,
-        Err(EnvelopeError::Batch) => return batch(server, entry, accepts, &bytes).await,
+        Err(EnvelopeError::Batch) => return Box::pin(batch(server, entry, accepts, &bytes)).await,
         Err(error) => return Err(Denial::Envelope(error)),
     };
     drop(bytes);
@@ -96,7 +107,7 @@ pub(super) async fn post(
             Err(Denial::Invalid { code: -32600, why, id: message.id().map(str::to_owned) })
         }
         (Kind::Request(Method::Initialize), None) if destination.config().sessions != Sessions::Never => {
-            initialize(server, destination, message, accepts, record).await
+            Box::pin(initialize(server, destination, message, accepts, record)).await
         }
         (_, None) if destination.config().sessions == Sessions::Required => Err(Denial::NoSessionId),
         (Kind::Request(_), entry) => call(server, destination, entry, message, accepts, record).await,

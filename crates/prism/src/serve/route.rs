@@ -1,6 +1,6 @@
 //! From a path and a verb to what answers them.
 
-use std::sync::Arc;
+use std::{future::ready, pin::Pin, sync::Arc};
 
 use hyper::{
     Method, Request, Response, StatusCode,
@@ -12,7 +12,14 @@ use hyper::{
     },
 };
 
-use super::{Server, body::Body, fault::Denial, guard, post, probes, streams};
+use super::{
+    Server,
+    body::Body,
+    fault::Denial,
+    guard,
+    post::{self, Asked},
+    probes, streams,
+};
 use crate::{config::Sessions, drive::Destination, telemetry::access::Pending};
 
 /// Where a path leads.
@@ -24,47 +31,49 @@ enum Route {
     Metrics,
 }
 
-pub(super) async fn route(server: Arc<Server>, request: Request<Incoming>) -> Response<Body> {
+/// An answer on its way. Boxed, so that an idle connection holds a pointer and not the room for the largest request.
+pub(super) type Answering = Pin<Box<dyn Future<Output = Response<Body>> + Send>>;
+
+/// Finds who answers a request. All that the head says is read here, before anything is waited for: while it is held,
+/// so is the connection's read buffer that it lies in.
+pub(super) fn route(server: &Arc<Server>, request: Request<Incoming>) -> Answering {
     let origin = request.headers().get(ORIGIN).cloned();
-    let mut response = match answer(&server, request).await {
-        Ok(response) => response,
-        Err(denial) => {
-            server.access.metrics.refused(denial.reason());
-            denial.response()
-        }
-    };
-    // A page may read the answer if it was let in; the foreign ones were not.
-    if let Some(origin) = origin.filter(|_| response.status() != StatusCode::FORBIDDEN) {
-        let headers = response.headers_mut();
-        headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
-        headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("Mcp-Session-Id, WWW-Authenticate"));
-        headers.insert(VARY, HeaderValue::from_static("Origin"));
+    let answering = begin(server, request).unwrap_or_else(|denial| {
+        server.access.metrics.refused(denial.reason());
+        at_once(denial.response())
+    });
+    match origin {
+        None => answering,
+        Some(origin) => Box::pin(async move { readable_for(origin, answering.await) }),
     }
-    response
 }
 
-async fn answer(server: &Arc<Server>, request: Request<Incoming>) -> Result<Response<Body>, Denial> {
-    guard::check_origin(server, request.headers(), request.uri())?;
+fn begin(server: &Arc<Server>, request: Request<Incoming>) -> Result<Answering, Denial> {
+    let headers = request.headers();
+    guard::check_origin(server, headers, request.uri())?;
     let route = find(server, request.uri().path());
-    if request.method() == Method::OPTIONS && request.headers().contains_key(ORIGIN) {
-        return Ok(preflight(request.headers()));
+    if request.method() == Method::OPTIONS && headers.contains_key(ORIGIN) {
+        return Ok(at_once(preflight(headers)));
     }
     match route {
         // Alive is alive: a probe needs no secret, and learns none.
-        Ok(Route::Healthz) => return get_only(&request).map(|()| probes::healthz()),
+        Ok(Route::Healthz) => return get_only(&request).map(|()| at_once(probes::healthz())),
         Ok(Route::Readyz) => {
             get_only(&request)?;
             // Names are for those who could list them anyway.
-            let trusted = guard::check_token(server, request.headers()).is_ok();
-            let readiness = probes::readiness(server).await;
-            return Ok(if trusted { readiness.in_detail() } else { readiness.in_short() });
+            let trusted = guard::check_token(server, headers).is_ok();
+            let server = server.clone();
+            return Ok(Box::pin(async move {
+                let readiness = probes::readiness(&server).await;
+                if trusted { readiness.in_detail() } else { readiness.in_short() }
+            }));
         }
-        _ => guard::check_token(server, request.headers())?,
+        _ => guard::check_token(server, headers)?,
     }
     let destination = match route? {
         Route::Mcp(destination) => destination,
         Route::OldSse(name) => return Err(Denial::Gone { name }),
-        Route::Metrics => return get_only(&request).map(|()| probes::metrics(server)),
+        Route::Metrics => return get_only(&request).map(|()| at_once(probes::metrics(server))),
         Route::Healthz | Route::Readyz => return Err(Denial::NoRoute),
     };
     let stateless = destination.config().sessions == Sessions::Never;
@@ -82,11 +91,43 @@ async fn answer(server: &Arc<Server>, request: Request<Incoming>) -> Result<Resp
     }
     let mut record = Pending::start(&server.access, verb);
     record.destination(destination.metrics());
-    let outcome = match verb {
-        "POST" => post::post(server, destination, request, &mut record).await,
-        "GET" => streams::get(server, &destination, request.headers(), &mut record).await,
-        _ => streams::delete(server, &destination, request.headers()).await,
-    };
+    let server = server.clone();
+    Ok(match verb {
+        "POST" => match Asked::read(&server, &destination, headers) {
+            Ok(asked) => {
+                let body = request.into_body();
+                Box::pin(async move {
+                    let outcome = post::post(&server, destination, asked, body, &mut record).await;
+                    conclude(&server, outcome, record)
+                })
+            }
+            Err(denial) => at_once(conclude(&server, Err(denial), record)),
+        },
+        "GET" => {
+            let listener = streams::Listener::read(&server, &destination, headers);
+            Box::pin(async move {
+                let outcome = match listener {
+                    Ok(listener) => listener.open(&server).await,
+                    Err(denial) => Err(denial),
+                };
+                conclude(&server, outcome, record)
+            })
+        }
+        _ => {
+            let session = streams::existing_session(&server, &destination, headers);
+            Box::pin(async move {
+                let outcome = match session {
+                    Ok(session) => streams::delete(&server, &session).await,
+                    Err(denial) => Err(denial),
+                };
+                conclude(&server, outcome, record)
+            })
+        }
+    })
+}
+
+/// Completes the record of a request with what came of it. A stream is over, and so recorded, when it ends.
+fn conclude(server: &Server, outcome: Result<Response<Body>, Denial>, mut record: Pending) -> Response<Body> {
     let mut response = outcome.unwrap_or_else(|denial| {
         server.access.metrics.refused(denial.reason());
         denial.response()
@@ -95,7 +136,22 @@ async fn answer(server: &Arc<Server>, request: Request<Incoming>) -> Result<Resp
     if let Body::Stream(stream) = response.body_mut() {
         stream.record_at_end(record);
     }
-    Ok(response)
+    response
+}
+
+fn at_once(response: Response<Body>) -> Answering {
+    Box::pin(ready(response))
+}
+
+/// Lets a page read the answer, if it was let in; the foreign ones were not.
+fn readable_for(origin: HeaderValue, mut response: Response<Body>) -> Response<Body> {
+    if response.status() != StatusCode::FORBIDDEN {
+        let headers = response.headers_mut();
+        headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+        headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("Mcp-Session-Id, WWW-Authenticate"));
+        headers.insert(VARY, HeaderValue::from_static("Origin"));
+    }
+    response
 }
 
 fn find(server: &Server, path: &str) -> Result<Route, Denial> {

@@ -13,42 +13,47 @@ use super::{
     post::open,
     request::{accepts, foreign_version, session},
 };
-use crate::{
-    drive::{Command, Destination, Entry, Head},
-    telemetry::access::Pending,
-};
+use crate::drive::{Command, Destination, Entry, Head};
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 /// How long a DELETE waits for the link to have let go.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-pub(super) async fn get(
-    server: &Arc<Server>,
-    destination: &Arc<Destination>,
-    headers: &HeaderMap,
-    record: &mut Pending,
-) -> Result<Response<Body>, Denial> {
-    if !accepts(headers).events {
-        return Err(Denial::Accept { wanted: "text/event-stream" });
+/// A client that wants a stream.
+pub(super) struct Listener {
+    entry: Arc<Entry>,
+    after: Option<EventId>,
+}
+
+impl Listener {
+    pub(super) fn read(server: &Server, destination: &Arc<Destination>, headers: &HeaderMap) -> Result<Self, Denial> {
+        if !accepts(headers).events {
+            return Err(Denial::Accept { wanted: "text/event-stream" });
+        }
+        let entry = existing_session(server, destination, headers)?;
+        let after = match headers.get(LAST_EVENT_ID).map(|value| value.to_str().unwrap_or_default().trim()) {
+            None | Some("") => None,
+            Some(text) => Some(text.parse::<EventId>().map_err(|()| Denial::BadEventId)?),
+        };
+        Ok(Self { entry, after })
     }
-    let entry = existing_session(server, destination, headers)?;
-    let after = match headers.get(LAST_EVENT_ID).map(|value| value.to_str().unwrap_or_default().trim()) {
-        None | Some("") => None,
-        Some(text) => Some(text.parse::<EventId>().map_err(|()| Denial::BadEventId)?),
-    };
-    record.status(200);
-    let busy = server.sessions.occupy(&entry);
-    let (reply, head) = oneshot::channel();
-    let listen = Command::Listen { key: entry.key(), after, reply };
-    entry.link.commands.send(listen).await.map_err(|_| Denial::UnknownSession)?;
-    match head.await {
-        Ok(Head::Stream(stream, reader)) => Ok(open((stream, reader), entry.link.clone(), Some(busy))),
-        Ok(Head::Refused(refusal)) => Ok(fault::refused(refusal, None)),
-        Ok(Head::Accepted | Head::Answer(_)) | Err(_) => Err(Denial::UnknownSession),
+
+    pub(super) async fn open(self, server: &Server) -> Result<Response<Body>, Denial> {
+        let Self { entry, after } = self;
+        let busy = server.sessions.occupy(&entry);
+        let (reply, head) = oneshot::channel();
+        let listen = Command::Listen { key: entry.key(), after, reply };
+        entry.link.commands.send(listen).await.map_err(|_| Denial::UnknownSession)?;
+        match head.await {
+            Ok(Head::Stream(stream, reader)) => Ok(open((stream, reader), entry.link.clone(), Some(busy))),
+            Ok(Head::Refused(refusal)) => Ok(fault::refused(refusal, None)),
+            Ok(Head::Accepted | Head::Answer(_)) | Err(_) => Err(Denial::UnknownSession),
+        }
     }
 }
 
-fn existing_session(
+/// The session that a request must name.
+pub(super) fn existing_session(
     server: &Server,
     destination: &Arc<Destination>,
     headers: &HeaderMap,
@@ -57,12 +62,7 @@ fn existing_session(
     foreign_version(headers).map_or(Ok(entry), |version| Err(Denial::BadVersion(version)))
 }
 
-pub(super) async fn delete(
-    server: &Arc<Server>,
-    destination: &Arc<Destination>,
-    headers: &HeaderMap,
-) -> Result<Response<Body>, Denial> {
-    let entry = existing_session(server, destination, headers)?;
+pub(super) async fn delete(server: &Server, entry: &Entry) -> Result<Response<Body>, Denial> {
     // Two at once: the second finds nothing.
     let entry = server.sessions.remove(&entry.id).ok_or(Denial::UnknownSession)?;
     let (done, closed) = oneshot::channel();

@@ -32,6 +32,14 @@ pub struct Access {
 /// is recorded too.
 pub struct Pending {
     access: Access,
+    started: Instant,
+    /// Taken when it is recorded.
+    request: Option<Request>,
+}
+
+/// What is recorded of a request.
+pub struct Request {
+    at: Timestamp,
     verb: &'static str,
     destination: Option<Arc<DestinationMetrics>>,
     method: Option<Method>,
@@ -39,17 +47,17 @@ pub struct Pending {
     name: Option<Box<str>>,
     id: Option<Box<str>>,
     status: u16,
-    started: Instant,
-    request: Option<Bytes>,
-    response: Option<Bytes>,
+    took: Duration,
+    /// The request's and the response's.
+    bodies: Option<Box<[Bytes; 2]>>,
 }
 
 // === impl Pending ===
 
 impl Pending {
     pub fn start(access: &Access, verb: &'static str) -> Self {
-        Self {
-            access: access.clone(),
+        let request = Request {
+            at: Timestamp::default(),
             verb,
             destination: None,
             method: None,
@@ -57,61 +65,78 @@ impl Pending {
             id: None,
             // What nginx says of a client that left before the answer.
             status: 499,
-            started: Instant::now(),
-            request: None,
-            response: None,
-        }
+            took: Duration::ZERO,
+            bodies: access.bodies.then(Box::default),
+        };
+        Self { access: access.clone(), started: Instant::now(), request: Some(request) }
     }
 
     pub fn destination(&mut self, metrics: &Arc<DestinationMetrics>) {
-        self.destination = Some(metrics.clone());
+        if let Some(request) = &mut self.request {
+            request.destination = Some(metrics.clone());
+        }
     }
 
     pub fn message(&mut self, method: Method, name: Option<&str>, id: Option<&str>) {
-        self.method = Some(method);
-        // A known name is in the table; only a foreign one has to be kept.
-        self.name = name.filter(|_| method == Method::Other).map(|name| cut(name).into());
-        self.id = id.map(|id| cut(id).into());
+        if let Some(request) = &mut self.request {
+            request.method = Some(method);
+            // A known name is in the table; only a foreign one has to be kept.
+            request.name = name.filter(|_| method == Method::Other).map(|name| cut(name).into());
+            request.id = id.map(|id| cut(id).into());
+        }
     }
 
     pub fn request_body(&mut self, body: &Bytes) {
-        if self.access.bodies {
-            self.request = Some(body.slice(..body.len().min(MAX_BODY)));
+        if let Some([request, _]) = self.bodies() {
+            *request = body.slice(..body.len().min(MAX_BODY));
         }
     }
 
     pub fn response_body(&mut self, body: impl FnOnce() -> Vec<u8>) {
-        if self.access.bodies {
+        if let Some([_, response]) = self.bodies() {
             let mut body = body();
             body.truncate(MAX_BODY);
-            self.response = Some(Bytes::from(body));
+            *response = Bytes::from(body);
         }
     }
 
     pub fn status(&mut self, status: u16) {
-        self.status = status;
+        if let Some(request) = &mut self.request {
+            request.status = status;
+        }
+    }
+
+    fn bodies(&mut self) -> Option<&mut [Bytes; 2]> {
+        self.request.as_mut()?.bodies.as_deref_mut()
     }
 }
 
 impl Drop for Pending {
     fn drop(&mut self) {
-        let took = self.started.elapsed();
-        if let Some(destination) = &self.destination {
-            destination.request(self.verb, self.method, self.status, took);
+        let Some(mut request) = self.request.take() else { return };
+        request.took = self.started.elapsed();
+        if let Some(destination) = &request.destination {
+            destination.request(request.verb, request.method, request.status, request.took);
         }
         if self.access.log.wants_access() {
-            self.access.log.record(|out| {
-                // Writing to memory cannot fail.
-                let _ = self.write(out, took);
-            });
+            request.at = Timestamp::now();
+            self.access.log.request(request);
         }
     }
 }
 
-impl Pending {
-    fn write(&self, out: &mut Vec<u8>, took: Duration) -> std::io::Result<()> {
+// === impl Request ===
+
+impl Request {
+    /// Puts the record into words, on one line.
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        // Writing to memory cannot fail.
+        let _ = self.try_write(out);
+    }
+
+    fn try_write(&self, out: &mut Vec<u8>) -> std::io::Result<()> {
         let destination = self.destination.as_ref().map_or("-", |d| d.name());
-        write!(out, "{}  INFO {} destination={destination}", Timestamp::now(), self.verb)?;
+        write!(out, "{}  INFO {} destination={destination}", self.at, self.verb)?;
         match (&self.name, self.method) {
             (Some(name), _) => write!(out, " mcp_method={}", printable(name))?,
             (None, Some(method)) => write!(out, " mcp_method={}", method.name())?,
@@ -120,10 +145,10 @@ impl Pending {
         if let Some(id) = &self.id {
             write!(out, " rpc_id={}", printable(id))?;
         }
-        let micros = took.as_micros();
+        let micros = self.took.as_micros();
         write!(out, " status_code={} latency_ms={}.{:03}", self.status, micros / 1000, micros % 1000)?;
-        for (name, body) in [("request_body", &self.request), ("response_body", &self.response)] {
-            if let Some(body) = body {
+        if let Some(bodies) = &self.bodies {
+            for (name, body) in ["request_body", "response_body"].iter().zip(bodies.iter()) {
                 write!(out, " {name}={}", printable(&String::from_utf8_lossy(body)))?;
             }
         }

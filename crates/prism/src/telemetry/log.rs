@@ -1,4 +1,5 @@
-//! The log on stderr. Records are collected in memory and written by one thread, so that no call waits for a terminal.
+//! The log on stderr. Records are collected in memory; one thread puts them into words and writes them, so that no call
+//! waits for either.
 
 use std::{
     io::{self, Write},
@@ -13,8 +14,10 @@ use std::{
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
-/// Bytes that may wait for a slow terminal. Beyond it records are dropped and counted: a log must not stop the work.
-const MAX_WAITING_BYTES: usize = 4 << 20;
+use super::access::Request;
+
+/// Records that may wait for a slow terminal. Beyond it they are dropped and counted: a log must not stop the work.
+const MAX_WAITING: usize = 1 << 15;
 /// How long a record may wait for company before it is written.
 const GATHER: Duration = Duration::from_millis(20);
 
@@ -25,13 +28,20 @@ pub struct Log {
 }
 
 struct Shared {
-    waiting: Mutex<Vec<u8>>,
+    waiting: Mutex<Vec<Entry>>,
     some: Condvar,
     dropped: AtomicU64,
     level: LevelFilter,
 }
 
-/// A record on its way into the log: whole records only, in one piece.
+/// A record that waits to be written.
+enum Entry {
+    /// In words already.
+    Text(Vec<u8>),
+    Request(Request),
+}
+
+/// What `tracing` writes one record into: whole records only, in one piece.
 pub struct Record {
     log: Log,
     bytes: Vec<u8>,
@@ -64,15 +74,19 @@ impl Log {
         self.shared.level >= LevelFilter::INFO
     }
 
-    /// Adds one record with what `write` writes. It must end the line.
-    pub fn record(&self, write: impl FnOnce(&mut Vec<u8>)) {
+    /// Adds the record of a request.
+    pub fn request(&self, request: Request) {
+        self.add(Entry::Request(request));
+    }
+
+    fn add(&self, entry: Entry) {
         let mut waiting = self.waiting();
-        if waiting.len() > MAX_WAITING_BYTES {
+        if waiting.len() >= MAX_WAITING {
             self.shared.dropped.fetch_add(1, Ordering::Relaxed);
             return;
         }
         let first = waiting.is_empty();
-        write(&mut waiting);
+        waiting.push(entry);
         drop(waiting);
         if first {
             self.shared.some.notify_one();
@@ -99,16 +113,23 @@ impl Log {
         }
     }
 
-    fn write_out(&self, mut batch: Vec<u8>) {
+    fn write_out(&self, batch: Vec<Entry>) {
+        let mut out = Vec::with_capacity(batch.len() * 128);
+        for entry in batch {
+            match entry {
+                Entry::Text(text) => out.extend_from_slice(&text),
+                Entry::Request(request) => request.write(&mut out),
+            }
+        }
         let dropped = self.shared.dropped.swap(0, Ordering::Relaxed);
         if dropped > 0 {
-            let _ = writeln!(batch, "{} WARN {dropped} log records were dropped: stderr is too slow", Timestamp::now());
+            let _ = writeln!(out, "{} WARN {dropped} log records were dropped: stderr is too slow", Timestamp::now());
         }
         // Nobody is left to be told that stderr is gone.
-        let _ = io::stderr().lock().write_all(&batch);
+        let _ = io::stderr().lock().write_all(&out);
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Vec<u8>> {
+    fn waiting(&self) -> MutexGuard<'_, Vec<Entry>> {
         self.shared.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -134,14 +155,14 @@ impl Write for Record {
 
 impl Drop for Record {
     fn drop(&mut self) {
-        let bytes = std::mem::take(&mut self.bytes);
-        self.log.record(|out| out.extend_from_slice(&bytes));
+        self.log.add(Entry::Text(std::mem::take(&mut self.bytes)));
     }
 }
 
 // === Time ===
 
 /// A moment in UTC, written as RFC 3339 with milliseconds.
+#[derive(Default)]
 pub struct Timestamp(Duration);
 
 struct Clock;

@@ -1,0 +1,72 @@
+//! A child's keeper: a task that owns the process group until nothing of it is left, and tells the link of its end.
+
+use std::{io, process::ExitStatus, sync::Arc, time::Duration};
+
+use prism_os::group::{self, Group};
+use tokio::sync::mpsc;
+use tracing::{info, warn};
+
+use super::{Command, destination::Shared};
+
+/// How long a child gets to end by itself, and again after SIGTERM (B-13).
+const STOP_GRACE: Duration = Duration::from_secs(2);
+/// Orders that may wait. Beyond it an order is dropped: one is enough.
+const ORDERS: usize = 1;
+
+/// The link's hold on its child's process. Dropping it stops the child: gently first, then by force.
+pub(super) struct Keeper {
+    pid: u32,
+    orders: mpsc::Sender<Kill>,
+}
+
+struct Kill;
+
+impl Keeper {
+    pub(super) fn take(group: Group, shared: Arc<Shared>, link: mpsc::WeakSender<Command>) -> Self {
+        let (orders, received) = mpsc::channel(ORDERS);
+        let pid = group.pid();
+        shared.metrics.children.inc();
+        info!(destination = shared.config.name, pid, "Started the server");
+        tokio::spawn(keep(group, received, shared, link));
+        Self { pid, orders }
+    }
+
+    pub(super) fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Ends the child at once.
+    pub(super) fn kill(&self) {
+        let _ = self.orders.try_send(Kill);
+    }
+}
+
+async fn keep(group: Group, mut orders: mpsc::Receiver<Kill>, shared: Arc<Shared>, link: mpsc::WeakSender<Command>) {
+    let pid = group.pid();
+    let order = tokio::select! {
+        () = group.exited() => Some(Kill),
+        order = orders.recv() => order,
+    };
+    let destination = &shared.config.name;
+    match order {
+        Some(Kill) => {
+            group.kill();
+            group.exited().await;
+            let status = shown(group.finish());
+            warn!(destination, pid, status, "The server ended");
+            if let Some(link) = link.upgrade() {
+                let _ = link.send(Command::Exited { pid }).await;
+            }
+        }
+        // The link let go.
+        None => {
+            let status = shown(group::stop(group, STOP_GRACE).await);
+            info!(destination, pid, status, "Stopped the server");
+        }
+    }
+    shared.metrics.children.dec();
+}
+
+fn shown(status: io::Result<ExitStatus>) -> String {
+    status.map_or_else(|error| error.to_string(), |status| status.to_string())
+}
