@@ -8,7 +8,7 @@ use prism_store::Store;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::{info, level_filters::LevelFilter, warn};
 
-use super::say;
+use super::{add::is_program, say};
 use crate::{
     config::{Config, Env},
     drive::{Sessions, destination::Parts},
@@ -151,6 +151,20 @@ pub fn warn_of(origin: Option<&TokenOrigin>) {
         say::warning(&format!(
             "the token could be read by others (mode {was:04o}); it no longer can, but they may know it"
         ));
+    }
+}
+
+/// How this program is to be typed: by its name if the shell would find it, else by its path.
+pub fn program(env: &Env) -> String {
+    let own = std::env::current_exe().unwrap_or_default();
+    let found = is_program("prism", None, env);
+    match own.to_str() {
+        Some(path) if !found => {
+            let here =
+                std::env::current_dir().ok().and_then(|here| Some(own.strip_prefix(here).ok()?.to_str()?.to_owned()));
+            here.unwrap_or_else(|| path.to_owned())
+        }
+        _ => "prism".to_owned(),
     }
 }
 

@@ -55,11 +55,12 @@ impl Serve {
             log: self.log,
         };
         let token = home.path().join("http-mcp-token");
-        daemon.run(&home, |config, origin| announce(config, origin, file.as_deref(), &token))
+        let program = daemon::program(env);
+        daemon.run(&home, |config, origin| announce(config, origin, file.as_deref(), &token, &program))
     }
 }
 
-fn announce(config: &Config, origin: Option<&TokenOrigin>, file: Option<&Path>, token: &Path) {
+fn announce(config: &Config, origin: Option<&TokenOrigin>, file: Option<&Path>, token: &Path, program: &str) {
     say::line(&format!("listening on {}", config.base_url()));
     match file {
         Some(file) => say::line(&format!("config       {}", file.display())),
@@ -76,8 +77,9 @@ fn announce(config: &Config, origin: Option<&TokenOrigin>, file: Option<&Path>, 
     }
     match config.destinations.keys().next() {
         None => {
-            say::line("next         prism add files -- npx -y @modelcontextprotocol/server-filesystem .");
-            say::line("             then start prism again; or try one server at once: prism run -- prism demo-server");
+            say::line(&format!("next         {program} add files -- npx -y @modelcontextprotocol/server-filesystem ."));
+            say::line("             and start this again; or try one server at once, with nothing configured:");
+            say::line(&format!("             {program} run --port 0 -- {program} demo-server"));
         }
         Some(name) => {
             let bearer = match origin {

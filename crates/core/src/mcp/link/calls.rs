@@ -528,7 +528,10 @@ impl Link {
             self.push_back_deadline(id, now);
             return;
         }
-        let fault = Fault::Timeout { after: timeout };
+        let fault = match exchange.latest <= now {
+            true => Fault::Timeout { after: self.settings.max_request_time, setting: "max_request_time" },
+            false => Fault::Timeout { after: timeout, setting: "request_timeout" },
+        };
         if let Some(at) = self.held.iter().position(|(held, _)| *held == id) {
             self.held.remove(at);
             let opened = Some(exchange).filter(|e| e.method == Method::Initialize).and_then(Exchange::session);

@@ -15,8 +15,10 @@ pub enum Fault {
     Unavailable {
         why: String,
     },
+    /// No answer in time; which time that was is the setting's name.
     Timeout {
         after: Duration,
+        setting: &'static str,
     },
     TooLarge {
         limit: usize,
@@ -62,9 +64,9 @@ impl Fault {
                              again (its stderr is in Prism's log)"
                 .to_owned(),
             Self::Unavailable { why } => format!("the MCP server cannot be reached: {why}"),
-            Self::Timeout { after } => {
+            Self::Timeout { after, setting } => {
                 format!(
-                    "no answer within `request_timeout` ({after:?}); the server was told to cancel. Raise the setting for slower tools"
+                    "no answer within `{setting}` ({after:?}); the server was told to cancel. Raise the setting for slower tools"
                 )
             }
             Self::TooLarge { limit } => {

@@ -307,7 +307,7 @@ impl World {
             Answer::Fault { fault, id } => {
                 assert_eq!(*id, *call.id, "the fault is about another call");
                 assert!(!call.served || matches!(fault, Fault::TooLarge { .. }), "it was answered: {fault:?}");
-                if let Fault::Timeout { after } = fault {
+                if let Fault::Timeout { after, .. } = fault {
                     assert!(self.now >= call.since + after, "too early");
                 }
                 if let (Owner::Client(client), Method::Initialize) = (call.owner, call.method) {
