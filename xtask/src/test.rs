@@ -137,13 +137,16 @@ fn fuzz(place: &Place) -> anyhow::Result<Verdict> {
     let Ok(entries) = fs::read_dir(folder.join("fuzz_targets")) else {
         return Ok(Verdict::Skipped("no crates/core/fuzz/fuzz_targets in this tree".into()));
     };
-    if !succeeds(place.cargo(&["fuzz", "--version"])) {
-        return Ok(Verdict::Skipped("install cargo-fuzz: cargo install cargo-fuzz --locked".into()));
-    }
     let mut compiler = Command::new("c++");
     compiler.arg("--version");
     if !succeeds(compiler) {
         return Ok(Verdict::Skipped("install a C++ compiler (g++ or clang): libFuzzer is built with it".into()));
+    }
+    if !succeeds(place.cargo(&["fuzz", "--version"])) {
+        say(format_args!("installing cargo-fuzz: cargo install cargo-fuzz --locked"));
+        if !succeeds(place.cargo(&["install", "cargo-fuzz", "--locked", "--quiet"])) {
+            return Ok(Verdict::Skipped("cannot install cargo-fuzz: cargo install cargo-fuzz --locked".into()));
+        }
     }
     // Without a sanitizer a stable toolchain will do, and in a crate without `unsafe` one finds nothing.
     let run = |target: &str| {
