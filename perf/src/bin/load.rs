@@ -26,6 +26,8 @@ use tokio::net::TcpStream;
 
 /// A call that is not answered within this is a hang.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// What a log note is counted by.
+const NOTE: &str = "notifications/message";
 
 #[derive(Parser)]
 struct Cli {
@@ -281,9 +283,19 @@ async fn call(
                 Ok(mut stream) => {
                     let notes = notes_on_get.clone();
                     tokio::spawn(async move {
+                        // A read may end within a note: the end of one frame is looked at with the next.
+                        let mut seen: Vec<u8> = Vec::new();
                         while let Some(Ok(frame)) = stream.frame().await {
                             if let Some(data) = frame.data_ref() {
-                                notes.fetch_add(count(data, "notifications/message"), Relaxed);
+                                seen.extend_from_slice(data);
+                                notes.fetch_add(count(&seen, NOTE), Relaxed);
+                                let whole = seen.len().saturating_sub(NOTE.len() - 1);
+                                // What was counted must not be counted again.
+                                let rest = match seen.windows(NOTE.len()).rposition(|w| w == NOTE.as_bytes()) {
+                                    Some(at) => whole.max(at + NOTE.len()),
+                                    None => whole,
+                                };
+                                seen.drain(..rest);
                             }
                         }
                         drop(ear);

@@ -18,7 +18,7 @@ const MAX_WAITING_BYTES: usize = 2 << 20;
 /// Room for this many events is kept for the next burst. A stream is silent most of its life.
 const KEPT_ROOM: usize = 32;
 /// What one frame of the body holds at most, so that a burst leaves in few writes.
-const FRAME_BYTES: usize = 64 << 10;
+const FRAME_BYTES: usize = 4 << 10;
 
 #[derive(Default)]
 pub struct Outlet {
