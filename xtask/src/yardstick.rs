@@ -64,9 +64,13 @@ pub(crate) fn crosstalk(place: &Place) -> anyhow::Result<Verdict> {
     for sessions in ["32", "128"] {
         for mixed in [None, Some("--mixed-ids")] {
             let arguments: Vec<&str> = ["--sessions", sessions].into_iter().chain(mixed).collect();
-            runs.push(Run { name: "crosstalk", arguments, limit: Duration::from_secs(240) });
+            runs.push(Run { name: "crosstalk", arguments, process: "shared", limit: Duration::from_secs(240) });
         }
     }
+    // These clients can be asked, so by default each has a child of its own. Once more with all of them on one, less the
+    // questions, whose owner nobody could know there.
+    let arguments = vec!["--sessions", "128", "--mixed-ids", "--phases", "echo,cancel"];
+    runs.push(Run { name: "crosstalk", arguments, process: "shared_always", limit: Duration::from_secs(240) });
     measure(place, &tools, Auth::Token, &server, &runs)
 }
 
@@ -76,7 +80,10 @@ pub(crate) fn conformance(place: &Place) -> anyhow::Result<Verdict> {
         Err(missing) => return Ok(Verdict::Skipped(missing)),
     };
     let server = tools.everything(place)?;
-    let run = |set| Run { name: "conformance", arguments: vec![set], limit: Duration::from_secs(300) };
+    let run = |set| {
+        let limit = Duration::from_secs(300);
+        Run { name: "conformance", arguments: vec![set], process: "shared", limit }
+    };
     // The suite cannot send a token.
     measure(place, &tools, Auth::Off, &[server.as_os_str()], &[run("2025-11-25"), run("stable")])
 }
@@ -88,7 +95,8 @@ pub(crate) fn clients(place: &Place) -> anyhow::Result<Verdict> {
     };
     let server = tools.everything(place)?;
     // Long, because the first run builds the rmcp client.
-    let run = Run { name: "clients", arguments: LEGACY.to_vec(), limit: Duration::from_secs(900) };
+    let limit = Duration::from_secs(900);
+    let run = Run { name: "clients", arguments: LEGACY.to_vec(), process: "shared", limit };
     measure(place, &tools, Auth::Token, &[server.as_os_str()], &[run])
 }
 
@@ -96,6 +104,8 @@ pub(crate) fn clients(place: &Place) -> anyhow::Result<Verdict> {
 struct Run {
     name: &'static str,
     arguments: Vec<&'static str>,
+    /// Who shares a child: `prism run --process`.
+    process: &'static str,
     limit: Duration,
 }
 
@@ -103,9 +113,9 @@ struct Run {
 fn measure(place: &Place, tools: &Tools, auth: Auth, server: &[&OsStr], runs: &[Run]) -> anyhow::Result<Verdict> {
     let mut wrong = Vec::new();
     for run in runs {
-        let label = format!("{} {}", run.name, run.arguments.join(" "));
+        let label = format!("{} {}, {}", run.name, run.arguments.join(" "), run.process);
         say(format_args!("{label}"));
-        let mut bridge = Bridge::start(place, tools, auth, server, run.name)?;
+        let mut bridge = Bridge::start(place, tools, auth, server, run)?;
         let outcome = run.on(place, tools, auth, &mut bridge);
         let log = bridge.log.clone();
         let mut faults = bridge.stop();
@@ -155,11 +165,11 @@ impl Run {
 // === impl Bridge ===
 
 impl Bridge {
-    fn start(place: &Place, tools: &Tools, auth: Auth, server: &[&OsStr], name: &str) -> anyhow::Result<Self> {
+    fn start(place: &Place, tools: &Tools, auth: Auth, server: &[&OsStr], run: &Run) -> anyhow::Result<Self> {
         let home = Scratch::new()?;
-        let (log, path) = place.log(name)?;
+        let (log, path) = place.log(run.name)?;
         let mut command = Command::new(place.release("prism"));
-        command.args(["run", "--port", "0", "--max-sessions", "1000", "--process", "shared"]);
+        command.args(["run", "--port", "0", "--max-sessions", "1000", "--process", run.process]);
         match auth {
             Auth::Token => command.env("PRISM_API_KEY", TOKEN),
             Auth::Off => command.arg("--no-auth").env_remove("PRISM_API_KEY"),

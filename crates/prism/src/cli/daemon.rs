@@ -1,6 +1,10 @@
 //! What `prism serve` and `prism run` have in common: start, say where, serve, stop.
 
-use std::{io::IsTerminal, path::PathBuf, sync::Arc};
+use std::{
+    io::IsTerminal,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use anyhow::Context;
 use prism_os::{census, limits};
@@ -137,7 +141,7 @@ impl Daemon {
     }
 }
 
-fn end_orphans(home: &std::path::Path) {
+fn end_orphans(home: &Path) {
     for orphan in census::end_orphans(home) {
         // Only the program: arguments may hold secrets.
         let program = orphan.command.split_whitespace().next().unwrap_or_default();
@@ -145,13 +149,23 @@ fn end_orphans(home: &std::path::Path) {
     }
 }
 
-/// Warns of what should not go unseen.
-pub fn warn_of(origin: Option<&TokenOrigin>) {
+/// Says where the token is, or that there is none, and returns how `claude mcp add` is told of it.
+pub fn introduce_token(origin: Option<&TokenOrigin>, token: &Path) -> String {
+    let (place, shown) = match origin {
+        None => {
+            say::warning("no token is asked for (--no-auth): every program on this machine can use this");
+            return String::new();
+        }
+        Some(TokenOrigin::Environment) => ("from PRISM_API_KEY".to_owned(), "$PRISM_API_KEY".to_owned()),
+        Some(_) => (token.display().to_string(), format!("$(cat {})", token.display())),
+    };
+    say::line(&format!("token        {place}"));
     if let Some(TokenOrigin::Tightened { was }) = origin {
         say::warning(&format!(
             "the token could be read by others (mode {was:04o}); it no longer can, but they may know it"
         ));
     }
+    format!(r#" --header "Authorization: Bearer {shown}""#)
 }
 
 /// How this program is to be typed: by its name if the shell would find it, else by its path.

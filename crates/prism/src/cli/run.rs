@@ -63,18 +63,8 @@ fn announce(config: &Config, origin: Option<&TokenOrigin>, command: &str, token:
     let url = config.root_url();
     say::line(&format!("listening on {url}"));
     say::line(&format!("bridging     {command}"));
-    match origin {
-        None => say::warning("no token is asked for (--no-auth): every program on this machine can use this server"),
-        Some(TokenOrigin::Environment) => say::line("token        from PRISM_API_KEY"),
-        Some(_) => say::line(&format!("token        {}", token.display())),
-    }
-    daemon::warn_of(origin);
-    let header = match origin {
-        None => String::new(),
-        Some(TokenOrigin::Environment) => r#" --header "Authorization: Bearer $PRISM_API_KEY""#.to_owned(),
-        Some(_) => format!(r#" --header "Authorization: Bearer $(cat {})""#, token.display()),
-    };
-    say::line(&format!("next         claude mcp add --transport http prism {url}{header}"));
+    let bearer = daemon::introduce_token(origin, token);
+    say::line(&format!("next         claude mcp add --transport http prism {url}{bearer}"));
 }
 
 fn process(text: &str) -> Result<Process, String> {

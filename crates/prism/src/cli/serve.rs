@@ -66,12 +66,7 @@ fn announce(config: &Config, origin: Option<&TokenOrigin>, file: Option<&Path>, 
         Some(file) => say::line(&format!("config       {}", file.display())),
         None => say::line("config       none; everything is at its default"),
     }
-    match origin {
-        None => say::warning("no token is asked for (--no-auth): every program on this machine can use these servers"),
-        Some(TokenOrigin::Environment) => say::line("token        from PRISM_API_KEY"),
-        Some(_) => say::line(&format!("token        {}", token.display())),
-    }
-    daemon::warn_of(origin);
+    let bearer = daemon::introduce_token(origin, token);
     for name in config.destinations.keys() {
         say::line(&format!("destination  {}", config.url(name)));
     }
@@ -82,11 +77,6 @@ fn announce(config: &Config, origin: Option<&TokenOrigin>, file: Option<&Path>, 
             say::line(&format!("             {program} run --port 0 -- {program} demo-server"));
         }
         Some(name) => {
-            let bearer = match origin {
-                None => String::new(),
-                Some(TokenOrigin::Environment) => r#" --header "Authorization: Bearer $PRISM_API_KEY""#.to_owned(),
-                Some(_) => format!(r#" --header "Authorization: Bearer $(cat {})""#, token.display()),
-            };
             say::line(&format!("next         claude mcp add --transport http {name} {}{bearer}", config.url(name)));
         }
     }
