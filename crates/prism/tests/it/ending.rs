@@ -257,3 +257,21 @@ async fn an_abandoned_initialize_leaves_no_session_and_no_child() {
     until("the child is gone", async || daemon.children().is_empty()).await;
     assert_eq!(daemon.metric(r#"prism_sessions{destination="run"}"#).await, Some(0));
 }
+
+// B-25: what left its group is still ours, and nothing is left behind.
+#[tokio::test]
+async fn sigterm_ends_a_grandchild_that_has_left_the_group() {
+    let home = Home::new();
+    let (pid, server) = (home.file("runaway"), demo(&[]).join(" "));
+    let script = format!("setsid sh -c 'echo $$ > {pid}.new; mv {pid}.new {pid}; exec sleep 1000' & exec {server}");
+    let command = ["sh", "-c", &script].map(str::to_owned).to_vec();
+    let mut daemon = Launch::run(&[], &command).home(&home).start().await;
+    let session = daemon.client().initialize().await;
+    until("it has run away", async || std::fs::exists(&pid).unwrap()).await;
+    let runaway = pids(&pid)[0];
+    assert_eq!(session.delete().await.status, 204);
+    assert!(process::is_alive(runaway), "no group holds it");
+    daemon.signal(Signal::TERM);
+    assert_eq!(daemon.ended().await.code(), Some(0));
+    assert!(!process::is_alive(runaway));
+}
