@@ -9,7 +9,7 @@ pub mod quiet;
 pub mod replay;
 pub mod session;
 
-pub use era::Revision;
+pub use era::{Era, Revision};
 pub use hello::{Class, Hello};
 pub use link::{Accepts, Action, Answer, Fault, Link, Refusal, Settings};
 pub use method::Method;

@@ -3,6 +3,7 @@
 pub mod envelope;
 pub mod frame;
 pub mod splice;
+pub mod sse;
 
 pub use envelope::{EnvelopeError, Kind, Message, Span};
 pub use frame::{Frame, Lines};

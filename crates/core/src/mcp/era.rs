@@ -1,4 +1,26 @@
-//! The protocol's revisions, and what differs between them.
+//! The protocol's two eras and their revisions, and what differs between them.
+
+/// How a peer is spoken to: with a handshake and sessions, or with everything in every request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Era {
+    Legacy,
+    Modern,
+}
+
+impl Era {
+    pub const ALL: [Self; 2] = [Self::Legacy, Self::Modern];
+
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|era| era.name() == name)
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Legacy => "legacy",
+            Self::Modern => "modern",
+        }
+    }
+}
 
 /// A revision that is opened by `initialize`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
