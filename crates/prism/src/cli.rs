@@ -7,6 +7,7 @@ pub mod remove;
 pub mod run;
 pub mod say;
 pub mod serve;
+mod target;
 
 use clap::{Parser, Subcommand};
 
@@ -26,7 +27,7 @@ pub struct Cli {
 enum Command {
     /// Serve every configured destination (the default)
     Serve(serve::Serve),
-    /// Bridge one stdio server, with nothing configured
+    /// Bridge one server, with nothing configured
     Run(run::Run),
     /// Add a destination to prism.toml
     Add(add::Add),

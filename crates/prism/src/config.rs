@@ -12,7 +12,12 @@ use std::{
     time::Duration,
 };
 
+use prism_core::mcp::Era;
+
+pub use http::{Http, Transport};
+
 pub mod file;
+pub mod http;
 pub mod mcp_json;
 pub mod raw;
 mod value;
@@ -49,9 +54,14 @@ pub struct Config {
 #[derive(Clone, PartialEq)]
 pub struct Destination {
     pub name: String,
+    /// What starts it; empty for one that is reached over HTTP.
     pub command: Vec<String>,
     pub env: BTreeMap<String, String>,
     pub cwd: Option<PathBuf>,
+    /// Where it is, if somebody else runs it.
+    pub http: Option<Http>,
+    /// How it is spoken to; `None` finds out.
+    pub era: Option<Era>,
     pub process: Process,
     /// `Some(false)`: this server never asks its client anything, so everybody may share one child.
     pub asks: Option<bool>,
@@ -61,6 +71,9 @@ pub struct Destination {
     pub keep_warm: Duration,
     /// Each message on one GET stream only, as the protocol says, instead of on all of them.
     pub strict_streams: bool,
+    /// Whether clients of the first revision find it at `/NAME/sse` too (B-20, B-21).
+    pub legacy_sse: bool,
+    pub event_names: EventNames,
 }
 
 /// Who shares a child (B-04).
@@ -79,6 +92,16 @@ pub enum Sessions {
     Optional,
     Required,
     Never,
+}
+
+/// What the `event:` lines of a stream say (N-03).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EventNames {
+    /// Always `message`: most clients drop every other event.
+    #[default]
+    Message,
+    /// The method of the message that the event carries.
+    Method,
 }
 
 /// The environment the daemon was started with. Its `Debug` shows no values: some of them are secrets.
@@ -135,16 +158,13 @@ pub enum ConfigError {
     #[error("{at}: {problem}{}\n  fix: {}", at.quoted(), problem.fix())]
     Name { at: Origin, problem: NameError },
     #[error(
-        "{at}: destination {destination:?} has no command{}\n  fix: command = [\"npx\", \"-y\", \"some-mcp-server\"]",
+        "{at}: destination {destination:?} has neither a command nor a url{}\n  \
+         fix: command = [\"npx\", \"-y\", \"some-mcp-server\"], or url = \"https://example.com/mcp\"",
         at.quoted()
     )]
-    NoCommand { at: Origin, destination: String },
-    #[error(
-        "{at}: destination {destination:?} is not a command; HTTP destinations come with a later version{}\n  \
-         fix: take it out for now, or give it a command",
-        at.quoted()
-    )]
-    HttpDestination { at: Origin, destination: String },
+    NoServer { at: Origin, destination: String },
+    #[error("{at}: destination {destination:?} has both a command and a url{}\n  fix: keep one of the two", at.quoted())]
+    TwoServers { at: Origin, destination: String },
     #[error(
         "{at}: address {address} can be reached from other machines, and there is no TLS{}\n  \
          fix: address = \"127.0.0.1\", or say that you mean it: insecure = true (or --insecure)",
@@ -251,13 +271,24 @@ impl Destination {
             command,
             env: BTreeMap::new(),
             cwd: None,
+            http: None,
+            era: None,
             process: Process::default(),
             asks: None,
             sessions: Sessions::default(),
             max_sessions: DEFAULT_MAX_SESSIONS,
             keep_warm: Duration::ZERO,
             strict_streams: false,
+            legacy_sse: false,
+            event_names: EventNames::default(),
         }
+    }
+
+    /// A destination behind a URL, with every setting at its default.
+    pub fn http(name: &str, http: Http) -> Self {
+        // Its clients come from the time of that transport, and look for it where they always have (B-21).
+        let legacy_sse = http.transport == Some(Transport::Sse);
+        Self { http: Some(http), legacy_sse, ..Self::stdio(name, Vec::new()) }
     }
 }
 
@@ -270,12 +301,16 @@ impl fmt::Debug for Destination {
             .field("command", &self.command)
             .field("env", &names)
             .field("cwd", &self.cwd)
+            .field("http", &self.http)
+            .field("era", &self.era)
             .field("process", &self.process)
             .field("asks", &self.asks)
             .field("sessions", &self.sessions)
             .field("max_sessions", &self.max_sessions)
             .field("keep_warm", &self.keep_warm)
             .field("strict_streams", &self.strict_streams)
+            .field("legacy_sse", &self.legacy_sse)
+            .field("event_names", &self.event_names)
             .finish()
     }
 }
@@ -314,6 +349,22 @@ impl Sessions {
     }
 }
 
+// === impl EventNames ===
+
+impl EventNames {
+    /// Every value, in the order in which messages list them.
+    pub const ALL: [Self; 2] = [Self::Message, Self::Method];
+
+    /// Returns the value as it is written in a config.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Message => "message",
+            Self::Method => "method",
+        }
+    }
+}
+
 // === impl Env ===
 
 impl Env {
@@ -327,6 +378,15 @@ impl Env {
     #[must_use]
     pub fn var(&self, name: &str) -> Option<&OsStr> {
         self.variables.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())
+    }
+
+    /// Returns a variable that a destination cannot do without.
+    fn wanted(&self, variable: &str, destination: &str, at: &Origin) -> Result<String, ConfigError> {
+        self.var(variable).and_then(OsStr::to_str).map(str::to_owned).ok_or_else(|| ConfigError::NoVariable {
+            at: at.clone(),
+            destination: destination.to_owned(),
+            variable: variable.to_owned(),
+        })
     }
 }
 

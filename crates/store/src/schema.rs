@@ -8,7 +8,10 @@ use crate::store::OpenError;
 
 /// All migrations in order; the number of those applied is the database's `user_version`. A migration that has
 /// been released is never edited: what it did is done.
-const MIGRATIONS: &[Migration] = &[Migration { name: "0001_quiet", sql: include_str!("../migrations/0001_quiet.sql") }];
+const MIGRATIONS: &[Migration] = &[
+    Migration { name: "0001_quiet", sql: include_str!("../migrations/0001_quiet.sql") },
+    Migration { name: "0002_era", sql: include_str!("../migrations/0002_era.sql") },
+];
 
 struct Migration {
     name: &'static str,
@@ -93,6 +96,23 @@ mod tests {
         assert_eq!(error.to_string(), "cannot migrate database \"test.db\" with 0002_broken");
         assert_eq!(version(&connection).unwrap(), 1);
         assert_eq!(count(&connection, "SELECT count(*) FROM sqlite_schema WHERE name = 'b'"), 0);
+    }
+
+    #[test]
+    fn a_database_of_each_version_is_brought_up_to_date_and_keeps_its_rows() {
+        for version_before in 0..MIGRATIONS.len() {
+            let mut connection = Connection::open_in_memory().unwrap();
+            apply_to(&mut connection, &MIGRATIONS[..version_before]).unwrap();
+            let quiet = "INSERT INTO quiet VALUES ('fs', 'server', '1.0', 5)";
+            let kept = usize::from(version_before >= 1);
+            if kept == 1 {
+                connection.execute(quiet, []).unwrap();
+            }
+            apply_to(&mut connection, MIGRATIONS).unwrap();
+            assert_eq!(version(&connection).unwrap(), MIGRATIONS.len() as i64);
+            assert_eq!(count(&connection, "SELECT count(*) FROM quiet"), kept as i64, "from {version_before}");
+            assert_eq!(count(&connection, "SELECT count(*) FROM era"), 0, "from {version_before}");
+        }
     }
 
     #[test]

@@ -77,18 +77,28 @@ impl Store {
         self.writer.commits()
     }
 
-    /// Returns every row of a query. On a connection of its own, as reading is rare (at the start), and so
-    /// never waits for the writer nor makes it wait.
+    /// Returns every row of a query.
     pub(crate) fn rows<T>(&self, sql: &str, row: fn(&Row<'_>) -> rusqlite::Result<T>) -> Result<Vec<T>, ReadError> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(&self.path, flags)
-            .map_err(|source| ReadError::Open { path: self.path.to_path_buf(), source })?;
-        let query = || {
-            connection.busy_timeout(BUSY_PATIENCE)?;
-            connection.prepare(sql)?.query_map([], row)?.collect::<Result<_, _>>()
-        };
-        query().map_err(|source| ReadError::Query { path: self.path.to_path_buf(), source })
+        rows(&self.path, BUSY_PATIENCE, sql, row)
     }
+}
+
+/// Returns every row of a query. On a connection of its own, as reading is rare (at the start), and so never waits
+/// for the writer nor makes it wait. A database that is not there is an error, and stays away.
+pub(crate) fn rows<T>(
+    path: &Path,
+    patience: Duration,
+    sql: &str,
+    row: fn(&Row<'_>) -> rusqlite::Result<T>,
+) -> Result<Vec<T>, ReadError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection =
+        Connection::open_with_flags(path, flags).map_err(|source| ReadError::Open { path: path.to_owned(), source })?;
+    let query = || {
+        connection.busy_timeout(patience)?;
+        connection.prepare(sql)?.query_map([], row)?.collect::<Result<_, _>>()
+    };
+    query().map_err(|source| ReadError::Query { path: path.to_owned(), source })
 }
 
 /// Creates the file with mode 0600, or takes the others' rights to it away. SQLite gives the files it puts

@@ -7,14 +7,14 @@ use std::{
 };
 
 use anyhow::{Context, anyhow, bail};
-use toml_edit::{Array, InlineTable, Item, Table, TableLike, Value};
+use toml_edit::{InlineTable, Item, Table, TableLike, Value};
 
-use super::{remove, say};
+use super::{remove, say, target::Target};
 use crate::{
     config::{
         Config, Destination, Env, Flags, Process,
         file::{self, Draft, Places},
-        raw,
+        http, raw,
     },
     home::{self, Home},
 };
@@ -24,7 +24,9 @@ mod tests;
 
 /// Add an MCP server
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example: prism add files -- npx -y @modelcontextprotocol/server-filesystem .")]
+#[command(after_help = "Examples:
+  prism add files -- npx -y @modelcontextprotocol/server-filesystem .
+  prism add docs --url https://example.com/mcp --header 'Authorization: Bearer env:DOCS_TOKEN'")]
 pub struct Add {
     /// Name of the destination; its URL is /NAME/mcp
     name: String,
@@ -46,12 +48,8 @@ pub struct Add {
     /// Replace a destination of the same name
     #[arg(long)]
     force: bool,
-    /// Known only so that the answer is "later" and not "unexpected argument"
-    #[arg(long, hide = true)]
-    url: Option<String>,
-    /// The command that starts the server
-    #[arg(last = true, value_name = "COMMAND")]
-    command: Vec<String>,
+    #[command(flatten)]
+    target: Target,
 }
 
 /// What was done, in words.
@@ -95,15 +93,10 @@ impl Add {
     }
 
     pub(super) fn apply(&self, here: &Path, env: &Env) -> anyhow::Result<Report> {
-        if self.url.is_some() {
-            bail!("HTTP destinations come with a later version\n  fix: prism add {} -- COMMAND", self.name);
-        }
         if let Err(error) = raw::check_name(&self.name) {
             bail!("{error}\n  fix: {}", error.fix());
         }
-        if self.command.first().is_none_or(|program| program.trim().is_empty()) {
-            bail!("there is no command\n  fix: prism add {} -- npx -y some-mcp-server", self.name);
-        }
+        let added = self.destination()?;
 
         let places = places(self.config.as_deref(), here, env)?;
         let target = places.target()?;
@@ -120,7 +113,8 @@ impl Add {
             );
         }
 
-        let added = self.destination(draft.written().max_sessions)?;
+        let max_sessions = self.max_sessions.map_or(draft.written().max_sessions, |count| count as usize);
+        let added = Destination { max_sessions, ..added };
         let undo = match &replaced {
             Some(old) => {
                 let table = remove::entry(&draft, &self.name);
@@ -141,19 +135,26 @@ impl Add {
         Ok(Report { text: self.text(&added, &config, &path, undo.as_deref()), warnings: self.warnings(&added, env) })
     }
 
-    fn destination(&self, max_sessions: usize) -> anyhow::Result<Destination> {
-        let nul = |text: &String| text.contains('\0');
-        let texts = self.variables.iter().flat_map(|(key, value)| [key, value]);
-        if self.command.iter().chain(texts).any(nul) {
-            bail!("a command and its variables cannot contain the NUL character");
+    /// Returns the destination as it will be written, but for the cap that it has from the file.
+    fn destination(&self) -> anyhow::Result<Destination> {
+        let typed = format!("prism add {}", self.name);
+        let target = self.target.destination(&self.name, &typed, None)?;
+        let stray = [("--env", !self.variables.is_empty()), ("--cwd", self.cwd.is_some())];
+        if let Some((stray, _)) = stray.iter().find(|(_, is_there)| *is_there && target.http.is_some()) {
+            bail!(
+                "{stray} is for a command, and there is a --url\n  fix: take it out; a URL is told things by --header"
+            );
+        }
+        let mut texts = self.variables.iter().flat_map(|(key, value)| [key, value]);
+        if texts.any(|text| text.contains('\0')) {
+            bail!("a variable cannot contain the NUL character");
         }
         let process = Process::ALL.into_iter().find(|process| self.process.as_deref() == Some(process.as_str()));
         Ok(Destination {
             env: self.variables.iter().cloned().collect(),
             cwd: self.folder()?,
             process: process.unwrap_or_default(),
-            max_sessions: self.max_sessions.map_or(max_sessions, |count| count as usize),
-            ..Destination::stdio(&self.name, self.command.clone())
+            ..target
         })
     }
 
@@ -210,7 +211,7 @@ impl Add {
 
     /// Returns the keys and values of the entry, only those that were asked for.
     fn entry(&self) -> anyhow::Result<Vec<(&'static str, Value)>> {
-        let mut entry = vec![("command", Value::from(self.command.iter().collect::<Array>()))];
+        let mut entry = self.target.entry();
         if let Some(process) = &self.process {
             entry.push(("process", process.into()));
         }
@@ -239,10 +240,11 @@ impl Add {
         serve.extend(config_option(self.config.as_deref()));
         let verb = if undo.is_some() { "replaced" } else { "added" };
         let mut text = format!(
-            "{verb} {} in {}\n  command  {}\n  process  {}\n  url      {}\n",
+            "{verb} {} in {}\n  {}  {}\n  process  {}\n  url      {}\n",
             self.name,
             path.display(),
-            say::command(&added.command),
+            if added.http.is_some() { "server " } else { "command" },
+            say::server(added),
             added.process.as_str(),
             config.url(&self.name),
         );
@@ -255,8 +257,9 @@ impl Add {
 
     fn warnings(&self, added: &Destination, env: &Env) -> Vec<String> {
         let mut warnings = Vec::new();
-        let program = &added.command[0];
-        if !is_program(program, added.cwd.as_deref(), env) {
+        if let Some(program) = added.command.first()
+            && !is_program(program, added.cwd.as_deref(), env)
+        {
             let mut warning = format!("{program:?} was not found on PATH; the daemon may not find it either");
             if let [only] = added.command.as_slice()
                 && only.contains(' ')
@@ -268,7 +271,9 @@ impl Add {
         if let Some(cwd) = added.cwd.as_deref().filter(|cwd| cwd.is_absolute() && !cwd.is_dir()) {
             warnings.push(format!("{} is not a folder, or not yet", cwd.display()));
         }
-        for variable in added.env.values().filter_map(|value| value.strip_prefix("env:")) {
+        let headers = added.http.iter().flat_map(|http| http.headers.values());
+        let in_headers = headers.filter_map(|value| http::reference(value)).map(|(_, variable)| variable);
+        for variable in added.env.values().filter_map(|value| value.strip_prefix("env:")).chain(in_headers) {
             if env.var(variable).is_none() {
                 warnings.push(format!("{variable} is not set here; it must be where the daemon starts"));
             }

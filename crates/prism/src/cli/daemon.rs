@@ -26,6 +26,9 @@ const SPARE_FILES: u64 = 128;
 /// Open files of one session: the connection of its calls and that of its stream.
 const FILES_PER_SESSION: u64 = 2;
 
+/// The database, in Prism's home.
+pub const DATABASE: &str = "prism.db";
+
 /// How much the log says.
 #[derive(Clone, Debug, clap::Args)]
 pub struct LogFlags {
@@ -81,8 +84,9 @@ impl Daemon {
             true => home.token().map(|(token, origin)| (Some(token), Some(origin)))?,
             false => (None, None),
         };
-        // All it remembers yet is who is quiet. To forget that costs processes, to refuse to start would cost the day.
-        let store = match Store::open(&home.path().join("prism.db")) {
+        // All it remembers yet is who is quiet and who speaks how. To forget that costs processes and a question at
+        // the start; to refuse to start would cost the day.
+        let store = match Store::open(&home.path().join(DATABASE)) {
             Ok(store) => Some(store),
             Err(error) => {
                 say::warning(&format!("nothing will be remembered: {:#}", anyhow::Error::from(error)));
@@ -99,7 +103,7 @@ impl Daemon {
             store: store.clone(),
         };
         let access = Access { log: log.clone(), metrics: parts.metrics.clone(), bodies: self.config.log_bodies };
-        let server = Server::new(self.config, self.root.as_deref(), token, access, &parts);
+        let server = Server::new(self.config, self.root.as_deref(), token, access, &parts)?;
         let mut ends =
             [signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?, signal(SignalKind::hangup())?];
         announce(&server.config, origin.as_ref());

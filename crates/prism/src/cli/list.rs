@@ -1,9 +1,18 @@
 //! `prism list`: the destinations that are written down. Whether they run is `prism status`.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
-use super::{add, say};
-use crate::config::{Config, Env, file};
+use prism_core::mcp::Era;
+use prism_store::LearnedEra;
+
+use super::{add, daemon, say};
+use crate::{
+    config::{Config, Destination, Env, Transport, file},
+    drive::destination::key,
+};
 
 /// List the destinations
 #[derive(Debug, clap::Args)]
@@ -15,6 +24,16 @@ pub struct List {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }
+
+/// What the daemon has found out about its destinations.
+struct Learned {
+    eras: Vec<LearnedEra>,
+    now_us: i64,
+}
+
+/// How long a server counts as legacy that was found to be so. An upgrade would not show by itself: a modern server
+/// still answers in the old way. The other way round, what is stale fails and is found out.
+const LEGACY_COUNTS_FOR: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl List {
     /// Prints one line for each destination.
@@ -31,13 +50,14 @@ impl List {
         // What the file says by itself: a variable that only the daemon has must not stop anybody from looking.
         let config = file::load_written(&path)?;
         let path = std::path::absolute(&path).unwrap_or(path);
+        let learned = Learned::read(&places.home.join(daemon::DATABASE));
         if self.json {
-            return json(&config, &path);
+            return json(&config, &learned, &path);
         }
         if config.destinations.is_empty() {
             return Ok(empty(&path));
         }
-        Ok(table(&config, &path))
+        Ok(table(&config, &learned, &path))
     }
 }
 
@@ -48,34 +68,81 @@ fn empty(path: &Path) -> String {
     )
 }
 
-fn json(config: &Config, path: &Path) -> anyhow::Result<String> {
+fn json(config: &Config, learned: &Learned, path: &Path) -> anyhow::Result<String> {
     let rows: Vec<serde_json::Value> = config
         .destinations
         .values()
         .map(|destination| {
-            serde_json::json!({
+            let mut row = serde_json::json!({
                 "name": destination.name,
+                "type": kind(destination),
+                "era": destination.era.or_else(|| learned.era(destination)).map_or("auto", Era::name),
+                "era_set": destination.era.is_some(),
                 "process": destination.process.as_str(),
-                "command": destination.command,
                 "file": path.to_string_lossy(),
-            })
+            });
+            match &destination.http {
+                Some(http) => row["url"] = http.shown_url().into(),
+                None => row["command"] = destination.command.clone().into(),
+            }
+            row
         })
         .collect();
     Ok(serde_json::to_string_pretty(&rows)?)
 }
 
-fn table(config: &Config, path: &Path) -> String {
-    let names = config.destinations.keys().map(String::len);
-    let width = names.max().unwrap_or_default().max("NAME".len());
-    let mut text = format!("{:width$}  {:13}  COMMAND\n", "NAME", "PROCESS");
+fn table(config: &Config, learned: &Learned, path: &Path) -> String {
+    let mut rows = vec![["NAME", "TYPE", "ERA", "PROCESS", "COMMAND OR URL"].map(str::to_owned)];
     for destination in config.destinations.values() {
-        text.push_str(&format!(
-            "{:width$}  {:13}  {}\n",
-            destination.name,
-            destination.process.as_str(),
-            say::command(&destination.command)
-        ));
+        let era = match destination.era {
+            Some(era) => format!("{} (set)", era.name()),
+            None => learned.era(destination).map_or("auto", Era::name).to_owned(),
+        };
+        rows.push([
+            destination.name.clone(),
+            kind(destination).to_owned(),
+            era,
+            destination.process.as_str().to_owned(),
+            say::server(destination),
+        ]);
+    }
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
+    let widths = [width(0), width(1), width(2), width(3)];
+    let mut text = String::new();
+    for [name, kind, era, process, server] in &rows {
+        let [a, b, c, d] = widths;
+        text.push_str(&format!("{name:a$}  {kind:b$}  {era:c$}  {process:d$}  {server}\n"));
     }
     text.push_str(&format!("from {}", path.display()));
     text
+}
+
+/// Returns how a destination is reached; `http` where only the daemon will find out which of the two it is.
+fn kind(destination: &Destination) -> &'static str {
+    match &destination.http {
+        Some(http) => http.transport.map_or("http", Transport::as_str),
+        None => "stdio",
+    }
+}
+
+// === impl Learned ===
+
+impl Learned {
+    /// Reads what is remembered. A database that is missing, locked or broken has nothing to say, and is no reason
+    /// not to list what is in the config.
+    fn read(database: &Path) -> Self {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self {
+            eras: prism_store::eras_at(database).unwrap_or_default(),
+            now_us: i64::try_from(now.as_micros()).unwrap_or(i64::MAX),
+        }
+    }
+
+    fn era(&self, destination: &Destination) -> Option<Era> {
+        let key = key(destination);
+        let learned = self.eras.iter().find(|learned| learned.destination == key)?;
+        let age = Duration::from_micros(self.now_us.saturating_sub(learned.learned_at_us).try_into().unwrap_or(0));
+        let era = Era::named(&learned.era)?;
+        (era == Era::Modern || age < LEGACY_COUNTS_FOR).then_some(era)
+    }
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use prism_core::mcp::Era;
 use toml_edit::{DocumentMut, Item, Table, TableLike};
 
 use super::{add, say};
@@ -22,8 +23,9 @@ pub struct Remove {
     config: Option<PathBuf>,
 }
 
-/// What `prism add` can write; the undo names the rest.
-const ADDABLE: [&str; 5] = ["command", "process", "cwd", "max_sessions", "env"];
+/// What `prism add` can always write; the undo names the rest.
+const ADDABLE: [&str; 9] =
+    ["command", "url", "headers", "era", "sse_event_names", "process", "cwd", "max_sessions", "env"];
 
 // === impl Remove ===
 
@@ -69,6 +71,24 @@ pub(super) fn undo(
     let has = |key: &str| entry.is_some_and(|entry| entry.contains_key(key));
     let mut words = vec!["prism".to_owned(), "add".to_owned(), destination.name.clone()];
     let mut option = |name: &str, value: String| words.extend([format!("--{name}"), value]);
+    // Joined below by `type`, which `add` takes for a URL only, and by `legacy_sse`, which it can only turn on.
+    let mut addable = ADDABLE.to_vec();
+    if let Some(http) = &destination.http {
+        option("url", http.url.clone());
+        for (name, value) in &http.headers {
+            option("header", format!("{name}={value}"));
+        }
+        if let Some(transport) = http.transport {
+            option("type", transport.as_str().to_owned());
+        }
+        addable.push("type");
+    }
+    if has("era") {
+        option("era", destination.era.map_or("auto", Era::name).to_owned());
+    }
+    if has("sse_event_names") {
+        option("event-names", destination.event_names.as_str().to_owned());
+    }
     if has("process") {
         option("process", destination.process.as_str().to_owned());
     }
@@ -84,15 +104,21 @@ pub(super) fn undo(
     if has("max_sessions") {
         option("max-sessions", destination.max_sessions.to_string());
     }
+    if has("legacy_sse") && destination.legacy_sse {
+        words.push("--legacy-sse".to_owned());
+        addable.push("legacy_sse");
+    }
     words.extend(add::config_option(config));
-    words.push("--".to_owned());
-    words.extend(destination.command.iter().cloned());
+    if destination.http.is_none() {
+        words.push("--".to_owned());
+        words.extend(destination.command.iter().cloned());
+    }
 
     let mut text = say::command(&words);
     let rest: Vec<String> = entry
         .into_iter()
         .flat_map(TableLike::iter)
-        .filter(|(key, _)| !ADDABLE.contains(key))
+        .filter(|(key, _)| !addable.contains(key))
         .map(|(key, value)| format!("\n  {key} = {}", value.to_string().trim()))
         .collect();
     if !rest.is_empty() {

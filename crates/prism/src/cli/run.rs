@@ -1,4 +1,4 @@
-//! `prism run -- COMMAND`: one stdio server, bridged, with nothing configured.
+//! `prism run -- COMMAND` and `prism run --url URL`: one server, bridged, with nothing configured.
 
 use std::path::Path;
 
@@ -8,9 +8,10 @@ use super::{
     add::is_program,
     daemon::{self, Daemon, LogFlags},
     say,
+    target::Target,
 };
 use crate::{
-    config::{Config, Destination, Env, Flags, Process, raw::Raw},
+    config::{Config, Env, Flags, Process, raw::Raw},
     home::TokenOrigin,
 };
 
@@ -29,40 +30,41 @@ pub struct Run {
     process: Process,
     #[command(flatten)]
     log: LogFlags,
-    /// The server to run, after `--`
-    #[arg(last = true, required = true, value_name = "COMMAND")]
-    command: Vec<String>,
+    #[command(flatten)]
+    target: Target,
 }
 
 impl Run {
     pub fn run(self, env: &Env) -> anyhow::Result<()> {
-        let program = self.command.first().map(String::as_str).unwrap_or_default();
-        ensure!(
-            is_program(program, None, env),
-            "{program:?} was not found on PATH\n  fix: install it, or give its full path: prism run -- /path/to/{program}"
-        );
+        let mut destination = self.target.destination(NAME, "prism run", Some(env))?;
+        if let Some(program) = destination.command.first() {
+            ensure!(
+                is_program(program, None, env),
+                "{program:?} was not found on PATH\n  \
+                 fix: install it, or give its full path: prism run -- /path/to/{program}"
+            );
+        }
         let home = daemon::home(env)?;
         let capped = self.flags.max_sessions.is_some() || Config::caps_sessions(env);
         let mut config = Raw::default().config(env, &self.flags)?;
         // One server for whoever comes: the cap of a configured destination would only surprise here.
         let max_sessions = if capped { config.max_sessions } else { daemon::sessions_by_open_files() };
         ensure!(max_sessions > 0, "--max-sessions must be at least 1");
-        let mut destination = Destination::stdio(NAME, self.command);
         destination.process = self.process;
         destination.max_sessions = max_sessions;
-        let command = say::command(&destination.command);
+        let server = say::server(&destination);
         config.destinations.insert(NAME.to_owned(), destination);
         let daemon =
             Daemon { config, root: Some(NAME.to_owned()), authenticated: !self.no_auth, socket: None, log: self.log };
         let token = home.path().join("http-mcp-token");
-        daemon.run(&home, |config, origin| announce(config, origin, &command, &token))
+        daemon.run(&home, |config, origin| announce(config, origin, &server, &token))
     }
 }
 
-fn announce(config: &Config, origin: Option<&TokenOrigin>, command: &str, token: &Path) {
+fn announce(config: &Config, origin: Option<&TokenOrigin>, server: &str, token: &Path) {
     let url = config.root_url();
     say::line(&format!("listening on {url}"));
-    say::line(&format!("bridging     {command}"));
+    say::line(&format!("bridging     {server}"));
     let bearer = daemon::introduce_token(origin, token);
     say::line(&format!("next         claude mcp add --transport http prism {url}{bearer}"));
 }

@@ -9,7 +9,7 @@ use std::{
     sync::OnceLock,
 };
 
-use crate::config::Env;
+use crate::config::{Destination, Env};
 
 /// What is worth a colour.
 #[derive(Clone, Copy)]
@@ -44,6 +44,15 @@ pub fn error(error: &anyhow::Error) {
 pub fn command(words: &[String]) -> String {
     let quoted: Vec<Cow<'_, str>> = words.iter().map(|word| quoted(word)).collect();
     quoted.join(" ")
+}
+
+/// Returns where a destination's server is: its command, or its URL without the query.
+#[must_use]
+pub fn server(destination: &Destination) -> String {
+    match &destination.http {
+        Some(http) => http.shown_url().to_owned(),
+        None => command(&destination.command),
+    }
 }
 
 fn quoted(word: &str) -> Cow<'_, str> {

@@ -41,7 +41,10 @@ impl Serve {
             say::warning(&warning.to_string());
         }
         for destination in loaded.config.destinations.values() {
-            let program = destination.command.first().map(String::as_str).unwrap_or_default();
+            // One that is reached over HTTP has none.
+            let Some(program) = destination.command.first() else {
+                continue;
+            };
             if !is_program(program, destination.cwd.as_deref(), env) {
                 say::warning(&format!("destination {:?}: {program:?} was not found on PATH", destination.name));
             }

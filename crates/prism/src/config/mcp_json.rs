@@ -10,7 +10,11 @@ use std::{
 
 use serde_json::{Map, Value};
 
-use super::{ConfigError, Destination, Env, Origin, Place, file, raw};
+use super::{
+    ConfigError, Destination, Env, Http, Origin, Place, Transport, file,
+    http::{self, HeaderError},
+    raw,
+};
 
 /// What a file gave.
 #[derive(Debug, Default)]
@@ -34,7 +38,28 @@ struct Scope<'a> {
     workspace: PathBuf,
 }
 
-/// Loads the stdio servers of a file. Their `max_sessions` is at its default; the caller knows the real one.
+/// What becomes of a plain `${NAME}` that is not set.
+#[derive(Clone, Copy)]
+enum Unset {
+    /// It may be meant for a shell.
+    Stays,
+    /// Nobody but us would fill it in.
+    IsRefused,
+}
+
+/// What an entry says it is.
+enum Kind {
+    Stdio,
+    Http(Option<Transport>),
+}
+
+/// An entry that can be used, and what was not taken of it.
+struct Entry {
+    destination: Destination,
+    left_out: Vec<String>,
+}
+
+/// Loads the servers of a file. Their `max_sessions` is at its default; the caller knows the real one.
 pub fn load(path: &Path, env: &Env) -> Result<Import, ConfigError> {
     parse(path, &file::read(path)?, env)
 }
@@ -55,9 +80,9 @@ pub fn parse(path: &Path, text: &str, env: &Env) -> Result<Import, ConfigError> 
     let mut import = Import::default();
     for (name, entry) in servers {
         match destination(name, entry, &scope) {
-            Ok(destination) => {
-                if entry.get("envFile").is_some() {
-                    import.warn(path, name, "is taken without its envFile, which is not read");
+            Ok(Entry { destination, left_out }) => {
+                for what in left_out {
+                    import.warn(path, name, &format!("is taken without {what}"));
                 }
                 import.destinations.insert(name.clone(), destination);
             }
@@ -98,50 +123,108 @@ fn workspace(path: &Path) -> PathBuf {
 }
 
 /// Understands one entry, or says why it cannot be used.
-fn destination(name: &str, entry: &Value, scope: &Scope<'_>) -> Result<Destination, String> {
+fn destination(name: &str, entry: &Value, scope: &Scope<'_>) -> Result<Entry, String> {
     raw::check_name(name).map_err(|error| format!("{error} ({})", error.fix()))?;
     let entry = entry.as_object().ok_or("it is not an object")?;
-    let transport = entry.get("type").and_then(Value::as_str).unwrap_or("stdio");
-    let has_url = ["url", "serverUrl", "httpUrl"].iter().any(|key| entry.contains_key(*key));
-    if has_url || transport != "stdio" {
-        return Err("it has a url, and HTTP destinations come with a later version".to_owned());
-    }
     if entry.get("disabled").and_then(Value::as_bool) == Some(true) {
         return Err("it is disabled".to_owned());
     }
-    let program = entry.get("command").ok_or("it has no command")?;
+    let kind = kind(entry)?;
+    let url = ["url", "serverUrl", "httpUrl"].iter().find_map(|key| present(entry, key));
+    match (present(entry, "command"), url, kind) {
+        (Some(_), Some(_), _) => Err("it has both a command and a url".to_owned()),
+        (_, Some(_), Some(Kind::Stdio)) => Err("its type is stdio, and it has a url".to_owned()),
+        (_, None, Some(Kind::Http(_))) => Err("it has no url".to_owned()),
+        (None, None, _) => Err("it has neither a command nor a url".to_owned()),
+        (Some(program), None, _) => stdio(name, program, entry, scope),
+        (None, Some(url), Some(Kind::Http(transport))) => remote(name, url, transport, entry, scope),
+        (None, Some(url), None) => remote(name, url, None, entry, scope),
+    }
+}
+
+/// Reads the type of an entry, which half of the editors call its transport.
+fn kind(entry: &Map<String, Value>) -> Result<Option<Kind>, String> {
+    let Some(value) = present(entry, "type").or_else(|| present(entry, "transport")) else {
+        return Ok(None);
+    };
+    match value.as_str().unwrap_or_default() {
+        "stdio" => Ok(Some(Kind::Stdio)),
+        // VS Code means "either of the two" by it, and whoever means Streamable HTTP loses nothing.
+        "http" => Ok(Some(Kind::Http(None))),
+        "sse" => Ok(Some(Kind::Http(Some(Transport::Sse)))),
+        "streamable-http" | "streamableHttp" | "streamable_http" => {
+            Ok(Some(Kind::Http(Some(Transport::StreamableHttp))))
+        }
+        _ => Err(format!("its type is {value}, which is none of stdio, http, streamable-http and sse")),
+    }
+}
+
+/// Understands an entry that is a command.
+fn stdio(name: &str, program: &Value, entry: &Map<String, Value>, scope: &Scope<'_>) -> Result<Entry, String> {
     let program = program.as_str().filter(|program| !program.trim().is_empty());
     let program = program.ok_or("its command is not a text")?;
 
-    let mut command = vec![scope.expand(program)?];
+    let mut command = vec![scope.expand(program, Unset::Stays)?];
     for argument in list(entry, "args")? {
-        command.push(scope.expand(argument)?);
+        command.push(scope.expand(argument, Unset::Stays)?);
     }
     let mut destination = Destination::stdio(name, command);
     for (variable, value) in object(entry, "env")? {
-        let value = match value {
-            Value::String(text) => scope.expand(text)?,
-            Value::Number(number) => number.to_string(),
-            Value::Bool(value) => value.to_string(),
-            // VS Code's way to say "unset".
-            Value::Null => continue,
-            Value::Array(_) | Value::Object(_) => {
-                return Err(format!("env.{variable} is not a text"));
-            }
+        let Some(value) = scope.scalar(value, Unset::Stays, || format!("env.{variable}"))? else {
+            continue;
         };
         if variable.is_empty() || variable.contains(['=', '\0']) || value.contains('\0') {
             return Err(format!("{variable:?} cannot be set in an environment"));
         }
         destination.env.insert(variable.clone(), value);
     }
-    if let Some(cwd) = entry.get("cwd").filter(|cwd| !cwd.is_null()) {
+    if let Some(cwd) = present(entry, "cwd") {
         let cwd = cwd.as_str().ok_or("its cwd is not a text")?;
-        destination.cwd = Some(scope.workspace.join(scope.expand(cwd)?));
+        destination.cwd = Some(scope.workspace.join(scope.expand(cwd, Unset::Stays)?));
     }
     if destination.command.iter().any(|word| word.contains('\0')) {
         return Err("its command has a NUL character".to_owned());
     }
-    Ok(destination)
+    let env_file = entry.get("envFile").map(|_| "its envFile, which is not read".to_owned());
+    Ok(Entry { destination, left_out: env_file.into_iter().collect() })
+}
+
+/// Understands an entry that is a URL.
+fn remote(
+    name: &str,
+    url: &Value,
+    transport: Option<Transport>,
+    entry: &Map<String, Value>,
+    scope: &Scope<'_>,
+) -> Result<Entry, String> {
+    let url = scope.expand(url.as_str().ok_or("its url is not a text")?, Unset::IsRefused)?;
+    http::check_url(&url).map_err(|problem| format!("its url {problem}"))?;
+    let mut http = Http { transport, ..Http::new(&url) };
+    let mut left_out = Vec::new();
+    for (header, value) in object(entry, "headers")? {
+        let Some(value) = scope.scalar(value, Unset::IsRefused, || format!("headers.{header}"))? else {
+            continue;
+        };
+        match http::check_header(header, &value) {
+            // `env:` is the way of our own file. Here it is a value like any other.
+            Ok(()) | Err(HeaderError::NoVariable) => {}
+            // Often copied from a page that tells how to call the server by hand.
+            Err(HeaderError::Protocol) => {
+                left_out.push(format!("its header {header}, which belongs to the protocol"));
+                continue;
+            }
+            Err(error) => return Err(format!("headers.{header} {error}")),
+        }
+        if http.headers.keys().any(|other| other.eq_ignore_ascii_case(header)) {
+            return Err(format!("headers.{header} {}", HeaderError::Twice));
+        }
+        http.headers.insert(header.clone(), value);
+    }
+    Ok(Entry { destination: Destination::http(name, http), left_out })
+}
+
+fn present<'a>(entry: &'a Map<String, Value>, key: &str) -> Option<&'a Value> {
+    entry.get(key).filter(|value| !value.is_null())
 }
 
 fn list<'a>(entry: &'a Map<String, Value>, key: &str) -> Result<Vec<&'a str>, String> {
@@ -184,8 +267,19 @@ impl fmt::Display for Warning {
 // === impl Scope ===
 
 impl Scope<'_> {
-    /// Replaces each `${…}`. A plain `${NAME}` that is not set stays, since it may be meant for a shell.
-    fn expand(&self, text: &str) -> Result<String, String> {
+    /// Returns the text of a value, or nothing for `null`, which is VS Code's way to say "unset".
+    fn scalar(&self, value: &Value, unset: Unset, key: impl Fn() -> String) -> Result<Option<String>, String> {
+        match value {
+            Value::String(text) => self.expand(text, unset).map(Some),
+            Value::Number(number) => Ok(Some(number.to_string())),
+            Value::Bool(value) => Ok(Some(value.to_string())),
+            Value::Null => Ok(None),
+            Value::Array(_) | Value::Object(_) => Err(format!("{} is not a text", key())),
+        }
+    }
+
+    /// Replaces each `${…}`.
+    fn expand(&self, text: &str, unset: Unset) -> Result<String, String> {
         let mut expanded = String::new();
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("${") {
@@ -193,9 +287,10 @@ impl Scope<'_> {
                 break;
             };
             expanded.push_str(before);
-            match self.value(inner)? {
-                Some(value) => expanded.push_str(&value),
-                None => expanded.push_str(&format!("${{{inner}}}")),
+            match (self.value(inner)?, unset) {
+                (Some(value), _) => expanded.push_str(&value),
+                (None, Unset::Stays) => expanded.push_str(&format!("${{{inner}}}")),
+                (None, Unset::IsRefused) => return Err(missing(inner)),
             }
             rest = tail;
         }
@@ -206,8 +301,7 @@ impl Scope<'_> {
     fn value(&self, inner: &str) -> Result<Option<String>, String> {
         let variable = |name: &str| self.env.var(name).and_then(|value| value.to_str()).map(str::to_owned);
         if let Some(name) = inner.strip_prefix("env:") {
-            let missing = || format!("it wants the environment variable {name}, which is not set");
-            return variable(name).map(Some).ok_or_else(missing);
+            return variable(name).map(Some).ok_or_else(|| missing(name));
         }
         if let Some((name, default)) = inner.split_once(":-") {
             return Ok(Some(variable(name).unwrap_or_else(|| default.to_owned())));
@@ -219,4 +313,8 @@ impl Scope<'_> {
             _ => Ok(variable(inner)),
         }
     }
+}
+
+fn missing(variable: &str) -> String {
+    format!("it wants the environment variable {variable}, which is not set")
 }

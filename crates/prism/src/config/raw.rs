@@ -15,10 +15,11 @@ use serde::Deserialize;
 use toml::{Spanned, Value};
 
 use super::{
-    Config, ConfigError, Destination, Env, Flags, NameError, Origin, Place,
+    Config, ConfigError, Destination, Env, Flags, Http, NameError, Origin, Place,
+    http::Headers,
     value::{
-        LONGEST, Parse, Written, Wrong, address, boolean, bytes, command, count, duration, hosts, origins, port,
-        process, sessions, text, timeout, variable,
+        LONGEST, Parse, Written, address, boolean, bytes, command, count, duration, era, event_names, hosts, origins,
+        port, process, sessions, text, timeout, transport, url, variable,
     },
 };
 
@@ -51,22 +52,25 @@ pub struct Raw {
 )]
 struct RawDestination {
     command: Setting,
-    #[serde(default)]
-    env: BTreeMap<Spanned<String>, Spanned<Value>>,
+    env: Option<Spanned<Texts>>,
     cwd: Setting,
+    url: Setting,
+    r#type: Setting,
+    headers: Option<Spanned<Texts>>,
+    era: Setting,
     process: Setting,
     asks: Setting,
     sessions: Setting,
     max_sessions: Setting,
     keep_warm: Setting,
     strict_streams: Setting,
-    // Known, so that the answer is "later" and not "unknown key".
-    url: Setting,
-    r#type: Setting,
-    headers: Setting,
+    legacy_sse: Setting,
+    sse_event_names: Setting,
 }
 
 type Setting = Option<Spanned<Value>>;
+/// Names with a text each, any of which may be a secret.
+type Texts = BTreeMap<Spanned<String>, Spanned<Value>>;
 
 /// The text that spans point into.
 #[derive(Debug, Default)]
@@ -97,19 +101,22 @@ pub(super) const GLOBAL_KEYS: [&str; 12] = [
     "max_sessions",
     "destination",
 ];
-pub(super) const DESTINATION_KEYS: [&str; 12] = [
+pub(super) const DESTINATION_KEYS: [&str; 15] = [
     "command",
     "env",
     "cwd",
+    "url",
+    "type",
+    "headers",
+    "era",
     "process",
     "asks",
     "sessions",
     "max_sessions",
     "keep_warm",
     "strict_streams",
-    "url",
-    "type",
-    "headers",
+    "legacy_sse",
+    "sse_event_names",
 ];
 
 /// Names of variables that were there before `PRISM_…`. The newer name beats them.
@@ -274,23 +281,14 @@ impl Raw {
         let name = name.get_ref().as_str();
         check_name(name).map_err(|problem| ConfigError::Name { at: at.clone(), problem })?;
 
-        let other_type = written.r#type.as_ref().filter(|value| value.get_ref().as_str() != Some("stdio"));
-        if let Some(value) = written.url.as_ref().or(other_type).or(written.headers.as_ref()) {
-            let at = self.source.origin(value.span());
-            return Err(ConfigError::HttpDestination { at, destination: name.to_owned() });
-        }
-        let Some(command) = self.local(name, "command", &written.command, command)? else {
-            return Err(ConfigError::NoCommand { at, destination: name.to_owned() });
+        let defaults = match (&written.command, &written.url) {
+            (Some(_), Some(_)) => return Err(ConfigError::TwoServers { at, destination: name.to_owned() }),
+            (None, None) => return Err(ConfigError::NoServer { at, destination: name.to_owned() }),
+            (Some(_), None) => self.stdio(name, written, around)?,
+            (None, Some(url)) => Destination::http(name, self.http(name, url, written, around)?),
         };
-
-        let defaults = Destination::stdio(name, command);
-        let cwd = self.local(name, "cwd", &written.cwd, text)?;
         Ok(Destination {
-            env: self.variables(name, &written.env, around)?,
-            cwd: cwd.map(|cwd| match around {
-                Some(Around { env, .. }) => self.source.folder(&cwd, env),
-                None => PathBuf::from(cwd),
-            }),
+            era: self.local(name, "era", &written.era, era)?.flatten(),
             process: self.local(name, "process", &written.process, process)?.unwrap_or_default(),
             asks: self.local(name, "asks", &written.asks, boolean)?,
             sessions: self.local(name, "sessions", &written.sessions, sessions)?.unwrap_or_default(),
@@ -299,8 +297,85 @@ impl Raw {
             strict_streams: self
                 .local(name, "strict_streams", &written.strict_streams, boolean)?
                 .unwrap_or(defaults.strict_streams),
+            legacy_sse: self.local(name, "legacy_sse", &written.legacy_sse, boolean)?.unwrap_or(defaults.legacy_sse),
+            event_names: self
+                .local(name, "sse_event_names", &written.sse_event_names, event_names)?
+                .unwrap_or(defaults.event_names),
             ..defaults
         })
+    }
+
+    /// Reads what only a command has.
+    fn stdio(
+        &self,
+        name: &str,
+        written: &RawDestination,
+        around: Option<Around<'_>>,
+    ) -> Result<Destination, ConfigError> {
+        let command = self.local(name, "command", &written.command, command)?.unwrap_or_default();
+        if let (Some(value), Some(Some(other))) =
+            (&written.r#type, self.local(name, "type", &written.r#type, transport)?)
+        {
+            let problem = format!("is {:?}, and there is a command", other.as_str());
+            let fix = "take it out: a command is always spoken to by its stdio";
+            return Err(misplaced(self.source.origin(value.span()), name, "type", &problem, fix));
+        }
+        if let Some(headers) = &written.headers {
+            let at = self.source.origin_without_text(headers.span());
+            let fix = "take it out; what a command must know is told by env = { NAME = \"value\" }";
+            return Err(misplaced(at, name, "headers", "is for a url, and there is a command", fix));
+        }
+        let cwd = self.local(name, "cwd", &written.cwd, text)?;
+        Ok(Destination {
+            env: self.variables(name, &written.env, around)?,
+            cwd: cwd.map(|cwd| match around {
+                Some(Around { env, .. }) => self.source.folder(&cwd, env),
+                None => PathBuf::from(cwd),
+            }),
+            ..Destination::stdio(name, command)
+        })
+    }
+
+    /// Reads what only a server behind a URL has.
+    fn http(
+        &self,
+        name: &str,
+        written_url: &Spanned<Value>,
+        written: &RawDestination,
+        around: Option<Around<'_>>,
+    ) -> Result<Http, ConfigError> {
+        let transport = match self.local(name, "type", &written.r#type, transport)? {
+            Some(None) => {
+                let at = self.source.origin(written.r#type.as_ref().map(Spanned::span).unwrap_or_default());
+                let fix = "take it out, or say how the url is spoken to: type = \"streamable_http\"";
+                return Err(misplaced(at, name, "type", "is \"stdio\", and there is a url", fix));
+            }
+            known => known.flatten(),
+        };
+        let stray = |key, span: Option<Range<usize>>, fix: &str| match span {
+            Some(span) => {
+                let at = self.source.origin_without_text(span);
+                Err(misplaced(at, name, key, "is for a command, and there is a url", fix))
+            }
+            None => Ok(()),
+        };
+        stray("cwd", written.cwd.as_ref().map(Spanned::span), "take it out; nothing is started here")?;
+        stray(
+            "env",
+            written.env.as_ref().map(Spanned::span),
+            "take it out; what the server must know is told by headers = { Authorization = \"Bearer env:NAME\" }",
+        )?;
+
+        let at = self.source.origin_without_text(written_url.span());
+        let url = understand(&format!("destination.{name}.url"), &Written::from(written_url.get_ref()), url, &at)?;
+        let mut headers = Headers::new(name, around.map(|around| around.env));
+        for (header, value) in written.headers.iter().flat_map(|headers| headers.get_ref()) {
+            let at = self.source.origin_without_text(header.span());
+            let key = format!("destination.{name}.headers.{}", header.get_ref());
+            let value = understand(&key, &Written::from(value.get_ref()), variable, &at)?;
+            headers.add(&key, header.get_ref(), &value, &at)?;
+        }
+        Ok(Http { url, transport, headers: headers.finish() })
     }
 
     /// Reads a setting of a destination, which stands in the file and nowhere else.
@@ -322,11 +397,11 @@ impl Raw {
     fn variables(
         &self,
         destination: &str,
-        written: &BTreeMap<Spanned<String>, Spanned<Value>>,
+        written: &Option<Spanned<Texts>>,
         around: Option<Around<'_>>,
     ) -> Result<BTreeMap<String, String>, ConfigError> {
         let mut variables = BTreeMap::new();
-        for (name, value) in written {
+        for (name, value) in written.iter().flat_map(|texts| texts.get_ref()) {
             let at = self.source.origin_without_text(name.span());
             let name = name.get_ref();
             let key = format!("destination.{destination}.env.{name}");
@@ -340,16 +415,7 @@ impl Raw {
                 });
             }
             let value = match (value.strip_prefix("env:"), around) {
-                (Some(variable), Some(Around { env, .. })) => {
-                    let Some(value) = env.var(variable).and_then(|value| value.to_str()) else {
-                        return Err(ConfigError::NoVariable {
-                            at,
-                            destination: destination.to_owned(),
-                            variable: variable.to_owned(),
-                        });
-                    };
-                    value.to_owned()
-                }
+                (Some(variable), Some(Around { env, .. })) => env.wanted(variable, destination, &at)?,
                 (Some(_), None) | (None, _) => value,
             };
             variables.insert(name.clone(), value);
@@ -360,15 +426,13 @@ impl Raw {
 
 /// Parses one value, and turns what is wrong with it into an error that knows the way out.
 fn understand<T>(key: &str, value: &Written<'_>, parse: Parse<T>, at: &Origin) -> Result<T, ConfigError> {
-    parse(value).map_err(|Wrong { problem, example }| {
-        let bare = example.trim_matches(['[', ']', '"']);
-        let fix = match at {
-            Origin::File(_) => format!("{} = {example}", key.rsplit('.').next().unwrap_or(key)),
-            Origin::Variable(name) => format!("{name}={bare}"),
-            Origin::Flag(name) => format!("--{name} {bare}"),
-        };
-        ConfigError::Value { at: at.clone(), key: key.to_owned(), problem, fix }
-    })
+    parse(value).map_err(|wrong| wrong.at(key, at))
+}
+
+/// Makes the error of a key that does not fit to the rest of its destination.
+fn misplaced(at: Origin, destination: &str, key: &str, problem: &str, fix: &str) -> ConfigError {
+    let key = format!("destination.{destination}.{key}");
+    ConfigError::Value { at, key, problem: problem.to_owned(), fix: fix.to_owned() }
 }
 
 // === impl Source ===
@@ -410,6 +474,14 @@ impl Source {
                 at,
                 key: key.to_owned(),
                 fix: if inside_destination { destination_key_fix(key) } else { global_key_fix(key) },
+            };
+        }
+        // Maps are `env` and `headers`, and what stands there instead of one is as secret; the parser would repeat it.
+        if message.starts_with("invalid type: string") && message.ends_with("expected a map") {
+            return ConfigError::Syntax {
+                at: self.origin_without_text(span),
+                problem: "this is a text where names with a value each belong".to_owned(),
+                fix: Some("{ NAME = \"value\" }".to_owned()),
             };
         }
         let fix = message.starts_with("duplicate key").then(|| "keep one of the two".to_owned());

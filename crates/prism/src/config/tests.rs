@@ -54,11 +54,22 @@ fn every_key_is_understood() {
         sessions = "required"
         keep_warm = "500ms"
         strict_streams = true
+        legacy_sse = true
+        sse_event_names = "method"
+        era = "legacy"
         [destination.web]
         type = "stdio"
         command = ["web"]
         cwd = "~/web"
         max_sessions = 2
+        era = "auto"
+        sse_event_names = "message"
+        [destination.docs]
+        url = "https://example.com/mcp?tenant=1"
+        type = "streamable_http"
+        headers = { Authorization = "Bearer env:SECRET", X-Plain = "a b" }
+        era = "modern"
+        process = "shared_always"
     "#;
     let env = Env::from([("SECRET", "s"), ("HOME", "/home/me")]);
     let config = config_in(text, &env, &Flags::default()).unwrap();
@@ -72,12 +83,28 @@ fn every_key_is_understood() {
         max_sessions: 4,
         keep_warm: Duration::from_millis(500),
         strict_streams: true,
+        legacy_sse: true,
+        event_names: EventNames::Method,
+        era: Some(Era::Legacy),
         ..Destination::stdio("Files_1", ["npx", "-y", "x"].map(str::to_owned).into())
     };
     let web = Destination {
         cwd: Some("/home/me/web".into()),
         max_sessions: 2,
         ..Destination::stdio("web", vec!["web".to_owned()])
+    };
+    let http = Http {
+        transport: Some(Transport::StreamableHttp),
+        headers: [("Authorization", "Bearer s"), ("X-Plain", "a b")]
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .into(),
+        ..Http::new("https://example.com/mcp?tenant=1")
+    };
+    let docs = Destination {
+        era: Some(Era::Modern),
+        process: Process::SharedAlways,
+        max_sessions: 4,
+        ..Destination::http("docs", http)
     };
     let expected = Config {
         address: Ipv6Addr::LOCALHOST.into(),
@@ -90,7 +117,7 @@ fn every_key_is_understood() {
         session_idle_timeout: None,
         log_bodies: true,
         max_sessions: 4,
-        destinations: [files, web].map(|destination| (destination.name.clone(), destination)).into(),
+        destinations: [files, web, docs].map(|destination| (destination.name.clone(), destination)).into(),
     };
     assert_eq!(config, expected);
 }
@@ -190,12 +217,14 @@ fn a_command_that_is_one_text_is_shown_as_a_list() {
 }
 
 #[test]
-fn a_missing_command_names_the_destination_and_shows_one() {
-    refused(
-        "port = 1\n[destination.files]\ncwd = \"/\"",
-        "prism.toml:2:14: destination \"files\" has no command\n  [destination.files]\n  \
-         fix: command = [\"npx\", \"-y\", \"some-mcp-server\"]",
-    );
+fn a_destination_without_a_server_is_shown_both_kinds() {
+    for setting in ["cwd = \"/\"", "type = \"sse\"", "headers = { A = \"b\" }"] {
+        refused(
+            &format!("port = 1\n[destination.files]\n{setting}"),
+            "prism.toml:2:14: destination \"files\" has neither a command nor a url\n  [destination.files]\n  \
+             fix: command = [\"npx\", \"-y\", \"some-mcp-server\"], or url = \"https://example.com/mcp\"",
+        );
+    }
 }
 
 #[test]
@@ -206,16 +235,6 @@ fn a_choice_lists_the_choices_and_the_nearest() {
          \"shared_always\"\n  process = \"per_sesion\"\n  fix: process = \"per_session\"",
     );
     assert!(config("[destination.a]\ncommand = [\"x\"]\nsessions = 3").is_err());
-}
-
-#[test]
-fn http_destinations_come_later() {
-    refused(
-        "[destination.docs]\nurl = \"https://example.com/mcp\"",
-        "prism.toml:2:7: destination \"docs\" is not a command; HTTP destinations come with a later version\n  \
-         url = \"https://example.com/mcp\"\n  fix: take it out for now, or give it a command",
-    );
-    assert!(matches!(config("[destination.docs]\ntype = \"sse\"").unwrap_err(), ConfigError::HttpDestination { .. }));
 }
 
 #[test]
@@ -418,7 +437,6 @@ fn the_lists_of_cursor_claude_and_vs_code_are_read() {
 #[test]
 fn an_entry_that_cannot_be_used_is_left_out_with_its_reason() {
     let text = r#"{"mcpServers": {
-        "docs": {"url": "https://example.com/mcp"},
         "off": {"command": "x", "disabled": true},
         "none": {},
         "my files": {"command": "x"},
@@ -433,9 +451,8 @@ fn an_entry_that_cannot_be_used_is_left_out_with_its_reason() {
     let reasons: BTreeMap<&str, String> =
         import.warnings.iter().map(|warning| (warning.name.as_str(), warning.to_string())).collect();
     for (name, reason) in [
-        ("docs", "\"docs\" is skipped: it has a url, and HTTP destinations come with a later version"),
-        ("off", "it is disabled"),
-        ("none", "it has no command"),
+        ("off", "\"off\" is skipped: it is disabled"),
+        ("none", "it has neither a command nor a url"),
         ("my files", "call it \"my-files\""),
         ("prism", "a path of Prism's own"),
         ("ask", "only an editor can fill in ${input:token}"),
@@ -444,7 +461,7 @@ fn an_entry_that_cannot_be_used_is_left_out_with_its_reason() {
     ] {
         assert!(reasons[name].contains(reason), "{name}: {}", reasons[name]);
     }
-    assert_eq!(reasons.len(), 8);
+    assert_eq!(reasons.len(), 7);
 }
 
 #[test]

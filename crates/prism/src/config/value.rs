@@ -2,9 +2,10 @@
 
 use std::{net::IpAddr, time::Duration};
 
+use prism_core::mcp::Era;
 use toml::Value;
 
-use super::{Process, Sessions, raw::nearest};
+use super::{ConfigError, EventNames, Origin, Process, Sessions, Transport, http, raw::nearest};
 
 /// A value before it is understood. `Bare` comes from outside a file, where nothing has quotes.
 pub(super) enum Written<'a> {
@@ -54,6 +55,22 @@ impl Written<'_> {
             Self::Other(kind) => (*kind).to_owned(),
         };
         Wrong { problem: format!("is {shown}, not {wanted}"), example: example.to_owned() }
+    }
+}
+
+// === impl Wrong ===
+
+impl Wrong {
+    /// Makes the error of it: where it stands, and the way out as one would write it there.
+    pub(super) fn at(self, key: &str, at: &Origin) -> ConfigError {
+        let Self { problem, example } = self;
+        let bare = example.trim_matches(['[', ']', '"']);
+        let fix = match at {
+            Origin::File(_) => format!("{} = {example}", key.rsplit('.').next().unwrap_or(key)),
+            Origin::Variable(name) => format!("{name}={bare}"),
+            Origin::Flag(name) => format!("--{name} {bare}"),
+        };
+        ConfigError::Value { at: at.clone(), key: key.to_owned(), problem, fix }
     }
 }
 
@@ -169,7 +186,16 @@ pub(super) fn text(value: &Written<'_>) -> Result<String, Wrong> {
     }
 }
 
-/// A value of `env`. It may be a secret, so unlike the others its complaint does not repeat it.
+/// A URL. It may hold a secret, so the complaint does not repeat it.
+pub(super) fn url(value: &Written<'_>) -> Result<String, Wrong> {
+    let checked = match value {
+        Written::Text(text) | Written::Bare(text) => http::check_url(text).map(|()| (*text).to_owned()),
+        _ => Err("is not a text in quotes"),
+    };
+    checked.map_err(|problem| Wrong { problem: problem.to_owned(), example: "\"https://example.com/mcp\"".to_owned() })
+}
+
+/// A value of `env` or `headers`. It may be a secret too.
 pub(super) fn variable(value: &Written<'_>) -> Result<String, Wrong> {
     match value {
         Written::Text(text) if *text != "env:" && !text.contains('\0') => Ok((*text).to_owned()),
@@ -212,6 +238,22 @@ pub(super) fn process(value: &Written<'_>) -> Result<Process, Wrong> {
 
 pub(super) fn sessions(value: &Written<'_>) -> Result<Sessions, Wrong> {
     choice(value, Sessions::ALL, Sessions::as_str)
+}
+
+/// The `type` of a destination; `None` is a command.
+pub(super) fn transport(value: &Written<'_>) -> Result<Option<Transport>, Wrong> {
+    let [streamable_http, sse] = Transport::ALL.map(Some);
+    choice(value, [streamable_http, sse, None], |transport| transport.map_or("stdio", Transport::as_str))
+}
+
+/// An `era`; `None` is to find out.
+pub(super) fn era(value: &Written<'_>) -> Result<Option<Era>, Wrong> {
+    let [legacy, modern] = Era::ALL.map(Some);
+    choice(value, [None, legacy, modern], |era| era.map_or("auto", Era::name))
+}
+
+pub(super) fn event_names(value: &Written<'_>) -> Result<EventNames, Wrong> {
+    choice(value, EventNames::ALL, EventNames::as_str)
 }
 
 fn choice<T: Copy, const N: usize>(value: &Written<'_>, all: [T; N], name: fn(T) -> &'static str) -> Result<T, Wrong> {

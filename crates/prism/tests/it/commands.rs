@@ -11,6 +11,7 @@ fn words(arguments: &[&str]) -> Vec<String> {
 }
 
 // Issue 2, the README's two commands
+// checks 4
 #[tokio::test]
 async fn with_nothing_configured_it_says_where_it_listens_where_the_token_is_and_what_to_type_next() {
     let daemon = Launch::prism(words(&["--port", "0"])).start().await;
@@ -43,6 +44,59 @@ async fn run_says_what_it_bridges_and_how_a_client_gets_there() {
     daemon.client_at("/run/mcp").initialize().await.child().await;
 }
 
+// B-01
+#[tokio::test]
+async fn run_bridges_a_url_and_says_so_without_its_query() {
+    let arguments = words(&[
+        "run",
+        "--port",
+        "0",
+        "--url",
+        "http://127.0.0.1:9/there?key=hunter2",
+        "--type",
+        "sse",
+        "--header",
+        "Authorization: Bearer env:DOCS_TOKEN",
+        "--era",
+        "legacy",
+        "--event-names",
+        "method",
+        "--legacy-sse",
+    ]);
+    let daemon = Launch::prism(arguments.clone()).env("DOCS_TOKEN", "hunter2").start().await;
+    let said = daemon.stdout();
+    assert!(said.contains("bridging     http://127.0.0.1:9/there\n"), "{said}");
+    assert!(!said.contains("hunter2") && !daemon.stderr().contains("hunter2"), "{said}");
+    let (status, said) = Launch::prism(arguments).fail().await;
+    assert_eq!(status.code(), Some(1));
+    assert!(said.contains("option --header:") && said.contains("DOCS_TOKEN, which is not set"), "{said}");
+}
+
+// B-01
+#[tokio::test]
+async fn run_wants_one_server_and_options_that_fit_to_it() {
+    for (arguments, why) in [
+        (&["run"][..], "fix: prism run -- npx -y some-mcp-server, or prism run --url https://example.com/mcp"),
+        (&["run", "--url", "http://127.0.0.1:9/", "--", "cat"], "fix: keep one of the two"),
+        (&["run", "--url", "127.0.0.1"], "option --url: url is not an absolute http or https URL"),
+        (&["run", "--type", "sse", "--", "cat"], "--type is for --url, and there is a command"),
+        (&["run", "--header", "A: b", "--", "cat"], "--header is for --url, and there is a command"),
+    ] {
+        let (status, said) = Launch::prism(words(arguments)).fail().await;
+        assert_eq!(status.code(), Some(1), "{said}");
+        assert!(said.contains(why), "{said}");
+    }
+}
+
+// B-01
+#[tokio::test]
+async fn serve_looks_for_no_program_behind_a_url() {
+    let config = "[destination.docs]\nurl = \"http://127.0.0.1:9/mcp\"\n";
+    let daemon = Launch::serve(config).start().await;
+    assert!(daemon.stdout().contains("/docs/mcp"), "{}", daemon.stdout());
+    assert!(!daemon.stderr().contains("PATH"), "{}", daemon.stderr());
+}
+
 // D-03: a token is made once.
 #[tokio::test]
 async fn the_token_outlives_the_daemon() {
@@ -56,6 +110,7 @@ async fn the_token_outlives_the_daemon() {
 }
 
 // D-01
+// checks 4
 #[tokio::test]
 async fn an_address_that_others_can_reach_needs_a_word_of_its_own() {
     let refused = Launch::run(&["--address", "0.0.0.0"], &demo(&[]));

@@ -1,11 +1,18 @@
 //! `prism add`, `list` and `remove` on a real file: what is there before stays, and what goes can come back.
 
-use std::{fs, thread};
+use std::{
+    fs, thread,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
 use clap::{Args, FromArgMatches};
+use prism_store::Store;
 
 use super::*;
-use crate::cli::{list::List, remove::Remove};
+use crate::{
+    cli::{list::List, remove::Remove},
+    drive::destination::key,
+};
 
 /// A folder to work in, with a home beside it.
 struct Desk {
@@ -176,7 +183,6 @@ fn bad_input_is_refused_and_changes_nothing() {
     desk.refuses_to_add("my.files -- cat", "call it \"my-files\"");
     desk.refuses_to_add("metrics -- cat", "a path of Prism's own");
     desk.refuses_to_add("web", "fix: prism add web -- npx");
-    desk.refuses_to_add("web --url http://x", "HTTP destinations come with a later version");
     for line in ["web --process sharde -- x", "web --env A -- x", "web --env =b -- x", "web --max-sessions 0 -- x"] {
         assert!(parse::<Add>(line).is_err(), "{line}");
     }
@@ -284,21 +290,229 @@ fn an_unknown_name_lists_the_known_ones_nearest_first() {
 }
 
 #[test]
-fn the_list_shows_name_process_command_and_file() {
-    let desk = Desk::new(Some(COMMENTED));
+fn the_list_shows_what_each_is_where_it_is_and_the_file() {
+    let text = format!(
+        "{COMMENTED}\n[destination.docs]\nurl = \"https://example.com/mcp?key=hunter2\"\nera = \"modern\"\n\
+         [destination.old]\nurl = \"http://localhost/sse\"\ntype = \"sse\"\n"
+    );
+    let desk = Desk::new(Some(&text));
     let file = desk.file();
     assert_eq!(
         desk.list("").unwrap(),
         format!(
-            "NAME    PROCESS        COMMAND\nfiles   shared         npx x\nsearch  shared         search\nfrom {}",
+            "\
+NAME    TYPE   ERA           PROCESS  COMMAND OR URL
+docs    http   modern (set)  shared   https://example.com/mcp
+files   stdio  auto          shared   npx x
+old     sse    auto          shared   http://localhost/sse
+search  stdio  auto          shared   search
+from {}",
             file.display()
         )
     );
     let rows: serde_json::Value = serde_json::from_str(&desk.list("--json").unwrap()).unwrap();
-    assert_eq!(
-        rows[0],
-        serde_json::json!({"name": "files", "process": "shared", "command": ["npx", "x"], "file": file})
+    let expected = serde_json::json!([
+        {"name": "docs", "type": "http", "era": "modern", "era_set": true, "process": "shared",
+         "url": "https://example.com/mcp", "file": file},
+        {"name": "files", "type": "stdio", "era": "auto", "era_set": false, "process": "shared",
+         "command": ["npx", "x"], "file": file},
+        {"name": "old", "type": "sse", "era": "auto", "era_set": false, "process": "shared",
+         "url": "http://localhost/sse", "file": file},
+        {"name": "search", "type": "stdio", "era": "auto", "era_set": false, "process": "shared",
+         "command": ["search"], "file": file},
+    ]);
+    assert_eq!(rows, expected);
+}
+
+const ERAS: &str = "\
+[destination.fresh]
+command = [\"x\"]
+[destination.set]
+command = [\"x\"]
+era = \"legacy\"
+[destination.stale]
+command = [\"x\"]
+[destination.steady]
+command = [\"x\"]
+[destination.unknown]
+command = [\"x\"]
+";
+
+/// The eras that a list shows, by name.
+fn eras(desk: &Desk) -> Vec<(String, String)> {
+    let rows: Vec<serde_json::Value> = serde_json::from_str(&desk.list("--json").unwrap()).unwrap();
+    let text = |row: &serde_json::Value, key: &str| row[key].as_str().unwrap().to_owned();
+    rows.iter().map(|row| (text(row, "name"), text(row, "era"))).collect()
+}
+
+#[tokio::test]
+async fn the_list_shows_the_eras_that_were_learned_until_they_are_stale() {
+    let desk = Desk::new(Some(ERAS));
+    let home = desk.here().join("home");
+    fs::create_dir(&home).unwrap();
+    let store = Store::open(&home.join("prism.db")).unwrap();
+    let destinations = file::load_written(&desk.file()).unwrap().destinations;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    for (name, era, hours) in [
+        ("fresh", "legacy", 23),
+        ("set", "modern", 0),
+        ("stale", "legacy", 25),
+        ("steady", "modern", 1000),
+        ("unknown", "postmodern", 0),
+    ] {
+        let at = now - Duration::from_secs(hours * 60 * 60);
+        store.remember_era(&key(&destinations[name]), era, at.as_micros() as i64).await.unwrap();
+    }
+    // Another server under a name that is known: nothing was learned of it.
+    store.remember_era("fresh other", "modern", 0).await.unwrap();
+    let expected =
+        [("fresh", "legacy"), ("set", "legacy"), ("stale", "auto"), ("steady", "modern"), ("unknown", "auto")]
+            .map(|(name, era)| (name.to_owned(), era.to_owned()));
+    // While a daemon has it open, and after.
+    assert_eq!(eras(&desk), expected);
+    store.close();
+    assert_eq!(eras(&desk), expected);
+    let table = desk.list("").unwrap();
+    assert!(
+        table.contains("set      stdio  legacy (set)  shared") && table.contains("steady   stdio  modern   "),
+        "{table}"
     );
+}
+
+#[test]
+fn a_list_makes_no_database_and_does_without_one_that_is_broken() {
+    let desk = Desk::new(Some(ERAS));
+    assert!(eras(&desk).iter().all(|(name, era)| era == "auto" || name == "set"));
+    assert_eq!(fs::read_dir(desk.here()).unwrap().count(), 1);
+    let home = desk.here().join("home");
+    fs::create_dir(&home).unwrap();
+    assert!(eras(&desk).iter().all(|(name, era)| era == "auto" || name == "set"));
+    assert_eq!(fs::read_dir(&home).unwrap().count(), 0);
+    fs::write(home.join("prism.db"), "no database ".repeat(1000)).unwrap();
+    assert!(eras(&desk).iter().all(|(name, era)| era == "auto" || name == "set"));
+}
+
+#[test]
+fn a_url_is_added_with_what_was_said_of_it() {
+    let desk = Desk::new(Some(COMMENTED));
+    let report = desk
+        .add(
+            "docs --url https://example.com/mcp?a=b --type sse --header Authorization=env:NOPE --header X-Key:k=v \
+             --era modern --legacy-sse --event-names method --process per_session --max-sessions 3",
+        )
+        .unwrap();
+    let added = "\n[destination.docs]\nurl = \"https://example.com/mcp?a=b\"\ntype = \"sse\"\nera = \"modern\"\n\
+                 sse_event_names = \"method\"\nlegacy_sse = true\n\
+                 headers = { Authorization = \"env:NOPE\", X-Key = \"k=v\" }\nprocess = \"per_session\"\n\
+                 max_sessions = 3\n";
+    assert_eq!(desk.text(), format!("{COMMENTED}{added}"));
+    assert_eq!(
+        report.text,
+        format!(
+            "added docs in {}\n  server   https://example.com/mcp\n  process  per_session\n  \
+             url      http://127.0.0.1:9/docs/mcp\nnext: prism serve",
+            desk.file().display()
+        )
+    );
+    assert_eq!(report.warnings, ["NOPE is not set here; it must be where the daemon starts"]);
+}
+
+#[test]
+fn a_header_may_be_typed_as_curl_wants_it() {
+    let desk = Desk::new(None);
+    for (typed, name, value) in [
+        ("Authorization: Bearer env:T", "Authorization", "Bearer env:T"),
+        ("X-A:b", "X-A", "b"),
+        ("X-B=c: d", "X-B", "c: d"),
+        ("X-C: c=d", "X-C", "c=d"),
+        ("X-D:", "X-D", ""),
+    ] {
+        let command = Add::augment_args(clap::Command::new("test").no_binary_name(true));
+        let words = ["docs", "--url", "http://localhost/mcp", "--header", typed, "--force"];
+        let add = Add::from_arg_matches(&command.try_get_matches_from(words).unwrap()).unwrap();
+        add.apply(desk.here(), &desk.env).unwrap();
+        let written = file::load_written(&desk.here().join("home/prism.toml")).unwrap();
+        let headers = written.destinations["docs"].http.clone().unwrap().headers;
+        assert_eq!(headers.into_iter().collect::<Vec<_>>(), [(name.to_owned(), value.to_owned())], "{typed}");
+    }
+}
+
+#[test]
+fn the_undo_of_a_removed_url_brings_everything_back() {
+    for line in [
+        "docs --url https://example.com/mcp --header A=env:B --type sse --era auto --event-names method \
+         --process shared --max-sessions 3 --legacy-sse",
+        "docs --url https://example.com/mcp",
+        "docs --era modern --event-names message --legacy-sse -- cat -u",
+    ] {
+        let desk = Desk::new(None);
+        desk.add(line).unwrap();
+        let path = desk.here().join("home/prism.toml");
+        let before = file::load_written(&path).unwrap();
+        let text = desk.remove("docs").unwrap();
+        assert_eq!(text, format!("removed docs from {}\nundo: prism add {line}", path.display()));
+        desk.add(line).unwrap();
+        assert_eq!(file::load_written(&path).unwrap(), before);
+    }
+}
+
+#[test]
+fn the_undo_names_what_cannot_be_typed() {
+    let desk = Desk::new(Some(
+        "[destination.a]\ncommand = [\"a\"]\ntype = \"stdio\"\nlegacy_sse = false\n\
+         [destination.b]\nurl = \"http://b/?x\"\ntype = \"sse\"\nlegacy_sse = false\n",
+    ));
+    let text = desk.remove("a").unwrap();
+    let expected = "undo: prism add a -- a\nand below [destination.a]:\n  type = \"stdio\"\n  legacy_sse = false";
+    assert!(text.ends_with(expected), "{text}");
+    let text = desk.remove("b").unwrap();
+    let expected = "undo: prism add b --url 'http://b/?x' --type sse\nand below [destination.b]:\n  legacy_sse = false";
+    assert!(text.ends_with(expected), "{text}");
+}
+
+#[test]
+fn one_kind_of_destination_replaces_the_other() {
+    let desk = Desk::new(Some("[destination.a]\ncommand = [\"a\"]\n[destination.a.env]\nA = \"b\"\n"));
+    let report = desk.add("a --force --url http://localhost/mcp --header B=c").unwrap();
+    assert!(report.text.contains("before: prism add a --env A=b -- a\n"), "{}", report.text);
+    assert_eq!(desk.text(), "[destination.a]\nurl = \"http://localhost/mcp\"\nheaders = { B = \"c\" }\n");
+    let report = desk.add("a --force -- cat").unwrap();
+    assert!(report.text.contains("before: prism add a --url http://localhost/mcp --header B=c\n"), "{}", report.text);
+    assert_eq!(desk.text(), "[destination.a]\ncommand = [\"cat\"]\n");
+}
+
+#[test]
+fn options_that_do_not_fit_together_are_refused_and_change_nothing() {
+    let desk = Desk::new(Some(COMMENTED));
+    for (line, why) in [
+        (
+            "web",
+            "there is neither a command nor --url\n  \
+             fix: prism add web -- npx -y some-mcp-server, or prism add web --url https://example.com/mcp",
+        ),
+        ("web --url http://x -- cat", "a command and --url are two servers\n  fix: keep one of the two"),
+        (
+            "web --type sse -- cat",
+            "--type is for --url, and there is a command\n  fix: take it out, or prism add web --url URL",
+        ),
+        (
+            "web --header A=b -- cat",
+            "--header is for --url, and there is a command\n  fix: take it out, or prism add web --url URL",
+        ),
+        (
+            "web --url http://x --env A=b",
+            "--env is for a command, and there is a --url\n  fix: take it out; a URL is told things by --header",
+        ),
+        ("web --url http://x --cwd /", "--cwd is for a command, and there is a --url"),
+        ("web --url x", "option --url: url is not an absolute http or https URL"),
+        ("web --url http://x --header Accept=b", "option --header: Accept belongs to the protocol"),
+    ] {
+        desk.refuses_to_add(line, why);
+    }
+    for line in ["web --url", "web --url http://x --type stdio", "web --url http://x --header A", "web --era old -- x"]
+    {
+        assert!(parse::<Add>(line).is_err(), "{line}");
+    }
 }
 
 #[test]
@@ -322,7 +536,7 @@ fn a_variable_that_only_the_daemon_has_stops_neither_list_nor_add() {
 fn a_command_given_as_one_word_is_told_apart() {
     let desk = Desk::new(None);
     let mut add: Add = parse("web -- x").unwrap();
-    add.command = vec!["npx -y x".to_owned()];
+    add.target.command = vec!["npx -y x".to_owned()];
     let report = add.apply(desk.here(), &desk.env).unwrap();
     assert!(report.warnings[0].ends_with("fix: give each word by itself: prism add web -- npx -y x"));
 }
