@@ -4,6 +4,7 @@ pub mod destination;
 mod keeper;
 pub mod link;
 pub mod outlet;
+pub mod remote;
 pub mod sessions;
 mod stderr;
 

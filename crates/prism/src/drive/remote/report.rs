@@ -1,0 +1,75 @@
+//! What the tasks of a `Remote` tell it.
+
+use hyper::{Uri, header::HeaderValue};
+use prism_core::wire::{Frame, Message};
+use tokio::sync::mpsc;
+
+use super::{Failure, headers::Lane};
+
+/// What a task tells its `Remote`.
+pub(super) struct Report {
+    pub(super) from: Source,
+    pub(super) says: Says,
+}
+
+/// Who tells it.
+#[derive(Clone, Copy)]
+pub(super) enum Source {
+    Request(u64),
+    Note,
+    Stream(u64),
+}
+
+/// What there is to tell.
+pub(super) enum Says {
+    Message(Frame),
+    /// The request's answer. It is over.
+    Answer(Frame),
+    Failed(Failure),
+    /// The request was accepted and will be answered elsewhere.
+    Taken,
+    SessionLost {
+        session: HeaderValue,
+        message: Message,
+    },
+    /// The answer to `initialize`, which follows, brought this.
+    Opened(Lane),
+    /// The server refused `initialize` in a way that servers of the older transport do.
+    NotStreamable {
+        message: Message,
+        otherwise: Box<Self>,
+    },
+    /// `notifications/initialized` was accepted, or not.
+    Greeted {
+        number: u64,
+        accepted: bool,
+    },
+    /// The stream of the session is open, or it is known that there is none for now.
+    Listening,
+    /// The older transport's stream is open, and messages go there.
+    Endpoint(Uri),
+    /// The older transport's stream is no more.
+    Lost(Lost),
+}
+
+/// The end of the older transport's stream.
+pub(super) struct Lost {
+    pub(super) why: String,
+    /// The server answered, and there is no such stream.
+    pub(super) refused: bool,
+}
+
+/// A task's end of the channel.
+#[derive(Clone)]
+pub(super) struct Voice {
+    pub(super) from: Source,
+    pub(super) reports: mpsc::Sender<Report>,
+}
+
+impl Voice {
+    /// Reports something. Waits while the link is behind: that is what slows a server down that says too much.
+    pub(super) async fn say(&self, says: Says) {
+        // Nobody listens any more: the Remote is being dropped, and this task with it.
+        let _ = self.reports.send(Report { from: self.from, says }).await;
+    }
+}
