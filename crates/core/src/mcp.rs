@@ -1,15 +1,19 @@
 //! The Model Context Protocol: revisions, methods, and the machines that hold a client's session and a server's link.
 
+pub mod cache;
 pub mod era;
 pub mod hello;
 pub mod level;
 pub mod link;
 pub mod method;
+pub mod modern;
+pub mod params;
+pub mod payload;
 pub mod quiet;
 pub mod replay;
 pub mod session;
 
 pub use era::{Era, Revision};
 pub use hello::{Class, Hello};
-pub use link::{Accepts, Action, Answer, Fault, Link, Refusal, Settings};
+pub use link::{Accepts, Action, Answer, Ask, Fault, Link, Opening, Refusal, Settings, Wire};
 pub use method::Method;

@@ -2,9 +2,11 @@
 
 pub mod envelope;
 pub mod frame;
+pub mod members;
 pub mod splice;
 pub mod sse;
 
 pub use envelope::{EnvelopeError, Kind, Message, Span};
 pub use frame::{Frame, Lines};
+pub use members::Members;
 pub use splice::Chain;

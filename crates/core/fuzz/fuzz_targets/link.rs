@@ -8,6 +8,8 @@ use prism_core::{mcp, wire};
 mod fake;
 #[path = "../../src/mcp/link/tests/life.rs"]
 mod life;
+#[path = "../../src/mcp/link/tests/moderns.rs"]
+mod moderns;
 #[path = "../../src/wire/frame/tests/sse.rs"]
 mod sse;
 #[path = "../../src/mcp/link/tests/world.rs"]

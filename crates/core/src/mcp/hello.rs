@@ -1,16 +1,19 @@
 //! Both sides of the handshake: what a client said it can do, and what a server answered.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::era::Revision;
-use crate::wire::Message;
+use super::{
+    era::{Era, Revision},
+    modern,
+};
+use crate::wire::{self, Message};
 
 /// Our own `clientInfo` towards a server that several clients share.
-const OWN_INFO: &str = concat!(r#"{"name":"prism","version":""#, env!("CARGO_PKG_VERSION"), r#""}"#);
+pub const OWN_INFO: &str = concat!(r#"{"name":"prism","version":""#, env!("CARGO_PKG_VERSION"), r#""}"#);
 
 /// What a client's `initialize` said.
 #[derive(Clone, Debug)]
@@ -18,7 +21,7 @@ pub struct Hello {
     pub revision: Revision,
     pub class: Class,
     capabilities: Box<RawValue>,
-    info: Box<RawValue>,
+    pub info: Box<RawValue>,
 }
 
 /// The questions a client can answer, the part of its capabilities that decides who may share a child.
@@ -34,6 +37,7 @@ pub struct Class {
 /// A server's answer to `initialize`, kept to answer every client's with.
 #[derive(Clone, Debug)]
 pub struct Greeting {
+    pub era: Era,
     members: BTreeMap<String, Box<RawValue>>,
     pub name: String,
     pub version: String,
@@ -117,6 +121,11 @@ impl Class {
         self != Self::NONE
     }
 
+    /// Reads the text of a capabilities object; `None` if it is none.
+    pub fn read(capabilities: &str) -> Option<Self> {
+        serde_json::from_str(capabilities).ok().map(|members| Self::of(&members))
+    }
+
     fn of(capabilities: &Members) -> Self {
         // `null` is how some clients write "no".
         let has = |members: &Members, name: &str| members.get(name).is_some_and(|value| value.get() != "null");
@@ -134,7 +143,7 @@ impl Class {
         }
     }
 
-    fn to_capabilities(self) -> String {
+    pub fn to_capabilities(self) -> String {
         let mut parts = Vec::new();
         if self.roots {
             parts.push(r#""roots":{}"#);
@@ -164,7 +173,29 @@ impl Greeting {
             result: Members,
         }
         let answer: Answer = serde_json::from_slice(message.bytes()).map_err(HelloError::Malformed)?;
-        let mut members = answer.result;
+        Self::of(Era::Legacy, answer.result)
+    }
+
+    /// Reads a server's answer to `server/discover`. `None` if it does not speak our modern revision.
+    pub fn discovered(message: &Message) -> Option<Self> {
+        let result = message.result_span().map(|span| message.text(span))?;
+        let mut members: Members = serde_json::from_str(result).ok()?;
+        let versions: Vec<String> = serde_json::from_str(members.remove("supportedVersions")?.get()).ok()?;
+        if !versions.iter().any(|version| version == modern::VERSION) {
+            return None;
+        }
+        // Told as a handshake would have told it; the rest belongs to the one answer.
+        let meta = members.remove("_meta").and_then(|raw| serde_json::from_str::<Members>(raw.get()).ok());
+        if let Some(info) = meta.unwrap_or_default().remove(modern::SERVER_INFO) {
+            members.insert("serverInfo".to_owned(), info);
+        }
+        for name in ["resultType", "ttlMs", "cacheScope"] {
+            members.remove(name);
+        }
+        Self::of(Era::Modern, members).ok()
+    }
+
+    fn of(era: Era, mut members: Members) -> Result<Self, HelloError> {
         let inner = |raw: Option<&Box<RawValue>>| -> Members {
             raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
         };
@@ -182,20 +213,56 @@ impl Greeting {
             info.get(name).and_then(|raw| serde_json::from_str::<String>(raw.get()).ok()).unwrap_or_default()
         };
         let (name, version) = (text("name"), text("version"));
-        Ok(Self { members, name, version, logging, subscribe, tools_changed, prompts_changed, resources_changed })
+        Ok(Self { era, members, name, version, logging, subscribe, tools_changed, prompts_changed, resources_changed })
+    }
+
+    /// What the server calls itself, as it wrote it.
+    pub fn info(&self) -> Option<&str> {
+        self.members.get("serverInfo").map(|raw| raw.get())
+    }
+
+    /// The answer to a client's `server/discover`.
+    pub fn discovery(&self, id: &str) -> String {
+        let capabilities = self.capabilities(Era::Modern);
+        let instructions = self.members.get("instructions").map(|raw| format!(r#","instructions":{}"#, raw.get()));
+        let (version, ttl, instructions) = (modern::VERSION, modern::DISCOVER_TTL_MS, instructions.unwrap_or_default());
+        let meta = self.info().map(|info| format!(r#","_meta":{{"{}":{info}}}"#, modern::SERVER_INFO));
+        let meta = meta.unwrap_or_default();
+        format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"complete","supportedVersions":["{version}"],"capabilities":{capabilities}{instructions},"ttlMs":{ttl},"cacheScope":"public"{meta}}}}}"#
+        )
     }
 
     /// The answer to a client's own `initialize`: the server's, at the client's revision.
     pub fn answer(&self, id: &str, revision: Revision) -> Bytes {
+        // The handshake of a legacy client needs a name, which a modern server may leave out.
+        let nameless =
+            if self.members.contains_key("serverInfo") { "" } else { r#","serverInfo":{"name":"","version":""}"# };
         let mut out = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"protocolVersion":"{}""#, revision.name());
         for (name, value) in self.members.iter().filter(|(name, _)| *name != "protocolVersion") {
             out.push(',');
             out.push_str(&serde_json::Value::from(name.as_str()).to_string());
             out.push(':');
-            out.push_str(value.get());
+            match name.as_str() {
+                "capabilities" => out.push_str(&self.capabilities(Era::Legacy)),
+                _ => out.push_str(value.get()),
+            }
         }
+        out.push_str(nameless);
         out.push_str("}}");
         Bytes::from(out)
+    }
+
+    /// What a client of that era is told that the server can do. Extensions are between two of the same era.
+    fn capabilities(&self, told: Era) -> Cow<'_, str> {
+        let Some(raw) = self.members.get("capabilities").map(|raw| raw.get()) else { return "{}".into() };
+        match wire::Members::read(raw) {
+            Some(mut members) if told != self.era && members.get("extensions").is_some() => {
+                members.remove("extensions");
+                members.to_string().into()
+            }
+            _ => raw.into(),
+        }
     }
 
     /// Whether a client that was told the other's capabilities would be misled by this one.

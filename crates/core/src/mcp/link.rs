@@ -1,33 +1,57 @@
-//! One upstream link: a server's process and the sessions it serves.
+//! One upstream link: a connection to a server, and the clients it serves.
 //!
 //! The link owns everything that could get mixed up: ids, progress tokens, subscriptions, log levels, questions. It is
 //! a plain machine. Inputs are `handle_*` and friends, each with the time; after every input drain
 //! [`Link::poll_action`] and [`Link::output`], and come back at [`Link::poll_timeout`].
 
 mod calls;
+mod deadlines;
+mod exchange;
 mod fault;
+mod flights;
+mod handshake;
 mod lifecycle;
+mod listens;
 mod notes;
+mod park;
 mod questions;
+mod rounds;
+mod translate;
+mod union;
 mod watch;
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
     hash::{BuildHasherDefault, Hasher},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use bytes::{Bytes, BytesMut};
 
-pub use self::fault::{Fault, Refusal, error_body};
-use self::{lifecycle::Phase, watch::Watch};
+use self::{
+    exchange::{Exchange, Modern, Owner, Reply},
+    flights::Flight,
+    handshake::Knock,
+    lifecycle::Phase,
+    listens::Listen,
+    union::Union,
+    watch::Watch,
+};
+pub use self::{
+    fault::{Fault, Refusal, error_body},
+    park::{Ask, PARKED_FOR, read_state},
+};
 use super::{
+    cache::Cache,
+    era::Era,
     hello::{Class, Greeting, Hello},
     level::Level,
     method::Method,
+    params::ToolHeaders,
     session::Session,
 };
-use crate::wire::{Chain, Message, envelope, frame::EventId};
+use crate::wire::{Chain, Message, frame::EventId};
 
 /// Calls one session may have waiting. Beyond it a call is refused, not queued: a model retries in seconds, and a queue
 /// would hide the stall from it.
@@ -60,6 +84,28 @@ pub struct StreamKey(pub u64);
 pub struct Accepts {
     pub json: bool,
     pub events: bool,
+    /// Events named after their methods (N-03).
+    pub by_method: bool,
+}
+
+/// How a link finds out which era its server speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opening {
+    /// Nobody knows: it is asked in both ways.
+    Probe,
+    /// Known from before. If it is no longer true, the other era is tried.
+    Learned(Era),
+    /// Somebody said so: this or nothing.
+    Pinned(Era),
+}
+
+/// What the server is reached over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wire {
+    /// One pipe, or one stream, for everything: it does not say which call a message belongs to.
+    Pipe,
+    /// A request each: what comes with a request's response belongs to that request.
+    Http,
 }
 
 #[derive(Clone, Debug)]
@@ -76,6 +122,13 @@ pub struct Settings {
     pub class: Class,
     /// Whether this link has one owner for its whole life.
     pub alone: bool,
+    pub opening: Opening,
+    pub wire: Wire,
+    /// Whether calls without a session that may be asked something run one at a time, so that a question's owner is
+    /// certain. A link whose server asks does so anyway.
+    pub exclusive: bool,
+    /// The link's number in the daemon: the part of a `requestState` that leads back here.
+    pub number: u64,
 }
 
 /// What the shell must do.
@@ -89,6 +142,8 @@ pub enum Action {
     Answer(WireId, Answer),
     /// Turn such a POST into a stream.
     Stream(WireId, StreamKey),
+    /// Take a call to another link: here it would wait for somebody's answer to another call.
+    Elsewhere(WireId, Message),
     /// Send an event on a stream. Its number in the stream, or 0 if it has none.
     Event {
         stream: StreamKey,
@@ -109,6 +164,8 @@ pub enum Action {
         tools: Vec<String>,
         whole: bool,
     },
+    /// Which headers calls of tools must carry. Other links of the server's should know.
+    Tools(Arc<ToolHeaders>),
     /// A tool's call was answered, and its client could have been asked.
     Answered {
         tool: Box<str>,
@@ -122,16 +179,22 @@ pub enum Action {
         line: Bytes,
         why: &'static str,
     },
-    /// The child answered `initialize`.
+    /// The server has greeted us, in this era.
     Ready {
         name: String,
         version: String,
+        era: Era,
     },
 }
 
 #[derive(Debug)]
 pub enum Answer {
     Message(Chain),
+    /// An error, to a client of the modern era, where its code decides the status.
+    Error {
+        code: i32,
+        body: Chain,
+    },
     /// The client cancelled the call: it gets no answer.
     Cancelled {
         id: Box<str>,
@@ -144,16 +207,38 @@ pub enum Answer {
 
 pub struct Link {
     settings: Settings,
+    opening: Opening,
+    knock: Knock,
+    /// Why the server could not be reached the last time.
+    why: Option<String>,
     phase: Phase,
     hello: Option<Hello>,
     greeting: Option<Greeting>,
     sessions: HashMap<SessionKey, Session>,
     exchanges: HashMap<u64, Exchange, BuildHasherDefault<Sequential>>,
+    /// Where the exchange is that the server knows by this number, if that is not its own.
+    aliases: HashMap<u64, WireId>,
+    /// Calls whose clients were asked something, by the secret under which each may go on.
+    parked: HashMap<u128, WireId>,
+    listens: BTreeMap<StreamKey, Listen>,
+    union: Union,
+    cache: Cache,
+    flights: Vec<Flight>,
+    tools: Arc<ToolHeaders>,
+    /// The call whose log level the modern server on a pipe was told.
+    log_slot: Option<WireId>,
+    /// The most verbose level that calls without a session have wanted of this child.
+    call_level: Option<Level>,
+    exclusive: bool,
     held: VecDeque<(WireId, Message)>,
     last_id: u64,
     last_stream: u64,
     /// Clients' calls that the server has not answered, the ones nobody waits for any more included.
     calls: usize,
+    /// Those of them that the server has.
+    sent: usize,
+    /// Lists of tools that were asked for on behalf of a call.
+    refreshing: Vec<(WireId, WireId)>,
     last_caller: Option<SessionKey>,
     /// Sessions that this child has had, the ended ones included.
     owners: usize,
@@ -172,48 +257,6 @@ pub struct Link {
     streams: usize,
 }
 
-/// One request on its way.
-#[derive(Debug)]
-struct Exchange {
-    method: Method,
-    owner: Owner,
-    reply: Reply,
-    deadline: Option<Instant>,
-    /// How far progress may push the deadline.
-    latest: Instant,
-    /// When a held head must become a stream, so that the client does not take us for dead.
-    hold_until: Option<Instant>,
-}
-
-#[derive(Debug)]
-enum Owner {
-    Client {
-        session: Option<SessionKey>,
-        id: Box<str>,
-        token: Option<Box<str>>,
-        accepts: Accepts,
-        name: Option<Box<str>>,
-    },
-    /// Ours. The answer goes to nobody, unless the shell asked for it.
-    Link,
-}
-
-/// Where an exchange's messages go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reply {
-    /// The POST waits, its head not sent.
-    Held,
-    /// The POST became a stream: this track of its session.
-    Track(u64),
-    /// The POST became a stream, of a client without a session.
-    Bare(StreamKey),
-    /// The client left without a word. The server does not know.
-    Left,
-    /// The client cancelled, or was told that it took too long, and the server was told to stop. It may still answer,
-    /// log or ask.
-    Nobody,
-}
-
 /// How much a link holds. For tests and fuzz targets: when everybody has gone it must be nothing.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -224,6 +267,11 @@ pub struct Holdings {
     pub sessions: usize,
     pub watches: usize,
     pub questions: usize,
+    pub parked: usize,
+    pub aliases: usize,
+    pub refreshing: usize,
+    pub listens: usize,
+    pub flights: usize,
     pub events_bytes: usize,
 }
 
@@ -236,16 +284,31 @@ struct Sequential(u64);
 impl Link {
     pub fn new(settings: Settings) -> Self {
         Self {
+            opening: settings.opening,
+            exclusive: settings.exclusive,
             settings,
+            knock: Knock::default(),
+            why: None,
             phase: Phase::Down,
             hello: None,
             greeting: None,
             sessions: HashMap::new(),
             exchanges: HashMap::default(),
+            aliases: HashMap::new(),
+            parked: HashMap::new(),
+            listens: BTreeMap::new(),
+            union: Union::default(),
+            cache: Cache::default(),
+            flights: Vec::new(),
+            tools: Arc::default(),
+            log_slot: None,
+            call_level: None,
             held: VecDeque::new(),
             last_id: 0,
             last_stream: 0,
             calls: 0,
+            sent: 0,
+            refreshing: Vec::new(),
             last_caller: None,
             owners: 0,
             watches: BTreeMap::new(),
@@ -270,7 +333,8 @@ impl Link {
     /// When [`Self::handle_timeout`] is due.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        [self.check_at, self.beat_at, self.stop_at, self.phase.deadline()].into_iter().flatten().min()
+        let union = self.union.due();
+        [self.check_at, self.beat_at, self.stop_at, self.phase.deadline(), union].into_iter().flatten().min()
     }
 
     /// Bytes for the child's stdin. The shell takes from the front what the pipe takes.
@@ -290,15 +354,23 @@ impl Link {
             }
         }
         self.handle_phase_timeout(now);
+        self.handle_union_timeout(now);
         if self.stop_at.is_some_and(|at| at <= now) {
             self.settle(now);
         }
     }
 
     /// Attaches a GET stream to a session (B-11), after the event the client had last (B-28).
-    pub fn listen(&mut self, key: SessionKey, after: Option<EventId>, now: Instant) -> Result<StreamKey, Refusal> {
+    pub fn listen(
+        &mut self,
+        key: SessionKey,
+        after: Option<EventId>,
+        by_method: bool,
+        now: Instant,
+    ) -> Result<StreamKey, Refusal> {
         let stream = StreamKey(self.last_stream + 1);
         let session = self.sessions.get_mut(&key).ok_or(Refusal::UnknownSession)?;
+        session.by_method |= by_method;
         session.listen(stream, after, &mut self.actions)?;
         self.last_stream = stream.0;
         self.count_stream(now);
@@ -306,29 +378,33 @@ impl Link {
     }
 
     /// An HTTP stream is gone, closed by the client or by us. `had` is the number of the last event that left on it.
-    pub fn handle_stream_gone(&mut self, key: Option<SessionKey>, stream: StreamKey, had: u64) {
+    pub fn handle_stream_gone(&mut self, key: Option<SessionKey>, stream: StreamKey, had: u64, now: Instant) {
         self.streams = self.streams.saturating_sub(1);
-        match key {
-            Some(key) => {
-                if let Some(session) = self.sessions.get_mut(&key) {
+        if let Some(key) = key {
+            match self.sessions.get_mut(&key) {
+                // Its one stream was its session (2024-11-05).
+                Some(session) if session.is_plain() => {
                     session.detach(stream, had);
+                    self.close(key, now);
                 }
+                Some(session) => session.detach(stream, had),
+                None => {}
             }
+        } else if self.listens.contains_key(&stream) {
+            self.stop_listening(stream, now);
+        } else if let Some(id) = self.exchanges.iter().find(|(_, e)| e.reply == Reply::Bare(stream)).map(|(id, _)| *id)
+        {
             // Without a session there is no way back to the call.
-            None => {
-                let at = self.exchanges.iter().find(|(_, e)| e.reply == Reply::Bare(stream)).map(|(id, _)| WireId(*id));
-                if let Some(id) = at {
-                    self.leave(id);
-                }
-            }
+            self.leave(WireId(id), now);
+            self.settle(now);
         }
     }
 
     /// Ends a session at its client's wish, or because it was idle for too long.
     pub fn close(&mut self, key: SessionKey, now: Instant) {
         let Some(session) = self.sessions.get(&key) else { return };
-        for question in &session.questions {
-            fault::push_error_line(&mut self.output, &question.server_id, -32603, "the client's session has ended");
+        for server_id in session.questions.iter().filter_map(|question| question.asked_by.server_id()) {
+            fault::push_error_line(&mut self.output, server_id, -32603, "the client's session has ended");
         }
         let own = self.exchanges.iter().filter(|(_, e)| e.session() == Some(key) && e.reply != Reply::Nobody);
         let mut own: Vec<u64> = own.map(|(id, _)| *id).collect();
@@ -341,18 +417,16 @@ impl Link {
                     self.held.remove(at);
                     self.fail(id, Fault::SessionEnded, now);
                 }
-                None => {
-                    self.push_cancel(id, None);
-                    self.abandon(id, Some(Fault::SessionEnded), now);
-                }
+                None => self.stop_call(id, Some(Fault::SessionEnded), now),
             }
         }
         // Its calls were answered on its streams: only now those end.
         for stream in self.sessions.remove(&key).iter().flat_map(Session::open_streams) {
             self.actions.push_back(Action::End(stream));
         }
-        self.release_watches(key);
+        self.release_watches(watch::Watcher::Session(key));
         self.adjust_level();
+        self.adjust_union(now);
         self.settle(now);
     }
 
@@ -377,18 +451,12 @@ impl Link {
         if self.is_stuck() {
             return Err(Refusal::Stuck);
         }
-        let id = self.next_id();
-        self.push_text(&format!(r#"{{"jsonrpc":"2.0","id":{},"method":"ping"}}"#, id.0));
-        let exchange = Exchange {
-            method: Method::Ping,
-            owner: Owner::Link,
-            reply: Reply::Held,
-            deadline: Some(now + PROBE_PATIENCE),
-            latest: now,
-            hold_until: None,
-        };
-        self.check_by(exchange.deadline);
-        self.exchanges.insert(id.0, exchange);
+        // A modern server knows no ping; that it says what it is, is a sign of life as good.
+        let method = if self.era() == Era::Modern { Method::Discover } else { Method::Ping };
+        let id = self.ask_on_our_own(method, "", Some(now + PROBE_PATIENCE));
+        if let Some(exchange) = self.exchanges.get_mut(&id.0) {
+            exchange.reply = Reply::Held;
+        }
         Ok(id)
     }
 
@@ -401,7 +469,39 @@ impl Link {
             sessions: self.sessions.len(),
             watches: self.watches.len(),
             questions: self.sessions.values().map(|session| session.questions.len()).sum(),
+            parked: self.parked.len(),
+            aliases: self.aliases.len(),
+            refreshing: self.refreshing.len(),
+            listens: self.listens.len(),
+            flights: self.flights.len(),
             events_bytes: self.sessions.values().map(Session::kept_bytes).sum(),
+        }
+    }
+
+    /// Which era the server speaks; only known while it is up.
+    fn era(&self) -> Era {
+        self.greeting.as_ref().map_or(Era::Legacy, |greeting| greeting.era)
+    }
+
+    /// Whether a call waits for its client's answer, and others that could be asked would have to wait for it.
+    pub fn is_parked(&self) -> bool {
+        self.exclusive && self.parked.values().any(|id| self.exchanges.get(&id.0).is_some_and(|e| e.wire != 0))
+    }
+
+    /// The server has been seen to ask nothing: its calls need not wait for each other any more.
+    pub fn share_freely(&mut self, now: Instant) {
+        self.exclusive = false;
+        self.pump(now);
+    }
+
+    /// Takes over what another link has learned of the server's tools.
+    pub fn know_tools(&mut self, tools: Arc<ToolHeaders>) {
+        self.tools = tools;
+    }
+
+    pub(super) fn learn_tools(&mut self, result: &str) {
+        if Arc::make_mut(&mut self.tools).learn(result) {
+            self.actions.push_back(Action::Tools(self.tools.clone()));
         }
     }
 
@@ -431,26 +531,6 @@ impl Link {
     }
 }
 
-impl Exchange {
-    fn session(&self) -> Option<SessionKey> {
-        match self.owner {
-            Owner::Client { session, .. } => session,
-            Owner::Link => None,
-        }
-    }
-
-    /// Whether a client waits for the answer.
-    fn is_awaited(&self) -> bool {
-        !matches!(self.reply, Reply::Left | Reply::Nobody)
-    }
-
-    /// When this must be looked at again.
-    fn due(&self) -> Option<Instant> {
-        let hold = self.hold_until.filter(|_| self.reply == Reply::Held);
-        [self.deadline, hold].into_iter().flatten().min()
-    }
-}
-
 impl Hasher for Sequential {
     fn finish(&self) -> u64 {
         // The map's buckets come from the low bits, its tags from the high ones.
@@ -466,11 +546,6 @@ impl Hasher for Sequential {
     fn write_u64(&mut self, id: u64) {
         self.0 = id;
     }
-}
-
-/// Our own number in a message from the server.
-fn wire_id(raw: &str) -> Option<WireId> {
-    envelope::own_number(raw).map(WireId)
 }
 
 #[cfg(test)]

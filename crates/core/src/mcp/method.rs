@@ -19,6 +19,8 @@ pub enum Method {
     Sample,
     Elicit,
     RootsList,
+    Discover,
+    Listen,
     Initialized,
     Cancelled,
     Progress,
@@ -28,11 +30,12 @@ pub enum Method {
     ResourcesChanged,
     ResourceUpdated,
     RootsChanged,
+    Acknowledged,
     Other,
 }
 
 /// Every method with a name, in the order of the enum.
-const TABLE: [(Method, &str); 25] = [
+const TABLE: [(Method, &str); 28] = [
     (Method::Initialize, "initialize"),
     (Method::Ping, "ping"),
     (Method::ToolsList, "tools/list"),
@@ -49,6 +52,8 @@ const TABLE: [(Method, &str); 25] = [
     (Method::Sample, "sampling/createMessage"),
     (Method::Elicit, "elicitation/create"),
     (Method::RootsList, "roots/list"),
+    (Method::Discover, "server/discover"),
+    (Method::Listen, "subscriptions/listen"),
     (Method::Initialized, "notifications/initialized"),
     (Method::Cancelled, "notifications/cancelled"),
     (Method::Progress, "notifications/progress"),
@@ -58,6 +63,7 @@ const TABLE: [(Method, &str); 25] = [
     (Method::ResourcesChanged, "notifications/resources/list_changed"),
     (Method::ResourceUpdated, "notifications/resources/updated"),
     (Method::RootsChanged, "notifications/roots/list_changed"),
+    (Method::Acknowledged, "notifications/subscriptions/acknowledged"),
 ];
 
 impl Method {
@@ -84,6 +90,23 @@ impl Method {
     /// Whether a server may ask its client something on behalf of this call (mcp-eras 5.6).
     pub fn may_ask(self) -> bool {
         matches!(self, Self::ToolsCall | Self::PromptsGet | Self::ResourcesRead)
+    }
+
+    /// Whether it was taken out of the protocol in 2026-07-28.
+    pub fn is_legacy_only(self) -> bool {
+        matches!(
+            self,
+            Self::Initialize | Self::Ping | Self::SetLevel | Self::ResourcesSubscribe | Self::ResourcesUnsubscribe
+        )
+    }
+
+    /// Whether its result carries hints on how long it may be kept (2026-07-28).
+    pub fn is_cacheable(self) -> bool {
+        matches!(self, Self::Discover | Self::ResourcesRead) || self.is_list()
+    }
+
+    pub fn is_list(self) -> bool {
+        matches!(self, Self::ToolsList | Self::PromptsList | Self::ResourcesList | Self::ResourcesTemplatesList)
     }
 }
 

@@ -10,7 +10,8 @@ use super::{
     era::Revision,
     hello::{Class, Hello},
     level::Level,
-    link::{Action, Refusal, StreamKey},
+    link::{Action, Refusal, StreamKey, WireId},
+    method::Method,
     replay::{Replay, What},
 };
 use crate::wire::frame::{self, EventId};
@@ -31,6 +32,12 @@ pub struct Session {
     pub revision: Revision,
     pub class: Class,
     pub level: Option<Level>,
+    /// What the client calls itself, as it wrote it.
+    pub info: Box<str>,
+    /// Its events are named after their methods (N-03).
+    pub by_method: bool,
+    /// Everything goes down its one stream, without ids, and it ends with it (2024-11-05).
+    plain: bool,
     /// Calls that the server has not answered yet.
     pub calls: usize,
     standalone: Replay,
@@ -67,13 +74,31 @@ struct Post {
 pub struct Question {
     /// Our id for it, towards the client.
     pub number: u64,
-    /// The server's own id for it, as it wrote it.
-    pub server_id: Box<str>,
+    pub asked_by: AskedBy,
+    pub method: Method,
     /// The progress token the server put on it, which only this client may use.
     pub token: Option<Box<str>>,
     pub track: u64,
     shown_on: Option<StreamKey>,
     pub deadline: Instant,
+}
+
+/// Where the answer to a question goes.
+#[derive(Debug)]
+pub enum AskedBy {
+    /// To the server that asked it, under its own id, as it wrote it.
+    Server(Box<str>),
+    /// Into the next round of a call (2026-07-28), under this key.
+    Round { call: WireId, key: String },
+}
+
+impl AskedBy {
+    pub fn server_id(&self) -> Option<&str> {
+        match self {
+            Self::Server(id) => Some(id),
+            Self::Round { .. } => None,
+        }
+    }
 }
 
 type Actions = VecDeque<Action>;
@@ -84,6 +109,9 @@ impl Session {
             revision: hello.revision,
             class: hello.class,
             level: None,
+            info: hello.info.get().into(),
+            by_method: false,
+            plain: false,
             calls: 0,
             standalone: Replay::default(),
             gets: Vec::new(),
@@ -93,6 +121,21 @@ impl Session {
             questions: Vec::new(),
             last_question: 0,
         }
+    }
+
+    /// Makes a stream the one and only of this session (2024-11-05).
+    pub fn make_plain(&mut self, stream: StreamKey) {
+        self.plain = true;
+        self.gets.push(Get { stream, from: 0 });
+    }
+
+    pub fn is_plain(&self) -> bool {
+        self.plain
+    }
+
+    /// The track of what belongs to no call.
+    pub fn standalone_track(&self) -> u64 {
+        STANDALONE
     }
 
     pub fn has_get_stream(&self) -> bool {
@@ -159,7 +202,7 @@ impl Session {
             return;
         }
         let id = EventId { stream: STANDALONE, event: self.standalone.next_number() };
-        let bytes = frame::event(Some(id), parts);
+        let bytes = frame::event(self.by_method, (!self.plain).then_some(id), parts);
         let only_one = strict || matches!(what, What::Question(_));
         if let (What::Question(number), Some(newest)) = (&what, self.gets.last())
             && let Some(question) = self.questions.iter_mut().find(|q| q.number == *number)
@@ -169,6 +212,10 @@ impl Session {
         let first = if only_one { self.gets.len().saturating_sub(1) } else { 0 };
         for get in &self.gets[first..] {
             actions.push_back(Action::Event { stream: get.stream, number: id.event, bytes: bytes.clone() });
+        }
+        if self.plain {
+            // Nobody can ask for it again.
+            return;
         }
         let lost = self.standalone.push(bytes, what);
         if lost > 0 {
@@ -199,7 +246,7 @@ impl Session {
         let kept: usize = self.posts.iter().map(|post| post.replay.kept_bytes()).sum();
         let Some(post) = self.posts.iter_mut().find(|post| post.number == track) else { return };
         let id = EventId { stream: track, event: post.replay.next_number() };
-        let bytes = frame::event(Some(id), parts);
+        let bytes = frame::event(self.by_method, Some(id), parts);
         if let Some(stream) = post.attached {
             actions.push_back(Action::Event { stream, number: id.event, bytes: bytes.clone() });
         }
@@ -275,11 +322,19 @@ impl Session {
     // --- Questions ---
 
     /// Notes a question that is about to be sent on a track. Returns our number for it.
-    pub fn ask(&mut self, server_id: &str, token: Option<&str>, track: Option<u64>, deadline: Instant) -> u64 {
+    pub fn ask(
+        &mut self,
+        asked_by: AskedBy,
+        method: Method,
+        token: Option<&str>,
+        track: Option<u64>,
+        deadline: Instant,
+    ) -> u64 {
         self.last_question += 1;
         self.questions.push(Question {
             number: self.last_question,
-            server_id: server_id.into(),
+            asked_by,
+            method,
             token: token.map(Into::into),
             track: track.unwrap_or(STANDALONE),
             shown_on: None,

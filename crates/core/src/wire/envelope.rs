@@ -33,12 +33,14 @@ pub struct Message {
     id: Option<Span>,
     method: Option<Span>,
     params: Params,
-    failed: bool,
+    result: Option<Span>,
+    error: Option<Span>,
 }
 
 /// The members of `params` that the method table says are ours. All are places of raw JSON values.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Params {
+    pub meta: Option<Span>,
     /// `_meta.progressToken` of a request.
     pub meta_token: Option<Span>,
     /// `_meta["io.modelcontextprotocol/protocolVersion"]`: the claim to be of the modern era.
@@ -52,6 +54,9 @@ pub struct Params {
     pub level: Option<Span>,
     /// `mode` of `elicitation/create`.
     pub mode: Option<Span>,
+    /// `requestState` and `inputResponses` of a call that goes on after a question (2026-07-28).
+    pub request_state: Option<Span>,
+    pub input_responses: Option<Span>,
 }
 
 /// Why bytes are not one JSON-RPC message.
@@ -94,19 +99,24 @@ impl Message {
             Some(_) => return shape("`id` must be a string or an integer"),
         };
         let kind = match top.method {
-            Some(_) if top.result || top.error => return shape("both a call and an answer"),
+            Some(_) if top.result.is_some() || top.error.is_some() => return shape("both a call and an answer"),
             Some(Raw(raw)) => {
                 let Some(name) = unquoted(raw) else { return shape("`method` must be a string") };
                 let method = Method::named(&name);
                 if id.is_some() { Kind::Request(method) } else { Kind::Notification(method) }
             }
-            None if top.result != top.error => Kind::Response,
+            None if top.result.is_some() != top.error.is_some() => Kind::Response,
             None => return shape("neither `method` nor exactly one of `result` and `error`"),
         };
         let spot = |raw: Option<Raw>| raw.map(|part| Span::of(text, part.0));
         let p = top.params.unwrap_or_default();
-        let meta = p.meta.unwrap_or_default();
+        // Small, and read twice: once for its place, once for what is in it.
+        let meta: RawMeta = match p.meta {
+            Some(raw) => serde_json::from_str(raw.0).map_err(|error| EnvelopeError::Shape(without_position(&error)))?,
+            None => RawMeta::default(),
+        };
         let params = Params {
+            meta: spot(p.meta),
             meta_token: spot(meta.token),
             meta_version: spot(meta.version),
             token: spot(p.token),
@@ -115,9 +125,11 @@ impl Message {
             uri: spot(p.uri),
             level: spot(p.level),
             mode: spot(p.mode),
+            request_state: spot(p.request_state),
+            input_responses: spot(p.input_responses),
         };
-        let (id, method, failed) = (spot(id.map(Raw)), spot(top.method), top.error);
-        Ok(Self { bytes, kind, id, method, params, failed })
+        let (id, method, result, error) = (spot(id.map(Raw)), spot(top.method), spot(top.result), spot(top.error));
+        Ok(Self { bytes, kind, id, method, params, result, error })
     }
 
     pub fn bytes(&self) -> &Bytes {
@@ -146,9 +158,32 @@ impl Message {
         &self.params
     }
 
+    /// The method's name; `None` on a response.
+    pub fn method(&self) -> Option<Cow<'_, str>> {
+        self.string(self.method)
+    }
+
     /// Whether this is a response that carries an error.
     pub fn failed(&self) -> bool {
-        self.failed
+        self.error.is_some()
+    }
+
+    pub fn result_span(&self) -> Option<Span> {
+        self.result
+    }
+
+    pub fn error_span(&self) -> Option<Span> {
+        self.error
+    }
+
+    /// The text of `params`, found in a pass of its own: few messages are ever asked for it.
+    pub fn params_text(&self) -> Option<&str> {
+        #[derive(serde::Deserialize)]
+        struct Call<'a> {
+            #[serde(borrow)]
+            params: &'a RawValue,
+        }
+        serde_json::from_slice::<Call>(&self.bytes).ok().map(|call| call.params.get())
     }
 
     pub fn text(&self, span: Span) -> &str {
@@ -258,19 +293,21 @@ struct Top<'a> {
     id: Option<Raw<'a>>,
     method: Option<Raw<'a>>,
     params: Option<RawParams<'a>>,
-    result: bool,
-    error: bool,
+    result: Option<Raw<'a>>,
+    error: Option<Raw<'a>>,
 }
 
 #[derive(Default)]
 struct RawParams<'a> {
-    meta: Option<RawMeta<'a>>,
+    meta: Option<Raw<'a>>,
     token: Option<Raw<'a>>,
     request_id: Option<Raw<'a>>,
     name: Option<Raw<'a>>,
     uri: Option<Raw<'a>>,
     level: Option<Raw<'a>>,
     mode: Option<Raw<'a>>,
+    request_state: Option<Raw<'a>>,
+    input_responses: Option<Raw<'a>>,
 }
 
 #[derive(Default)]
@@ -290,14 +327,6 @@ where
         return Err(de::Error::duplicate_field(name));
     }
     *slot = Some(map.next_value()?);
-    Ok(())
-}
-
-/// Notes that a member is there, once.
-fn flag<'de, A: MapAccess<'de>>(seen: &mut bool, name: &'static str, map: &mut A) -> Result<(), A::Error> {
-    let mut slot = seen.then_some(IgnoredAny);
-    once(&mut slot, name, map)?;
-    *seen = true;
     Ok(())
 }
 
@@ -353,8 +382,8 @@ members!(TopVisitor -> Top, "a JSON-RPC message", |map, found, key| {
         Member::Id => once(&mut found.id, "id", &mut map)?,
         Member::Method => once(&mut found.method, "method", &mut map)?,
         Member::Params => once(&mut found.params, "params", &mut map)?,
-        Member::Result => flag(&mut found.result, "result", &mut map)?,
-        Member::Error => flag(&mut found.error, "error", &mut map)?,
+        Member::Result => once(&mut found.result, "result", &mut map)?,
+        Member::Error => once(&mut found.error, "error", &mut map)?,
         _ => drop(map.next_value::<IgnoredAny>()?),
     }
 });
@@ -368,6 +397,8 @@ members!(ParamsVisitor -> RawParams, "`params` that are an object or an array", 
         Member::Uri => once(&mut found.uri, "uri", &mut map)?,
         Member::Level => once(&mut found.level, "level", &mut map)?,
         Member::Mode => once(&mut found.mode, "mode", &mut map)?,
+        Member::RequestState => once(&mut found.request_state, "requestState", &mut map)?,
+        Member::InputResponses => once(&mut found.input_responses, "inputResponses", &mut map)?,
         _ => drop(map.next_value::<IgnoredAny>()?),
     }
 });
@@ -398,6 +429,8 @@ enum Member {
     Uri,
     Level,
     Mode,
+    RequestState,
+    InputResponses,
     Foreign,
 }
 
@@ -427,6 +460,8 @@ impl<'de> Deserialize<'de> for Key {
                     "uri" => Member::Uri,
                     "level" => Member::Level,
                     "mode" => Member::Mode,
+                    "requestState" => Member::RequestState,
+                    "inputResponses" => Member::InputResponses,
                     _ => Member::Foreign,
                 }))
             }

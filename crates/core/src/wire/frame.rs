@@ -2,7 +2,7 @@
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
-use super::splice::push_flat;
+use super::{envelope::Message, splice::push_flat};
 
 /// What is kept of a line that is too long: enough to see which call it would have answered.
 const KEPT_HEAD_BYTES: usize = 1024;
@@ -105,11 +105,16 @@ impl Lines {
 pub const KEEP_ALIVE: &[u8] = b": keep-alive\n\n";
 
 /// One message as a server-sent event. The name is always written: one client drops unnamed events, another keeps the
-/// last name it saw (mcp-eras 1.5).
-pub fn event(id: Option<EventId>, parts: &[&[u8]]) -> Bytes {
+/// last name it saw (mcp-eras 1.5). It is `message`, unless the client wants to be told the method's by it (N-03).
+pub fn event(by_method: bool, id: Option<EventId>, parts: &[&[u8]]) -> Bytes {
     let size = parts.iter().map(|part| part.len()).sum::<usize>();
     let mut out = BytesMut::with_capacity(size + 64);
-    out.put_slice(b"event: message\n");
+    out.put_slice(b"event: ");
+    match by_method {
+        true => out.put_slice(name(parts).as_bytes()),
+        false => out.put_slice(b"message"),
+    }
+    out.put_slice(b"\n");
     if let Some(id) = id {
         put_id(&mut out, id);
     }
@@ -120,6 +125,18 @@ pub fn event(id: Option<EventId>, parts: &[&[u8]]) -> Bytes {
     }
     out.put_slice(b"\n\n");
     out.freeze()
+}
+
+/// What a message's event is called after its method. An answer has none.
+fn name(parts: &[&[u8]]) -> String {
+    let method = Message::parse(Bytes::from(parts.concat())).ok().and_then(|message| Some(message.method()?.into_owned()));
+    // A name must not end its line.
+    method.filter(|name| !name.contains(['\n', '\r', '\0'])).unwrap_or_else(|| "result".to_owned())
+}
+
+/// The first event of a 2024-11-05 stream: where its client's messages go.
+pub fn endpoint_event(path: &str) -> Bytes {
+    Bytes::from(format!("event: endpoint\ndata: {path}\n\n"))
 }
 
 /// The event that only carries an id, so that a stream cut before its first message can be resumed.

@@ -5,14 +5,15 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 
 use super::{
-    Accepts, Action, Answer, Exchange, Fault, Link, MAX_CALLS_PER_SESSION, MAX_HELD, Owner, Refusal, Reply, SessionKey,
-    StreamKey, WireId,
+    Accepts, Action, Answer, Exchange, Fault, Link, MAX_CALLS_PER_SESSION, MAX_HELD, Modern, Owner, Refusal, Reply,
+    SessionKey, StreamKey, WireId,
+    exchange::Outcome,
     fault::{error_body, push_error_line},
+    handshake,
     lifecycle::Phase,
-    wire_id,
 };
 use crate::{
-    mcp::{Method, replay::What},
+    mcp::{Method, era::Era, replay::What},
     wire::{
         Chain, Frame, Kind, Message,
         envelope::{self, Cut},
@@ -23,7 +24,7 @@ use crate::{
 
 /// How long a held POST may be silent before it becomes a stream with keep-alives. Longer than the default
 /// `request_timeout`, so that its 504 can still be a status; far shorter than the 300 s after which Node gives up.
-const HOLD: Duration = Duration::from_secs(60);
+pub(super) const HOLD: Duration = Duration::from_secs(60);
 /// How long a call that nobody waits for still counts as one the server may ask about.
 const GRACE: Duration = Duration::from_secs(30);
 
@@ -37,7 +38,11 @@ impl Link {
         now: Instant,
     ) -> Result<WireId, Refusal> {
         self.admit(session)?;
-        let id = self.enter(session, &message, accepts, Reply::Held, now);
+        let reply = match session.and_then(|key| self.sessions.get(&key)) {
+            Some(session) if session.is_plain() => Reply::Track(session.standalone_track()),
+            _ => Reply::Held,
+        };
+        let id = self.enter(session, &message, accepts, reply, None, now);
         self.dispatch_or_hold(id, message, now);
         Ok(id)
     }
@@ -59,8 +64,8 @@ impl Link {
             let track = session.open_post(opened, calls.len(), &mut self.actions);
             stream = Some(opened);
             for message in calls {
-                let accepts = Accepts { json: false, events: true };
-                let id = self.enter(Some(key), &message, accepts, Reply::Track(track), now);
+                let accepts = Accepts { json: false, events: true, by_method: false };
+                let id = self.enter(Some(key), &message, accepts, Reply::Track(track), None, now);
                 self.dispatch_or_hold(id, message, now);
             }
         }
@@ -70,7 +75,7 @@ impl Link {
         Ok(stream)
     }
 
-    fn admit(&self, session: Option<SessionKey>) -> Result<(), Refusal> {
+    pub(super) fn admit(&self, session: Option<SessionKey>) -> Result<(), Refusal> {
         if let Some(key) = session {
             let session = self.sessions.get(&key).ok_or(Refusal::UnknownSession)?;
             if session.calls >= MAX_CALLS_PER_SESSION {
@@ -86,12 +91,13 @@ impl Link {
         Ok(())
     }
 
-    fn enter(
+    pub(super) fn enter(
         &mut self,
         session: Option<SessionKey>,
         message: &Message,
         accepts: Accepts,
         reply: Reply,
+        modern: Option<Box<Modern>>,
         now: Instant,
     ) -> WireId {
         let id = self.next_id();
@@ -111,11 +117,16 @@ impl Link {
                 token: message.params().meta_token.map(|span| message.text(span).into()),
                 accepts,
                 name,
+                modern,
             },
             reply,
             deadline: self.settings.request_timeout.map(|timeout| now + timeout),
             latest: now + self.settings.max_request_time,
             hold_until: accepts.events.then_some(now + HOLD),
+            wire: 0,
+            stopped: None,
+            origin: None,
+            rounds: None,
         };
         self.check_by(exchange.due());
         self.exchanges.insert(id.0, exchange);
@@ -128,10 +139,20 @@ impl Link {
         id
     }
 
-    fn dispatch_or_hold(&mut self, id: WireId, message: Message, now: Instant) {
+    pub(super) fn dispatch_or_hold(&mut self, id: WireId, message: Message, now: Instant) {
         match (self.phase, message.kind()) {
             // A ping asks whether we are there (mcp-eras 6, check 46).
-            (_, Kind::Request(Method::Ping)) | (Phase::Up, _) => self.dispatch(id, message, now),
+            (_, Kind::Request(Method::Ping)) => self.dispatch(id, message, now),
+            (Phase::Up, _) if !self.must_wait(id, now) => self.dispatch(id, message, now),
+            (Phase::Up, _) => {
+                // Behind a call that was stopped it waits no longer than this.
+                self.check_by(Some(now + handshake::SETTLE));
+                // Its clock starts when its turn has come.
+                if let Some(exchange) = self.exchanges.get_mut(&id.0) {
+                    exchange.deadline = Some(exchange.latest);
+                }
+                self.held.push_back((id, message));
+            }
             _ => {
                 self.held.push_back((id, message));
                 self.want(now);
@@ -142,6 +163,9 @@ impl Link {
     /// Sends a call to the server, or answers it where it is ours to answer.
     pub(super) fn dispatch(&mut self, id: WireId, message: Message, now: Instant) {
         let Kind::Request(method) = message.kind() else { return };
+        if self.exchanges.get(&id.0).is_some_and(|e| e.modern().is_some()) {
+            return self.dispatch_modern(id, method, message, now);
+        }
         match method {
             Method::Ping => self.answer_locally(id, "{}", now),
             Method::Initialize => match self.welcome(id, &message) {
@@ -152,38 +176,29 @@ impl Link {
                 }
                 None => self.refuse_locally(id, -32602, "the `initialize` message is malformed", now),
             },
+            // The other era's, and no part of a session.
+            Method::Discover | Method::Listen => self.refuse_locally(id, -32601, "method not found", now),
             Method::SetLevel => self.set_level(id, message, now),
             Method::ResourcesSubscribe => self.subscribe(id, message, now),
             Method::ResourcesUnsubscribe => self.unsubscribe(id, message, now),
+            _ if self.shares(id, &message, now) => {}
             _ => self.forward(id, &message),
         }
-    }
-
-    /// Writes a client's request to the child, under our id and with our progress token.
-    pub(super) fn forward(&mut self, id: WireId, message: &Message) {
-        let Some(span) = message.id_span() else { return };
-        let number = id.0.to_string();
-        let mut edits = [(span, number.as_str()); 2];
-        let edits = match message.params().meta_token {
-            Some(token) => {
-                edits[1].0 = token;
-                &mut edits[..]
-            }
-            None => &mut edits[..1],
-        };
-        push_line(&mut self.output, message, edits);
     }
 
     /// Takes a client's notification, or its answer to a question (B-05).
     pub fn tell(&mut self, key: Option<SessionKey>, message: Message, now: Instant) {
         match message.kind() {
-            Kind::Response => self.answer_question(key, &message),
+            Kind::Response => self.answer_question(key, &message, now),
             Kind::Notification(Method::Cancelled) => self.cancel(key, &message, now),
             Kind::Notification(Method::Progress) => self.client_progress(key, &message),
             // The handshake with the server is ours.
             Kind::Notification(Method::Initialized) => {}
-            // Between several clients nothing says whose roots changed, or whom an unknown note is about.
-            Kind::Notification(_) if self.settings.alone && self.phase == Phase::Up && !self.is_stuck() => {
+            // Between several clients nothing says whose roots changed, or whom an unknown note is about; and the
+            // modern era has no such notes.
+            Kind::Notification(_)
+                if self.settings.alone && self.phase == Phase::Up && self.era() == Era::Legacy && !self.is_stuck() =>
+            {
                 push_line(&mut self.output, &message, &mut []);
             }
             _ => {}
@@ -201,6 +216,7 @@ impl Link {
         // Two calls under one id: nothing says which one is meant.
         let (Some((id, _)), None) = (found.next(), found.next()) else { return };
         let id = WireId(*id);
+        self.withdraw_round(id);
         if let Some(at) = self.held.iter().position(|(held, _)| *held == id) {
             self.held.remove(at);
             self.abandon(id, None, now);
@@ -212,9 +228,19 @@ impl Link {
         self.settle(now);
     }
 
+    /// Tells the server to stop working on a call, and its client why; nothing, if it was the client who said so.
+    pub(super) fn stop_call(&mut self, id: WireId, fault: Option<Fault>, now: Instant) {
+        self.withdraw_asked(id);
+        self.withdraw_round(id);
+        self.push_cancel(id, None);
+        self.abandon(id, fault, now);
+    }
+
     /// Tells the server to stop working on a call; in the client's words where it has some.
     pub(super) fn push_cancel(&mut self, id: WireId, words: Option<&Message>) {
-        let number = id.0.to_string();
+        // What it has not seen, or has answered, it need not stop.
+        let Some(number) = self.exchanges.get(&id.0).map(|e| e.wire).filter(|wire| *wire != 0) else { return };
+        let number = number.to_string();
         match words.and_then(|message| message.params().request_id.map(|span| (message, span))) {
             Some((message, span)) => push_line(&mut self.output, message, &mut [(span, &number)]),
             None => self.push_text(&format!(
@@ -238,15 +264,20 @@ impl Link {
                 self.sessions.remove(&key);
             }
         } else {
-            self.leave(id);
+            self.leave(id, now);
         }
         self.settle(now);
     }
 
-    /// Notes that a call's client is gone. The server works on, and is told to stop when the call's time is up.
-    pub(super) fn leave(&mut self, id: WireId) {
+    /// Notes that a call's client is gone. The server works on, and is told to stop when the call's time is up; at once
+    /// if the client is of the modern era, where leaving is how one cancels.
+    pub(super) fn leave(&mut self, id: WireId, now: Instant) {
         let Some(exchange) = self.exchanges.get_mut(&id.0) else { return };
         exchange.reply = Reply::Left;
+        if exchange.modern().is_some() {
+            self.held.retain(|(held, _)| *held != id);
+            return self.stop_call(id, None, now);
+        }
         // Without a timeout, a server that never answers would keep it for ever.
         let due = *exchange.deadline.get_or_insert(exchange.latest);
         self.check_by(Some(due));
@@ -254,36 +285,90 @@ impl Link {
 
     /// One line of the child's stdout (B-14).
     pub fn handle_child(&mut self, frame: Frame, now: Instant) {
+        self.handle_frame(None, frame, now);
+    }
+
+    /// One message that came with the response to this request of ours.
+    pub fn handle_reply(&mut self, about: u64, frame: Frame, now: Instant) {
+        self.handle_frame(Some(about), frame, now);
+    }
+
+    fn handle_frame(&mut self, about: Option<u64>, frame: Frame, now: Instant) {
         let line = match frame {
             Frame::Line(line) => line,
             Frame::TooLong { head, tail } => return self.handle_cut_line(head, &tail, now),
         };
+        let about = about.map(|number| (number, self.exchange_of(number)));
         match Message::parse(line.clone()) {
             Ok(message) => match message.kind() {
-                Kind::Response => self.handle_response(message, now),
-                Kind::Request(method) => self.handle_question(method, &message, now),
-                Kind::Notification(method) => self.handle_note(method, message, now),
+                Kind::Response => match (message.id(), about) {
+                    // An error that came as the response to our request answers it, whether it says so or not.
+                    (None, Some((number, _))) => self.handle_nameless(number, &message, now),
+                    _ => self.handle_response(message, now),
+                },
+                Kind::Request(method) => self.handle_question(about.map(|(_, id)| id), method, &message, now),
+                Kind::Notification(method) => self.handle_note(about.map(|(_, id)| id), method, message, now),
             },
             Err(_) => self.garbage(line, "not a JSON-RPC message"),
         }
+    }
+
+    fn handle_nameless(&mut self, number: u64, message: &Message, now: Instant) {
+        let Some(error) = message.error_span().map(|span| message.text(span)) else { return };
+        let named = format!(r#"{{"jsonrpc":"2.0","id":{number},"error":{error}}}"#);
+        if let Ok(message) = Message::parse(Bytes::from(named)) {
+            self.handle_response(message, now);
+        }
+    }
+
+    /// A request of ours will get no answer. `evidence`: that is how a server of the other era would look.
+    pub fn handle_failed(&mut self, number: u64, fault: Fault, evidence: bool, now: Instant) {
+        if self.union.has(number) {
+            return self.union_over(number, now);
+        }
+        let id = self.exchange_of(number);
+        let Some(exchange) = self.exchanges.get(&id.0).filter(|e| e.wire == number) else { return };
+        match (&exchange.owner, exchange.method) {
+            (Owner::Link, method @ (Method::Discover | Method::Initialize)) if self.is_opening() => {
+                self.exchanges.remove(&id.0);
+                self.opening_failed(method, fault, evidence, now);
+            }
+            (Owner::Link, Method::ToolsList) => {
+                self.exchanges.remove(&id.0);
+                self.tools_refreshed(id, None);
+            }
+            _ => {
+                self.fail(id, fault, now);
+                self.acknowledge_listens();
+                self.pump(now);
+                self.settle(now);
+            }
+        }
+    }
+
+    /// Whether a request of ours under this number waits for the server's answer.
+    fn is_known(&self, number: u64) -> bool {
+        self.union.has(number) || self.exchanges.get(&self.exchange_of(number).0).is_some_and(|e| e.wire == number)
+    }
+
+    /// The exchange that the server knows by this number.
+    pub(super) fn exchange_of(&self, number: u64) -> WireId {
+        self.aliases.get(&number).copied().unwrap_or(WireId(number))
     }
 
     /// A line that was over the limit: what can be seen of it says whom to tell (B-18).
     fn handle_cut_line(&mut self, head: Bytes, tail: &[u8], now: Instant) {
         let limit = self.settings.max_message_bytes;
         match envelope::cut_message(&head, tail) {
-            Some(Cut::Response(id)) if self.exchanges.contains_key(&id) => {
+            Some(Cut::Response(number)) if self.is_known(number) => {
                 let opening = |e: &Exchange| matches!(e.owner, Owner::Link) && e.method == Method::Initialize;
-                if self.exchanges.get(&id).is_some_and(opening) {
+                if self.exchanges.get(&number).is_some_and(opening) {
                     self.reject(
                         &format!("its answer to `initialize` is over `max_message_bytes` ({limit} bytes)"),
                         now,
                     );
                 } else {
-                    self.fail(WireId(id), Fault::TooLarge { limit }, now);
-                    if self.sessions.is_empty() {
-                        self.settle(now);
-                    }
+                    self.handle_failed(number, Fault::TooLarge { limit }, false, now);
                 }
             }
             Some(Cut::Request(id)) if !self.is_stuck() => {
@@ -296,30 +381,39 @@ impl Link {
 
     fn handle_response(&mut self, message: Message, now: Instant) {
         // An answer that names no call of ours: late, after a cancel, or wrong. It reaches nobody.
-        let (Some(id), Some(span)) = (message.id().and_then(wire_id), message.id_span()) else { return };
-        let Some(exchange) = self.exchanges.get_mut(&id.0) else { return };
-        let method = exchange.method;
-        let Owner::Client { id: own, name, accepts, .. } = &mut exchange.owner else {
-            let probed = exchange.reply == Reply::Held;
-            self.exchanges.remove(&id.0);
-            if method == Method::Initialize {
-                self.greeted(&message, now);
-            } else if probed {
-                self.actions.push_back(Action::Answer(id, Answer::Message(Chain::default())));
-            }
+        let (Some(number), Some(span)) = (message.id().and_then(envelope::own_number), message.id_span()) else {
             return;
+        };
+        if self.union.has(number) {
+            return self.union_over(number, now);
+        }
+        let id = self.exchange_of(number);
+        let Some(exchange) = self.exchanges.get_mut(&id.0).filter(|e| e.wire == number) else { return };
+        let (method, reply) = (exchange.method, exchange.reply);
+        let Owner::Client { id: own, name, accepts, .. } = &mut exchange.owner else {
+            return self.handle_own_response(id, &message, now);
         };
         if let Some(tool) = name.take() {
             self.actions.push_back(Action::Answered { tool });
         }
-        let own = std::mem::take(own);
-        let whole = exchange.reply == Reply::Held && accepts.json;
+        let own = own.clone();
+        let whole = reply == Reply::Held && accepts.json;
+        self.landed(id, &message, now);
         match method {
-            Method::ToolsList if self.settings.class.answers_questions() => self.note_tools(&message),
-            Method::ResourcesSubscribe => self.note_subscribed(id, message.failed()),
+            Method::ToolsList if !message.failed() => self.note_tools(&message),
+            Method::ResourcesSubscribe => self.note_subscribed(id, message.failed(), now),
             _ => {}
         }
-        if whole {
+        // It has made up its mind without the answers, and is not left waiting for them.
+        self.withdraw_asked(id);
+        if reply == Reply::Parked {
+            self.keep_outcome(id, Outcome::Message(message));
+            self.settle(now);
+        } else if self.asks_in_return(id, &message, now) || self.retries(id, &message) {
+            return;
+        } else if let Some(told) = self.reworded(id, self.era(), &message) {
+            self.finish_told(id, told, now);
+        } else if whole {
             // The common case: nothing came before the answer, and it leaves as it came.
             self.retire(id);
             self.actions.push_back(Action::Answer(id, Answer::Message(Chain::spliced(&message, span, &own))));
@@ -328,6 +422,27 @@ impl Link {
             }
         } else {
             self.finish(id, &around(&message, span, &own), now);
+        }
+        if !self.held.is_empty() {
+            self.pump(now);
+        }
+    }
+
+    /// The server answered a request of the link's own.
+    fn handle_own_response(&mut self, id: WireId, message: &Message, now: Instant) {
+        let Some(exchange) = self.exchanges.remove(&id.0) else { return };
+        match exchange.method {
+            _ if exchange.reply == Reply::Held => {
+                self.actions.push_back(Action::Answer(id, Answer::Message(Chain::default())));
+            }
+            Method::Initialize => self.greeted(message, now),
+            Method::Discover => self.discovered(message, now),
+            Method::ResourcesSubscribe => {
+                self.note_subscribed(id, message.failed(), now);
+                self.acknowledge_listens();
+            }
+            Method::ToolsList => self.tools_refreshed(id, Some(message)),
+            _ => {}
         }
     }
 
@@ -345,6 +460,11 @@ impl Link {
         #[derive(serde::Deserialize)]
         struct Tool {
             name: String,
+        }
+        let text = message.result_span().map(|span| message.text(span)).unwrap_or_default();
+        self.learn_tools(text);
+        if !self.settings.class.answers_questions() {
+            return;
         }
         if let Ok(Page { result }) = serde_json::from_slice::<Page>(message.bytes()) {
             let tools = result.tools.into_iter().map(|tool| tool.name).collect();
@@ -369,9 +489,41 @@ impl Link {
         self.finish(id, &[body.as_bytes()], now);
     }
 
+    /// The id that a call's client gave it.
+    pub(super) fn own_id(&self, id: WireId) -> Option<Box<str>> {
+        match &self.exchanges.get(&id.0)?.owner {
+            Owner::Client { id, .. } => Some(id.clone()),
+            Owner::Link => None,
+        }
+    }
+
+    /// Refuses a call of the modern era, where the code decides the status.
+    pub(super) fn refuse_modern(&mut self, id: WireId, code: i32, message: &str, data: &str, now: Instant) {
+        let Some(Owner::Client { id: own, .. }) = self.exchanges.get(&id.0).map(|e| &e.owner) else { return };
+        let message = crate::wire::members::Quoted(message);
+        let data = if data.is_empty() { String::new() } else { format!(r#","data":{data}"#) };
+        let body = format!(r#"{{"jsonrpc":"2.0","id":{own},"error":{{"code":{code},"message":{message}{data}}}}}"#);
+        self.finish_told(id, Told { body, code: Some(code) }, now);
+    }
+
+    /// Gives a call an answer in other words than the server's.
+    pub(super) fn finish_told(&mut self, id: WireId, Told { body, code }: Told, now: Instant) {
+        match code {
+            Some(code) if self.exchanges.get(&id.0).is_some_and(|e| e.reply == Reply::Held) => {
+                self.retire(id);
+                let body = Chain::from(Bytes::from(body));
+                self.actions.push_back(Action::Answer(id, Answer::Error { code, body }));
+                if self.sessions.is_empty() {
+                    self.settle(now);
+                }
+            }
+            _ => self.finish(id, &[body.as_bytes()], now),
+        }
+    }
+
     /// Gives a call its answer, whichever way its client hears it, and forgets it.
     pub(super) fn finish(&mut self, id: WireId, parts: &[&[u8]], now: Instant) {
-        if self.exchanges.get(&id.0).is_some_and(|e| e.reply == Reply::Held && !accepts_json(e)) {
+        if self.exchanges.get(&id.0).is_some_and(|e| e.reply == Reply::Held && !e.accepts_json()) {
             self.commit(id, now);
         }
         // Forgotten before it is answered: progress that comes after the answer must find nothing (mcp-eras 5.4).
@@ -383,15 +535,16 @@ impl Link {
             }
             Reply::Track(track) => {
                 if let Some(session) = exchange.session().and_then(|key| self.sessions.get_mut(&key)) {
-                    session.send_post(track, parts, What::Message, &mut self.actions);
+                    let strict = self.settings.strict_streams;
+                    session.send_on_track(track, parts, What::Message, strict, &mut self.actions);
                     session.finish_post(track, now, &mut self.actions);
                 }
             }
             Reply::Bare(stream) => {
-                self.push_bare(stream, parts);
+                self.push_bare(&exchange, stream, parts);
                 self.actions.push_back(Action::End(stream));
             }
-            Reply::Left | Reply::Nobody => {}
+            Reply::Left | Reply::Nobody | Reply::Parked => {}
         }
         if self.sessions.is_empty() {
             self.settle(now);
@@ -400,6 +553,8 @@ impl Link {
 
     /// Tells a call's client what went wrong, and forgets the call.
     pub(super) fn fail(&mut self, id: WireId, fault: Fault, now: Instant) {
+        self.withdraw_asked(id);
+        self.lost_flight(id, now);
         let Some(exchange) = self.exchanges.get(&id.0) else { return };
         let own = match &exchange.owner {
             Owner::Client { id, .. } => id.clone(),
@@ -408,6 +563,8 @@ impl Link {
         if exchange.reply == Reply::Held {
             self.retire(id);
             self.actions.push_back(Action::Answer(id, Answer::Fault { fault, id: own }));
+        } else if exchange.reply == Reply::Parked {
+            self.keep_outcome(id, Outcome::Fault(fault));
         } else {
             let body = fault.body(Some(&own));
             self.finish(id, &[body.as_bytes()], now);
@@ -417,13 +574,18 @@ impl Link {
     /// Lets a call's client go, with a fault or, when it cancelled, with nothing. The server may still work on it, so
     /// it counts until the answer comes or the grace is over.
     pub(super) fn abandon(&mut self, id: WireId, fault: Option<Fault>, now: Instant) {
+        self.lost_flight(id, now);
         let Some(exchange) = self.exchanges.get_mut(&id.0) else { return };
         let Owner::Client { session, id: own, .. } = &exchange.owner else { return };
         let (key, own) = (*session, own.clone());
         let reply = std::mem::replace(&mut exchange.reply, Reply::Nobody);
         exchange.deadline = Some(now + GRACE);
-        let due = exchange.deadline;
+        exchange.stopped = Some(now);
+        let (due, by_method) = (exchange.deadline, exchange.by_method());
         self.check_by(due);
+        if !self.held.is_empty() {
+            self.check_by(Some(now + handshake::SETTLE));
+        }
         let body = fault.as_ref().map(|fault| fault.body(Some(&own)));
         let parts: Vec<&[u8]> = body.iter().map(|body| body.as_bytes()).collect();
         match reply {
@@ -437,18 +599,24 @@ impl Link {
             Reply::Track(track) => {
                 if let Some(session) = key.and_then(|key| self.sessions.get_mut(&key)) {
                     if !parts.is_empty() {
-                        session.send_post(track, &parts, What::Message, &mut self.actions);
+                        let strict = self.settings.strict_streams;
+                        session.send_on_track(track, &parts, What::Message, strict, &mut self.actions);
                     }
                     session.finish_post(track, now, &mut self.actions);
                 }
             }
             Reply::Bare(stream) => {
                 if !parts.is_empty() {
-                    self.push_bare(stream, &parts);
+                    let bytes = frame::event(by_method, None, &parts);
+                    self.actions.push_back(Action::Event { stream, number: 0, bytes });
                 }
                 self.actions.push_back(Action::End(stream));
             }
-            Reply::Left | Reply::Nobody => {}
+            Reply::Left | Reply::Nobody | Reply::Parked => {}
+        }
+        // The server does not have it, or not any more: there is nothing to wait for.
+        if self.exchanges.get(&id.0).is_some_and(|e| e.wire == 0) {
+            self.retire(id);
         }
     }
 
@@ -475,15 +643,20 @@ impl Link {
     }
 
     /// Sends something on the stream of a client without a session: it has no number, for nobody can resume it.
-    pub(super) fn push_bare(&mut self, stream: StreamKey, parts: &[&[u8]]) {
-        self.actions.push_back(Action::Event { stream, number: 0, bytes: frame::event(None, parts) });
+    pub(super) fn push_bare(&mut self, exchange: &Exchange, stream: StreamKey, parts: &[&[u8]]) {
+        let bytes = frame::event(exchange.by_method(), None, parts);
+        self.actions.push_back(Action::Event { stream, number: 0, bytes });
     }
 
     /// Forgets a call.
     pub(super) fn retire(&mut self, id: WireId) -> Option<Exchange> {
+        if !self.flights.is_empty() {
+            self.leave_flight(id);
+        }
         let exchange = self.exchanges.remove(&id.0)?;
         if let Owner::Client { session, .. } = exchange.owner {
             self.calls -= 1;
+            self.sent -= usize::from(exchange.wire != 0);
             if let Some(session) = session.and_then(|key| self.sessions.get_mut(&key)) {
                 session.calls -= 1;
             }
@@ -491,73 +664,28 @@ impl Link {
         if exchange.method == Method::ResourcesSubscribe {
             self.forget_pending_watch(id);
         }
+        if exchange.wire != id.0 {
+            self.aliases.remove(&exchange.wire);
+        }
+        if exchange.method == Method::ToolsList {
+            self.refreshing.retain(|(refresh, _)| *refresh != id);
+        }
+        if self.log_slot == Some(id) {
+            self.log_slot = None;
+        }
+        if let Some(modern) = exchange.modern() {
+            self.parked.remove(&modern.ticket);
+        }
         Some(exchange)
     }
 
-    // --- Time ---
-
-    pub(super) fn check_deadlines(&mut self, now: Instant) {
-        self.check_at = None;
-        let mut due: Vec<u64> =
-            self.exchanges.iter().filter(|(_, e)| e.due().is_some_and(|at| at <= now)).map(|(id, _)| *id).collect();
-        due.sort_unstable();
-        for id in due {
-            self.look_at(WireId(id), now);
-        }
-        self.expire_questions(now);
-        let next = self.exchanges.values().filter_map(Exchange::due).min();
-        self.check_by(next);
-        let questions = self.sessions.values().flat_map(|s| s.questions.iter().map(|q| q.deadline)).min();
-        self.check_by(questions);
-    }
-
-    fn look_at(&mut self, id: WireId, now: Instant) {
-        let Some(exchange) = self.exchanges.get(&id.0) else { return };
-        let timeout = self.settings.request_timeout.unwrap_or_default();
-        if exchange.deadline.is_none_or(|at| at > now) {
-            self.commit(id, now);
-            return;
-        }
-        if exchange.reply == Reply::Nobody || matches!(exchange.owner, Owner::Link) {
-            self.retire(id);
-            return;
-        }
-        // While a person is asked, the clock stands still, up to the hard limit.
-        let asked = exchange.session().and_then(|key| self.sessions.get(&key)).is_some_and(|s| !s.questions.is_empty());
-        if asked && exchange.method.may_ask() && exchange.latest > now {
-            self.push_back_deadline(id, now);
-            return;
-        }
-        let fault = match exchange.latest <= now {
-            true => Fault::Timeout { after: self.settings.max_request_time, setting: "max_request_time" },
-            false => Fault::Timeout { after: timeout, setting: "request_timeout" },
-        };
-        if let Some(at) = self.held.iter().position(|(held, _)| *held == id) {
-            self.held.remove(at);
-            let opened = Some(exchange).filter(|e| e.method == Method::Initialize).and_then(Exchange::session);
-            self.fail(id, fault, now);
-            if let Some(key) = opened {
-                self.end_session(key);
-            }
-        } else {
-            self.push_cancel(id, None);
-            self.abandon(id, Some(fault), now);
-        }
-    }
-
-    /// Restarts a call's clock: it shows signs of life (B-07).
-    pub(super) fn push_back_deadline(&mut self, id: WireId, now: Instant) {
-        let Some(timeout) = self.settings.request_timeout else { return };
-        if let Some(exchange) = self.exchanges.get_mut(&id.0) {
-            exchange.deadline = Some((now + timeout).min(exchange.latest));
-        }
-    }
-
-    fn garbage(&mut self, line: Bytes, why: &'static str) {
+    pub(super) fn garbage(&mut self, line: Bytes, why: &'static str) {
         self.actions.push_back(Action::Garbage { line, why });
     }
 }
 
-fn accepts_json(exchange: &Exchange) -> bool {
-    matches!(&exchange.owner, Owner::Client { accepts, .. } if accepts.json)
+/// An answer in our words. The code, if it is an error and the client's era is the one where codes are statuses.
+pub(super) struct Told {
+    pub(super) body: String,
+    pub(super) code: Option<i32>,
 }

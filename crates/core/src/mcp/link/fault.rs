@@ -11,8 +11,14 @@ use crate::wire::splice::push_flat;
 pub enum Fault {
     /// The server's process ended while it worked on the call.
     Exited,
+    /// The connection to the server broke before the answer, and nothing can be asked for again.
+    Cut,
     /// The server cannot be started, or does not stay up.
     Unavailable {
+        why: String,
+    },
+    /// The server was reached, and does not take what it is sent.
+    Refused {
         why: String,
     },
     /// No answer in time; which time that was is the setting's name.
@@ -50,8 +56,8 @@ impl Fault {
 
     pub fn reason(&self) -> &'static str {
         match self {
-            Self::Exited => "upstream_exited",
-            Self::Unavailable { .. } | Self::Stuck => "upstream_unavailable",
+            Self::Exited | Self::Cut => "upstream_exited",
+            Self::Unavailable { .. } | Self::Refused { .. } | Self::Stuck => "upstream_unavailable",
             Self::Timeout { .. } => "upstream_timeout",
             Self::TooLarge { .. } => "upstream_answer_too_large",
             Self::SessionEnded => "session_ended",
@@ -63,7 +69,11 @@ impl Fault {
             Self::Exited => "the MCP server's process ended while it worked on this call; it is being restarted, call \
                              again (its stderr is in Prism's log)"
                 .to_owned(),
+            Self::Cut => "the connection to the MCP server broke before its answer; whether the call was carried out \
+                          is not known, call again if that is safe"
+                .to_owned(),
             Self::Unavailable { why } => format!("the MCP server cannot be reached: {why}"),
+            Self::Refused { why } => format!("the MCP server refuses: {why}"),
             Self::Timeout { after, setting } => {
                 format!(
                     "no answer within `{setting}` ({after:?}); the server was told to cancel. Raise the setting for slower tools"
@@ -79,6 +89,12 @@ impl Fault {
             }
             Self::SessionEnded => "the session has ended; initialize again".to_owned(),
         }
+    }
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.write_str(&self.message())
     }
 }
 

@@ -4,10 +4,13 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use super::{Action, Exchange, Fault, Link, Method, Owner, Refusal, Reply, SessionKey, WireId};
+use super::{
+    Action, Exchange, Fault, Link, Method, Opening, Owner, Refusal, Reply, SessionKey, StreamKey, Union, Wire, WireId,
+};
 use crate::{
     mcp::{
-        hello::{self, Greeting, Hello},
+        era::Era,
+        hello::{Greeting, Hello},
         replay::What,
         session::Session,
     },
@@ -21,14 +24,12 @@ use crate::{
 const RESTARTS: [Duration; 3] = [Duration::from_millis(500), Duration::from_secs(1), Duration::from_secs(2)];
 /// Up for this long, a child has earned its restarts back.
 const PROVEN: Duration = Duration::from_secs(60);
-/// How long a child may take to answer `initialize`: the first `npx` of a server downloads it.
-const START_TIMEOUT: Duration = Duration::from_secs(120);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     /// No child, and none wanted.
     Down,
-    /// `initialize` was sent.
+    /// It was asked for its greeting.
     Starting {
         until: Instant,
     },
@@ -58,7 +59,42 @@ impl Link {
         accepts: super::Accepts,
         now: Instant,
     ) -> Result<WireId, Refusal> {
-        self.sessions.insert(key, Session::new(&hello));
+        let mut session = Session::new(&hello);
+        session.by_method = accepts.by_method;
+        self.enter_session(key, session, hello, message, accepts, now)
+    }
+
+    /// Opens a session whose messages all come on one stream, which is its life (2024-11-05).
+    pub fn open_plain(
+        &mut self,
+        key: SessionKey,
+        hello: Hello,
+        message: Message,
+        by_method: bool,
+        now: Instant,
+    ) -> Result<StreamKey, Refusal> {
+        let mut session = Session::new(&hello);
+        session.by_method = by_method;
+        let stream = self.next_stream(now);
+        session.make_plain(stream);
+        let accepts = super::Accepts { json: false, events: true, by_method };
+        let taken = self.enter_session(key, session, hello, message, accepts, now);
+        if taken.is_err() {
+            self.streams -= 1;
+        }
+        taken.map(|_| stream)
+    }
+
+    fn enter_session(
+        &mut self,
+        key: SessionKey,
+        session: Session,
+        hello: Hello,
+        message: Message,
+        accepts: super::Accepts,
+        now: Instant,
+    ) -> Result<WireId, Refusal> {
+        self.sessions.insert(key, session);
         if self.settings.alone {
             self.hello.get_or_insert(hello);
         }
@@ -67,6 +103,7 @@ impl Link {
             Ok(_) => {
                 self.owners += 1;
                 self.stop_at = None;
+                self.adjust_union(now);
             }
             Err(_) => drop(self.sessions.remove(&key)),
         }
@@ -81,67 +118,21 @@ impl Link {
         }
     }
 
-    fn start(&mut self, now: Instant) {
-        let id = self.next_id();
-        let request = match &self.hello {
-            Some(hello) => hello.as_request(id.0),
-            None => hello::shared_request(id.0, self.settings.class),
-        };
-        // What the last child did not read is not for this one.
-        self.output.clear();
-        self.push_text(&request);
-        let own = Exchange {
-            method: Method::Initialize,
-            owner: Owner::Link,
-            reply: Reply::Nobody,
-            deadline: None,
-            latest: now,
-            hold_until: None,
-        };
-        self.exchanges.insert(id.0, own);
-        self.phase = Phase::Starting { until: now + START_TIMEOUT };
-        self.up_since = Some(now);
-        self.actions.push_back(Action::Start);
-    }
-
-    /// The child answered `initialize`.
-    pub(super) fn greeted(&mut self, message: &Message, now: Instant) {
-        if message.failed() {
-            return self.give_up_with(message, now);
-        }
-        let greeting = match Greeting::read(message) {
-            Ok(greeting) => greeting,
-            Err(error) => return self.reject(&error.to_string(), now),
-        };
-        self.push_text(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
-        self.phase = Phase::Up;
-        let (name, version) = (greeting.name.clone(), greeting.version.clone());
-        self.actions.push_back(Action::Ready { name, version });
-        match self.greeting.replace(greeting) {
-            Some(before) if self.greeting.as_ref().is_some_and(|now| !now.promises_the_same_as(&before)) => {
-                // What the clients were told is no longer true; a new handshake tells them anew.
-                self.end_established_sessions(now);
-            }
-            Some(_) => self.restore(),
-            None => {}
-        }
-        // Who left while the child was starting has had no call on it.
-        self.owners = self.sessions.len();
-        for (id, message) in std::mem::take(&mut self.held) {
-            // Nobody waits for it any more, and the server has not seen it.
-            if self.exchanges.get(&id.0).is_some_and(|exchange| exchange.reply == Reply::Left) {
-                self.retire(id);
-            } else {
-                self.dispatch(id, message, now);
-            }
-        }
-        self.settle(now);
-    }
-
     /// Tells a new child what the old one knew, and the clients that they may have missed something (B-09).
-    fn restore(&mut self) {
+    pub(super) fn restore(&mut self, now: Instant) {
         self.replay_level();
-        self.replay_watches();
+        match self.era() {
+            Era::Legacy => {
+                self.replay_watches();
+                self.tell_of_lists();
+            }
+            // The clients are told when the new child will tell of changes, so that none is lost in between.
+            Era::Modern => self.replay_union(now),
+        }
+    }
+
+    /// Tells every client that any list may have changed.
+    pub(super) fn tell_of_lists(&mut self) {
         let Some(greeting) = &self.greeting else { return };
         let lists = [
             (greeting.tools_changed, Method::ToolsChanged),
@@ -157,7 +148,19 @@ impl Link {
                     session.send_standalone(&[text.as_bytes()], what, self.settings.strict_streams, &mut self.actions);
                 }
             }
+            self.tell_listens(method, &text);
         }
+    }
+
+    /// The connection to the server is lost, or there is none.
+    pub fn handle_lost(&mut self, why: String, now: Instant) {
+        self.why = Some(why);
+        self.handle_exit(now);
+    }
+
+    /// What looked like a request each turned out to be one stream for everything.
+    pub fn over_one_stream(&mut self) {
+        self.settings.wire = Wire::Pipe;
     }
 
     /// The child could not be started at all; trying again would not help.
@@ -170,35 +173,43 @@ impl Link {
         if self.phase == Phase::Down {
             return;
         }
+        if self.is_opening() && self.opening == Opening::Probe && self.settings.wire == Wire::Pipe {
+            // This was none of its restarts.
+            self.opening = Opening::Learned(self.learned_from_exit());
+            self.forget_child(Fault::Exited, now);
+            return self.start(now);
+        }
         let lived = self.up_since.take().map_or(Duration::ZERO, |since| now.saturating_duration_since(since));
         if lived >= PROVEN {
             self.tries = 0;
         }
         self.forget_child(Fault::Exited, now);
-        if self.sessions.is_empty() && self.held.is_empty() {
+        if self.sessions.is_empty() && self.held.is_empty() && self.listens.is_empty() {
             self.phase = Phase::Down;
         } else if let Some(wait) = RESTARTS.get(self.tries) {
             self.tries += 1;
             self.phase = Phase::Restarting { at: now + *wait };
         } else {
-            self.give_up("its process ended again and again right after the start; its stderr is in Prism's log", now);
+            let why = self.why.take();
+            let why = why.as_deref();
+            let ended = "its process ended again and again right after the start; its stderr is in Prism's log";
+            self.give_up(why.unwrap_or(ended), now);
         }
     }
 
     pub(super) fn handle_phase_timeout(&mut self, now: Instant) {
         match self.phase {
             Phase::Restarting { at } if at <= now => self.start(now),
-            Phase::Starting { until } if until <= now => {
-                self.reject(&format!("it did not answer `initialize` within {START_TIMEOUT:?}"), now);
-            }
+            Phase::Starting { until } if until <= now => self.opening_expired(now),
             _ => {}
         }
     }
 
     /// Ends the child when nobody needs it (B-13).
     pub(super) fn settle(&mut self, now: Instant) {
-        let waited_for = self.exchanges.values().any(|e| e.is_awaited() && matches!(e.owner, Owner::Client { .. }));
-        if !self.sessions.is_empty() || !self.held.is_empty() || waited_for {
+        let waits = |e: &Exchange| e.is_awaited() || (e.reply == Reply::Parked && e.wire != 0);
+        let waited_for = self.exchanges.values().any(|e| waits(e) && matches!(e.owner, Owner::Client { .. }));
+        if !self.sessions.is_empty() || !self.held.is_empty() || !self.listens.is_empty() || waited_for {
             self.stop_at = None;
             return;
         }
@@ -232,6 +243,7 @@ impl Link {
         for key in keys {
             self.end_session(key);
         }
+        self.end_listens(None);
         self.watches.clear();
     }
 
@@ -247,7 +259,7 @@ impl Link {
     }
 
     /// Fails what was sent to the child and drops what was true of it.
-    fn forget_child(&mut self, fault: Fault, now: Instant) {
+    pub(super) fn forget_child(&mut self, fault: Fault, now: Instant) {
         // Before the calls are answered, which ends the streams that they were asked on.
         for session in self.sessions.values_mut() {
             self_cancel_questions(session, self.settings.strict_streams, &mut self.actions);
@@ -260,7 +272,11 @@ impl Link {
             self.fail(WireId(id), fault.clone(), now);
         }
         self.level = None;
+        self.call_level = None;
+        self.union = Union::default();
+        self.refreshing.clear();
         self.output.clear();
+        self.hold_listens();
     }
 
     /// Ends a child that cannot be worked with.
@@ -269,7 +285,7 @@ impl Link {
         self.give_up(why, now);
     }
 
-    fn give_up(&mut self, why: &str, now: Instant) {
+    pub(super) fn give_up(&mut self, why: &str, now: Instant) {
         for (id, _) in std::mem::take(&mut self.held) {
             self.fail(id, Fault::Unavailable { why: why.to_owned() }, now);
         }
@@ -277,10 +293,11 @@ impl Link {
     }
 
     /// The server refused `initialize`: its own words go to the clients that asked.
-    fn give_up_with(&mut self, error: &Message, now: Instant) {
+    pub(super) fn give_up_with(&mut self, error: &Message, now: Instant) {
         let why = "it refused `initialize`".to_owned();
         for (id, message) in std::mem::take(&mut self.held) {
             let initialize = self.exchanges.get(&id.0).is_some_and(|e| e.method == Method::Initialize);
+            // A client of the modern era has asked for no handshake, and would not understand how one failed.
             match (initialize, error.id_span(), message.id()) {
                 (true, Some(span), Some(own)) => self.finish(id, &around(error, span, own), now),
                 _ => self.fail(id, Fault::Unavailable { why: why.clone() }, now),
@@ -295,6 +312,7 @@ impl Link {
         for key in keys {
             self.end_session(key);
         }
+        self.end_listens(Some(&fault));
         self.forget_child(fault, now);
         self.phase = Phase::Down;
         self.tries = 0;
@@ -314,22 +332,20 @@ impl Link {
     }
 
     /// Ends the sessions that have had their handshake; the ones that wait for it get the new one.
-    fn end_established_sessions(&mut self, now: Instant) {
+    pub(super) fn end_established_sessions(&mut self, now: Instant) {
         let waiting = self.waiting_for_initialize();
         let old: Vec<SessionKey> = self.sessions.keys().copied().filter(|key| !waiting.contains(key)).collect();
         for key in old {
-            let held: Vec<WireId> = self
-                .held
-                .iter()
-                .map(|(id, _)| *id)
-                .filter(|id| self.exchanges.get(&id.0).is_some_and(|e| e.session() == Some(key)))
-                .collect();
-            self.held.retain(|(id, _)| !held.contains(id));
-            for id in held {
-                self.fail(id, Fault::SessionEnded, now);
+            let own = self.exchanges.iter().filter(|(_, e)| e.session() == Some(key));
+            let mut own: Vec<u64> = own.map(|(id, _)| *id).collect();
+            own.sort_unstable();
+            self.held.retain(|(id, _)| !own.contains(&id.0));
+            for id in own {
+                self.fail(WireId(id), Fault::SessionEnded, now);
             }
             self.end_session(key);
         }
+        self.end_acknowledged_listens();
         self.watches.clear();
     }
 
@@ -349,6 +365,28 @@ impl Link {
         Some(self.greeting.as_ref()?.answer(message.id()?, revision))
     }
 
+    /// The server, over HTTP, has forgotten our session. What was not answered yet is for the shell to send again when
+    /// there is a new one.
+    pub fn handle_session_lost(&mut self, now: Instant) {
+        if self.phase == Phase::Up {
+            self.start(now);
+        }
+    }
+
+    /// Ends a child that may still ask about a call that is long over, and starts another if anybody needs one.
+    pub(super) fn recycle(&mut self, now: Instant) {
+        if self.phase != Phase::Up {
+            return;
+        }
+        self.actions.push_back(Action::Stop);
+        self.forget_child(Fault::Exited, now);
+        if self.sessions.is_empty() && self.held.is_empty() && self.listens.is_empty() {
+            self.phase = Phase::Down;
+        } else {
+            self.start(now);
+        }
+    }
+
     pub fn greeting(&self) -> Option<&Greeting> {
         self.greeting.as_ref()
     }
@@ -363,6 +401,7 @@ impl Link {
 /// Takes back what a dead child had asked: an answer could reach nobody.
 fn self_cancel_questions(session: &mut Session, strict: bool, actions: &mut std::collections::VecDeque<Action>) {
     while let Some(question) = session.take_question(|_| true) {
+        // What a modern server asked died with the call.
         let note = format!(
             r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{},"reason":"the server ended"}}}}"#,
             question.number

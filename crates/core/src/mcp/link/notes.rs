@@ -2,10 +2,14 @@
 
 use std::time::Instant;
 
-use super::{Action, Exchange, Link, Method, Owner, Reply, SessionKey, WireId, lifecycle::Phase, watch, wire_id};
+use super::{
+    Action, Exchange, Link, Method, Owner, Reply, SessionKey, WireId,
+    lifecycle::Phase,
+    watch::{self, Watcher},
+};
 use crate::{
-    mcp::{level::Level, replay::What},
-    wire::{Message, splice::around},
+    mcp::{era::Era, level::Level, modern, replay::What},
+    wire::{Message, envelope::own_number, frame, splice::around},
 };
 
 /// Whom a log note belongs to. A pipe does not say, so it is certain or it is nobody (mcp-eras 5.9).
@@ -16,15 +20,20 @@ enum NoteOwner {
 }
 
 impl Link {
-    pub(super) fn handle_note(&mut self, method: Method, message: Message, now: Instant) {
+    pub(super) fn handle_note(&mut self, about: Option<WireId>, method: Method, message: Message, now: Instant) {
         match method {
             Method::Progress => self.progress(&message, now),
-            Method::Log => self.log_note(message, now),
+            Method::Log => self.log_note(about, message, now),
             Method::ToolsChanged | Method::PromptsChanged | Method::ResourcesChanged => {
-                self.tell_everybody(&message, &What::Change(method.name().into()));
+                self.tell_everybody(method, &message);
             }
             Method::ResourceUpdated => self.resource_updated(&message),
-            Method::Cancelled => self.question_withdrawn(&message),
+            Method::Acknowledged => self.union_acknowledged(&message, now),
+            Method::Cancelled => match message.params().request_id.and_then(|span| own_number(message.text(span))) {
+                // The server ends a listen of ours. The two directions count separately, so only a modern one can.
+                Some(number) if self.era() == Era::Modern && self.union.has(number) => self.union_over(number, now),
+                _ => self.question_withdrawn(&message),
+            },
             // Unknown ones only where there is no doubt whom they are for.
             _ => match self.sole_session() {
                 Some(key) => self.send_standalone(key, &message, What::Message),
@@ -37,8 +46,9 @@ impl Link {
     /// dropped: forwarding it makes clients close the connection.
     fn progress(&mut self, message: &Message, now: Instant) {
         let Some(span) = message.params().token else { return };
-        let Some(id) = wire_id(message.text(span)) else { return };
-        let Some(exchange) = self.exchanges.get(&id.0) else { return };
+        let Some(number) = own_number(message.text(span)) else { return };
+        let id = self.exchange_of(number);
+        let Some(exchange) = self.exchanges.get(&id.0).filter(|e| e.wire == number) else { return };
         let Owner::Client { token: Some(token), .. } = &exchange.owner else { return };
         if !exchange.is_awaited() {
             return;
@@ -50,11 +60,21 @@ impl Link {
         }
     }
 
-    fn log_note(&mut self, message: Message, now: Instant) {
+    fn log_note(&mut self, about: Option<WireId>, message: Message, now: Instant) {
         let level = message.string(message.params().level).and_then(|name| Level::named(&name));
-        match self.note_owner() {
+        match self.note_owner(about) {
             NoteOwner::Call(id) => {
-                let key = self.exchanges.get(&id.0).and_then(Exchange::session);
+                let exchange = self.exchanges.get(&id.0);
+                if let Some(modern) = exchange.and_then(Exchange::modern) {
+                    // Only who asked for notes gets any, and not below the level it named.
+                    if modern.envelope.level.is_some_and(|least| level.is_none_or(|level| level >= least))
+                        && self.commit(id, now)
+                    {
+                        self.send_on_call(id, &[message.bytes()]);
+                    }
+                    return;
+                }
+                let key = exchange.and_then(Exchange::session);
                 if key.is_some_and(|key| !self.wants(key, level)) {
                     return;
                 }
@@ -70,10 +90,19 @@ impl Link {
         }
     }
 
-    fn note_owner(&self) -> NoteOwner {
-        let calls = || self.exchanges.iter().filter(|(_, e)| matches!(e.owner, Owner::Client { .. }));
+    fn note_owner(&self, about: Option<WireId>) -> NoteOwner {
+        // A modern server on a pipe notes only what the one call is about that has told it a level.
+        let about = about.or(self.log_slot.filter(|_| self.era() == Era::Modern));
+        if let Some(id) = about.filter(|id| self.exchanges.get(&id.0).is_some_and(Exchange::is_awaited)) {
+            return NoteOwner::Call(id);
+        }
+        if self.era() == Era::Modern && self.phase == Phase::Up {
+            return NoteOwner::Nobody;
+        }
+        let is_sent = |e: &Exchange| e.wire != 0 && matches!(e.owner, Owner::Client { .. });
+        let calls = || self.exchanges.iter().filter(|(_, e)| is_sent(e));
         // Before its handshake a child has seen no call.
-        match if self.phase == Phase::Up { self.calls } else { 0 } {
+        match if self.phase == Phase::Up { self.sent } else { 0 } {
             0 => self.sole_session().map_or(NoteOwner::Nobody, NoteOwner::Session),
             1 => match calls().next() {
                 Some((id, exchange)) if exchange.is_awaited() => NoteOwner::Call(WireId(*id)),
@@ -82,7 +111,7 @@ impl Link {
             },
             _ => {
                 // Under load the last caller is nearly always still waiting: one look decides.
-                let all_of = |key: SessionKey| self.sessions.get(&key).is_some_and(|s| s.calls == self.calls);
+                let all_of = |key: SessionKey| self.sessions.get(&key).is_some_and(|s| s.calls == self.sent);
                 let candidate = self.last_caller.filter(|key| all_of(*key));
                 let candidate =
                     candidate.or_else(|| calls().next().and_then(|(_, e)| e.session()).filter(|key| all_of(*key)));
@@ -100,25 +129,48 @@ impl Link {
         }
     }
 
-    fn tell_everybody(&mut self, message: &Message, what: &What) {
-        let strict = self.settings.strict_streams;
+    /// Tells every client that has asked to be told, once.
+    fn tell_everybody(&mut self, method: Method, message: &Message) {
+        self.cache.invalidate(method, None);
+        if !self.hears(message) {
+            return;
+        }
+        let untagged = self.untagged(message);
+        let text = untagged.as_deref().unwrap_or(message.bytes());
+        let (strict, what) = (self.settings.strict_streams, What::Change(method.name().into()));
         for session in self.sessions.values_mut() {
-            session.send_standalone(&[message.bytes()], what.clone(), strict, &mut self.actions);
+            session.send_standalone(&[text], what.clone(), strict, &mut self.actions);
+        }
+        if !self.listens.is_empty() {
+            self.tell_listens(method, &String::from_utf8_lossy(text));
         }
     }
 
     fn resource_updated(&mut self, message: &Message) {
-        let Some(uri) = message.string(message.params().uri) else { return };
+        let Some(uri) = message.string(message.params().uri).filter(|_| self.hears(message)) else { return };
+        self.cache.invalidate(Method::ResourceUpdated, Some(&uri));
         let what = What::Change(format!("{} {uri}", Method::ResourceUpdated.name()).into());
-        for key in watch::watchers(&self.watches, &uri) {
-            if let Some(session) = self.sessions.get_mut(&key) {
-                session.send_standalone(
-                    &[message.bytes()],
-                    what.clone(),
-                    self.settings.strict_streams,
-                    &mut self.actions,
-                );
+        let untagged = self.untagged(message);
+        let text = untagged.as_deref().unwrap_or(message.bytes());
+        for watcher in watch::watchers(&self.watches, &uri) {
+            self.tell_watcher(watcher, text, &what);
+        }
+    }
+
+    /// A change without the listen of ours that it came on; `None` if it came on none.
+    fn untagged(&self, message: &Message) -> Option<Vec<u8>> {
+        (self.era() == Era::Modern).then(|| modern::untagged(message).into_bytes())
+    }
+
+    pub(super) fn tell_watcher(&mut self, watcher: Watcher, text: &[u8], what: &What) {
+        match watcher {
+            Watcher::Session(key) => {
+                if let Some(session) = self.sessions.get_mut(&key) {
+                    let strict = self.settings.strict_streams;
+                    session.send_standalone(&[text], what.clone(), strict, &mut self.actions);
+                }
             }
+            Watcher::Listen(stream) => self.tell_listen(stream, &String::from_utf8_lossy(text)),
         }
     }
 
@@ -134,11 +186,15 @@ impl Link {
         match exchange.reply {
             Reply::Track(track) => {
                 if let Some(session) = exchange.session().and_then(|key| self.sessions.get_mut(&key)) {
-                    session.send_post(track, parts, What::Message, &mut self.actions);
+                    let strict = self.settings.strict_streams;
+                    session.send_on_track(track, parts, What::Message, strict, &mut self.actions);
                 }
             }
-            Reply::Bare(stream) => self.push_bare(stream, parts),
-            Reply::Held | Reply::Left | Reply::Nobody => {}
+            Reply::Bare(stream) => {
+                let bytes = frame::event(exchange.by_method(), None, parts);
+                self.actions.push_back(Action::Event { stream, number: 0, bytes });
+            }
+            Reply::Held | Reply::Left | Reply::Nobody | Reply::Parked => {}
         }
     }
 }

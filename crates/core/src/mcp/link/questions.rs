@@ -5,11 +5,14 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Action, Link, Method, Owner, Reply, SessionKey, WireId, fault::push_error_line, lifecycle::Phase};
+use super::{
+    Action, Exchange, Link, Method, Owner, Reply, SessionKey, WireId, fault::push_error_line, lifecycle::Phase,
+};
 use crate::{
-    mcp::{hello::Class, replay::What},
+    mcp::{era::Revision, hello::Class, payload, replay::What, session::AskedBy},
     wire::{
-        Message,
+        Members, Message,
+        members::Quoted,
         splice::{around, push_line},
     },
 };
@@ -22,6 +25,8 @@ const MAX_QUESTIONS: usize = 64;
 enum Asker {
     /// It belongs to this session; on this call's stream if one is certain.
     Session(SessionKey, Option<WireId>),
+    /// It belongs to this call of the modern era, which stands for itself.
+    Call(WireId),
     /// It belongs to a client that has no session and so no way to answer.
     Stateless,
     /// It belongs to no call, and several could be meant.
@@ -30,10 +35,14 @@ enum Asker {
 }
 
 impl Link {
-    pub(super) fn handle_question(&mut self, method: Method, message: &Message, now: Instant) {
+    pub(super) fn handle_question(&mut self, about: Option<WireId>, method: Method, message: &Message, now: Instant) {
         let Some(id) = message.id() else { return };
         if self.is_stuck() {
             return;
+        }
+        if self.is_spoken_to_modern() {
+            // That era has no such thing, and a modern server would not know what to do with an answer (check 110).
+            return self.garbage(message.bytes().clone(), "a request from a server of the modern era");
         }
         match method {
             Method::Ping => {
@@ -42,16 +51,25 @@ impl Link {
             }
             Method::Sample | Method::Elicit | Method::RootsList => {
                 self.actions.push_back(Action::Asked);
-                self.ask(method, message, now);
+                // From now on its calls take turns: the owner of its next question must be certain.
+                self.exclusive |= self.settings.class.answers_questions();
+                self.put(about, method, message, now);
             }
             _ => push_error_line(&mut self.output, id, -32601, "method not found"),
         }
     }
 
-    fn ask(&mut self, method: Method, message: &Message, now: Instant) {
+    /// Puts a question to the client whose it is.
+    fn put(&mut self, about: Option<WireId>, method: Method, message: &Message, now: Instant) {
         let (Some(id), Some(span)) = (message.id(), message.id_span()) else { return };
-        let (key, call) = match self.asker() {
+        let (key, call) = match self.asker(about) {
             Asker::Session(key, call) => (key, call),
+            Asker::Call(call) => return self.ask_modern(call, method, message, now),
+            // Right after the handshake, before any call: nobody has roots to tell of yet.
+            Asker::Unrelated if method == Method::RootsList && self.settings.class.roots => {
+                let none = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"roots":[]}}}}"#);
+                return self.push_text(&none);
+            }
             Asker::Stateless => {
                 return push_error_line(&mut self.output, id, -32601, "the client cannot be asked: it has no session");
             }
@@ -71,6 +89,15 @@ impl Link {
         if let Err((code, why)) = can_answer(session.class, method, message) {
             return push_error_line(&mut self.output, id, code, why);
         }
+        // The newest revision says it as the server does.
+        let told = match session.revision {
+            Revision::NEWEST => Ok(None),
+            revision => payload::question_for(revision, method, message.params_text().unwrap_or("{}")),
+        };
+        let told = match told {
+            Ok(told) => told,
+            Err(why) => return push_error_line(&mut self.output, id, -32602, why),
+        };
         if session.questions.len() >= MAX_QUESTIONS {
             return push_error_line(&mut self.output, id, -32603, "the client has too many open questions");
         }
@@ -88,42 +115,56 @@ impl Link {
         self.check_by(Some(deadline));
         let Some(session) = self.sessions.get_mut(&key) else { return };
         let token = message.params().meta_token.map(|span| message.text(span));
-        let number = session.ask(id, token, track, deadline);
+        let number = session.ask(AskedBy::Server(id.into()), method, token, track, deadline);
         let text = number.to_string();
-        let parts = around(message, span, &text);
         let strict = self.settings.strict_streams;
-        match track {
-            Some(track) => session.send_post(track, &parts, What::Question(number), &mut self.actions),
-            None => session.send_standalone(&parts, What::Question(number), strict, &mut self.actions),
-        }
+        let told = told.map(|params| {
+            let method = Quoted(method.name());
+            format!(r#"{{"jsonrpc":"2.0","id":{number},"method":{method},"params":{params}}}"#)
+        });
+        let parts = match &told {
+            Some(told) => [told.as_bytes(), &[], &[]],
+            None => around(message, span, &text),
+        };
+        let track = track.unwrap_or(session.standalone_track());
+        session.send_on_track(track, &parts, What::Question(number), strict, &mut self.actions);
     }
 
     /// Whose question this is. A call counts until the server has answered it, even one that was cancelled: a server
     /// that ignored the cancel may still ask.
-    fn asker(&self) -> Asker {
-        let mut owners = self.exchanges.iter().filter_map(|(id, exchange)| match &exchange.owner {
-            // Before its handshake a child has seen no call.
-            Owner::Client { session, .. } if exchange.method.may_ask() && self.phase == Phase::Up => {
-                Some((WireId(*id), *session, exchange.is_awaited()))
-            }
-            _ => None,
-        });
-        let Some((call, first, awaited)) = owners.next() else {
+    fn asker(&self, about: Option<WireId>) -> Asker {
+        let of_call = |id: WireId, exchange: &Exchange| match (&exchange.owner, exchange.session()) {
+            (Owner::Client { modern: Some(_), .. }, _) => Asker::Call(id),
+            (_, Some(key)) => Asker::Session(key, exchange.is_awaited().then_some(id)),
+            (_, None) => Asker::Stateless,
+        };
+        // It came with the response to that very call.
+        if let Some(id) = about
+            && let Some(exchange) = self.exchanges.get(&id.0).filter(|e| matches!(e.owner, Owner::Client { .. }))
+        {
+            return of_call(id, exchange);
+        }
+        // Before its handshake a child has seen no call.
+        let calls = self.exchanges.iter().filter(|(_, e)| e.may_be_asked() && self.phase == Phase::Up);
+        let mut calls = calls.map(|(id, exchange)| (WireId(*id), exchange));
+        let Some((first, exchange)) = calls.next() else {
             return match self.sole_session() {
                 Some(key) => Asker::Session(key, None),
                 None => Asker::Unrelated,
             };
         };
-        let mut only = true;
-        for (_, other, _) in owners {
-            if other != first || first.is_none() {
-                return Asker::Ambiguous;
-            }
-            only = false;
+        let Some(second) = calls.next() else { return of_call(first, exchange) };
+        let all: Vec<(WireId, &Exchange)> = [(first, exchange), second].into_iter().chain(calls).collect();
+        // What was stopped is over, as far as its own client's next call goes.
+        let mut live = all.iter().filter(|(_, e)| e.stopped.is_none());
+        if let (Some((id, one)), None) = (live.next(), live.next())
+            && all.iter().all(|(_, other)| other.is_of_the_same_client_as(one))
+        {
+            return of_call(*id, one);
         }
-        match first {
-            Some(key) => Asker::Session(key, (only && awaited).then_some(call)),
-            None => Asker::Stateless,
+        match exchange.session() {
+            Some(key) if all.iter().all(|(_, other)| other.session() == Some(key)) => Asker::Session(key, None),
+            _ => Asker::Ambiguous,
         }
     }
 
@@ -134,14 +175,16 @@ impl Link {
     }
 
     /// A client answers: the server hears it under its own id. An answer to nothing is dropped.
-    pub(super) fn answer_question(&mut self, key: Option<SessionKey>, message: &Message) {
+    pub(super) fn answer_question(&mut self, key: Option<SessionKey>, message: &Message, now: Instant) {
         let (Some(span), Some(number)) = (message.id_span(), message.id().and_then(|raw| raw.parse::<u64>().ok()))
         else {
             return;
         };
         let Some(session) = key.and_then(|key| self.sessions.get_mut(&key)) else { return };
-        if let Some(question) = session.take_question(|question| question.number == number) {
-            push_line(&mut self.output, message, &mut [(span, &question.server_id)]);
+        let Some(question) = session.take_question(|question| question.number == number) else { return };
+        match question.asked_by.server_id() {
+            Some(server_id) => push_line(&mut self.output, message, &mut [(span, server_id)]),
+            None => self.round_answered(question, message, now),
         }
     }
 
@@ -158,8 +201,9 @@ impl Link {
     pub(super) fn question_withdrawn(&mut self, message: &Message) {
         let Some(span) = message.params().request_id else { return };
         let id = message.text(span);
+        self.asked_withdrawn(id);
         for session in self.sessions.values_mut() {
-            if let Some(question) = session.take_question(|question| *question.server_id == *id) {
+            if let Some(question) = session.take_question(|question| question.asked_by.server_id() == Some(id)) {
                 let number = question.number.to_string();
                 let parts = around(message, span, &number);
                 let strict = self.settings.strict_streams;
@@ -170,23 +214,42 @@ impl Link {
     }
 
     pub(super) fn expire_questions(&mut self, now: Instant) {
+        let mut expired = Vec::new();
         for session in self.sessions.values_mut() {
             while let Some(question) = session.take_question(|question| question.deadline <= now) {
-                push_error_line(&mut self.output, &question.server_id, -32603, "the client did not answer in time");
+                expired.push(question);
+            }
+        }
+        for question in expired {
+            match question.asked_by.server_id() {
+                Some(id) => push_error_line(&mut self.output, id, -32603, "the client did not answer in time"),
+                None => self.round_expired(&question, now),
             }
         }
     }
 }
 
 /// Whether a client said that it can answer this (mcp-eras 5.6, last paragraph).
-fn can_answer(class: Class, method: Method, message: &Message) -> Result<(), (i32, &'static str)> {
+pub(super) fn can_answer(class: Class, method: Method, message: &Message) -> Result<(), (i32, &'static str)> {
+    let url = message.string(message.params().mode).is_some_and(|mode| mode == "url");
+    able(class, method, url)
+}
+
+/// The same of a question that is only parameters.
+pub(super) fn can_answer_params(class: Class, method: Method, params: &str) -> Result<(), (i32, &'static str)> {
+    let url = Members::read(params).is_some_and(|params| params.string("mode").is_some_and(|mode| mode == "url"));
+    match method {
+        Method::Sample | Method::RootsList | Method::Elicit => able(class, method, url),
+        _ => Err((-32601, "the server asks what no client can answer")),
+    }
+}
+
+fn able(class: Class, method: Method, url: bool) -> Result<(), (i32, &'static str)> {
     match method {
         Method::Sample if !class.sampling => Err((-32601, "the client does not support sampling")),
         Method::RootsList if !class.roots => Err((-32601, "the client does not support roots")),
-        Method::Elicit => {
-            let url = message.string(message.params().mode).is_some_and(|mode| mode == "url");
-            let able = if url { class.url } else { class.form };
-            able.then_some(()).ok_or((-32602, "the client does not support this kind of elicitation"))
+        Method::Elicit if !(if url { class.url } else { class.form }) => {
+            Err((-32602, "the client does not support this kind of elicitation"))
         }
         _ => Ok(()),
     }

@@ -2,9 +2,15 @@
 
 use std::{collections::BTreeMap, time::Instant};
 
-use super::{Exchange, Link, Method, SessionKey, WireId, lifecycle::Phase};
+use super::{Exchange, Link, Method, SessionKey, StreamKey, WireId, lifecycle::Phase};
 use crate::{
-    mcp::{level::Level, replay::What},
+    mcp::{
+        era::Era,
+        hello::{Class, OWN_INFO},
+        level::Level,
+        modern::{self, Caller, Filter},
+        replay::What,
+    },
     wire::Message,
 };
 
@@ -14,31 +20,53 @@ const MAX_WATCHED: usize = 1024;
 /// Who watches a resource.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
-    pub(super) sessions: Vec<SessionKey>,
-    /// Sessions whose `resources/subscribe` is on its way to the server.
-    pending: Vec<(WireId, SessionKey)>,
+    watchers: Vec<Watcher>,
+    /// Those whose `resources/subscribe` is on its way to the server.
+    pending: Vec<(WireId, Watcher)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Watcher {
+    Session(SessionKey),
+    /// A modern client's listen.
+    Listen(StreamKey),
 }
 
 /// Who hears of an update: whoever watches that URI or, by path segments, a parent of it; each as if it were the
 /// server's only client (mcp-eras 5.5).
-pub(super) fn watchers(watches: &BTreeMap<String, Watch>, uri: &str) -> Vec<SessionKey> {
+pub(super) fn watchers(watches: &BTreeMap<String, Watch>, uri: &str) -> Vec<Watcher> {
     let parents = uri.match_indices('/').flat_map(|(at, _)| [&uri[..at], &uri[..=at]]);
     let watched = parents.chain([uri]).filter_map(|watched| watches.get(watched));
-    let mut keys: Vec<SessionKey> = watched.flat_map(|watch| &watch.sessions).copied().collect();
-    keys.sort_unstable();
-    keys.dedup();
-    keys
+    let mut all: Vec<Watcher> = watched.flat_map(|watch| &watch.watchers).copied().collect();
+    all.sort_unstable();
+    all.dedup();
+    all
 }
 
 impl Watch {
     fn is_empty(&self) -> bool {
-        self.sessions.is_empty() && self.pending.is_empty()
+        self.watchers.is_empty() && self.pending.is_empty()
     }
 
-    /// A session watches no more. Returns whether it was the last one to do so, or to want to.
-    fn release(&mut self, key: SessionKey) -> bool {
-        self.sessions.retain(|session| *session != key);
-        self.pending.retain(|(_, session)| *session != key);
+    pub(super) fn has(&self, watcher: Watcher) -> bool {
+        self.watchers.contains(&watcher)
+    }
+
+    /// Whether it will be known later whether this one watches.
+    pub(super) fn expects(&self, watcher: Watcher) -> bool {
+        self.pending.iter().any(|(_, pending)| *pending == watcher)
+    }
+
+    fn add(&mut self, watcher: Watcher) {
+        if !self.has(watcher) {
+            self.watchers.push(watcher);
+        }
+    }
+
+    /// One watches no more. Returns whether it was the last one to do so, or to want to.
+    fn release(&mut self, watcher: Watcher) -> bool {
+        self.watchers.retain(|one| *one != watcher);
+        self.pending.retain(|(_, one)| *one != watcher);
         self.is_empty()
     }
 }
@@ -48,51 +76,123 @@ impl Link {
 
     pub(super) fn subscribe(&mut self, id: WireId, message: Message, now: Instant) {
         let Some((key, uri)) = self.watcher(id, &message, now) else { return };
-        let watched = self.watches.values().filter(|watch| watch.sessions.contains(&key)).count();
+        let watcher = Watcher::Session(key);
+        let watched = self.watches.values().filter(|watch| watch.has(watcher)).count();
         if watched >= MAX_WATCHED {
             return self.refuse_locally(id, -32603, "too many subscriptions in this session", now);
         }
+        let modern = self.era() == Era::Modern;
+        if modern && self.greeting().is_some_and(|greeting| !greeting.subscribe) {
+            return self.refuse_locally(id, -32601, "the server has no subscriptions", now);
+        }
         let watch = self.watches.entry(uri).or_default();
-        if watch.sessions.is_empty() {
-            watch.pending.push((id, key));
-            self.forward(id, &message);
-        } else {
-            if !watch.sessions.contains(&key) {
-                watch.sessions.push(key);
+        if watch.watchers.is_empty() {
+            watch.pending.push((id, watcher));
+            match modern {
+                // Its answer comes with the acknowledgement of the link's own listen.
+                true => self.adjust_union(now),
+                false => self.forward(id, &message),
             }
+        } else {
+            watch.add(watcher);
             self.answer_locally(id, "{}", now);
         }
     }
 
+    /// Watches a resource for a modern client's listen.
+    pub(super) fn watch_for(&mut self, watcher: Watcher, uri: &str, by: Instant) {
+        // A modern server is asked by the link's own listen.
+        let modern = self.era() == Era::Modern;
+        let watch = self.watches.entry(uri.to_owned()).or_default();
+        if modern || !watch.watchers.is_empty() {
+            return watch.add(watcher);
+        }
+        let id = self.ask_on_our_own(Method::ResourcesSubscribe, &uri_params(uri), Some(by));
+        if let Some(watch) = self.watches.get_mut(uri) {
+            watch.pending.push((id, watcher));
+        }
+    }
+
     /// The server answered a `resources/subscribe`.
-    pub(super) fn note_subscribed(&mut self, id: WireId, failed: bool) {
+    pub(super) fn note_subscribed(&mut self, id: WireId, failed: bool, now: Instant) {
         let is_it = |watch: &Watch| watch.pending.iter().position(|(pending, _)| *pending == id);
         let Some((uri, at)) = self.watches.iter().find_map(|(uri, watch)| Some((uri.clone(), is_it(watch)?))) else {
             return;
         };
+        let lives = |watcher: Watcher, link: &Self| match watcher {
+            Watcher::Session(key) => link.sessions.contains_key(&key),
+            Watcher::Listen(stream) => link.listens.contains_key(&stream),
+        };
+        let Some(watcher) = self.watches.get_mut(&uri).map(|watch| watch.pending.remove(at).1) else { return };
+        let lives = lives(watcher, self);
         let Some(watch) = self.watches.get_mut(&uri) else { return };
-        let (_, key) = watch.pending.remove(at);
-        if !failed && self.sessions.contains_key(&key) {
-            if !watch.sessions.contains(&key) {
-                watch.sessions.push(key);
-            }
+        if !failed && lives {
+            watch.add(watcher);
         } else if watch.is_empty() {
             self.watches.remove(&uri);
             if !failed {
                 // It came true after its session had ended.
-                self.ask_on_our_own(Method::ResourcesUnsubscribe, &uri_params(&uri));
+                self.unwatch(&uri, now);
             }
         }
     }
 
     pub(super) fn unsubscribe(&mut self, id: WireId, message: Message, now: Instant) {
         let Some((key, uri)) = self.watcher(id, &message, now) else { return };
+        let modern = self.era() == Era::Modern;
         let Some(watch) = self.watches.get_mut(&uri) else { return self.answer_locally(id, "{}", now) };
-        if watch.release(key) {
-            self.watches.remove(&uri);
-            self.forward(id, &message);
-        } else {
-            self.answer_locally(id, "{}", now);
+        let watcher = Watcher::Session(key);
+        // Those are answered by an acknowledgement at a modern server, and now there is none to wait for.
+        let own = watch.pending.iter().filter(|(_, one)| *one == watcher && modern);
+        let taken_back: Vec<WireId> = own.map(|(pending, _)| *pending).collect();
+        let last = watch.release(watcher);
+        for pending in taken_back {
+            self.answer_locally(pending, "{}", now);
+        }
+        if !last {
+            return self.answer_locally(id, "{}", now);
+        }
+        self.watches.remove(&uri);
+        match self.era() {
+            Era::Legacy => self.forward(id, &message),
+            Era::Modern => {
+                self.adjust_union(now);
+                self.answer_locally(id, "{}", now);
+            }
+        }
+    }
+
+    /// Tells the server that nobody watches a resource any more.
+    fn unwatch(&mut self, uri: &str, now: Instant) {
+        match self.era() {
+            Era::Legacy => drop(self.ask_on_our_own(Method::ResourcesUnsubscribe, &uri_params(uri), None)),
+            Era::Modern => self.adjust_union(now),
+        }
+    }
+
+    /// The link's own listen at a modern server has changed: who waited for a resource on it gets the answer.
+    pub(super) fn settle_watches(&mut self, now: Instant) {
+        if !self.union.is_settled() {
+            return;
+        }
+        let waiting: Vec<(String, WireId, Watcher)> = self
+            .watches
+            .iter()
+            .flat_map(|(uri, watch)| watch.pending.iter().map(|(id, watcher)| (uri.clone(), *id, *watcher)))
+            .collect();
+        for (uri, id, watcher) in waiting {
+            let honoured = self.union.honours(Filter { uris: vec![uri.clone()], ..Filter::default() });
+            let Some(watch) = self.watches.get_mut(&uri) else { continue };
+            watch.pending.retain(|(pending, _)| *pending != id);
+            if honoured.uris.is_empty() {
+                if watch.is_empty() {
+                    self.watches.remove(&uri);
+                }
+                self.refuse_locally(id, -32602, "the server does not tell of this resource", now);
+            } else {
+                watch.add(watcher);
+                self.answer_locally(id, "{}", now);
+            }
         }
     }
 
@@ -108,39 +208,53 @@ impl Link {
         None
     }
 
-    /// A session ended: what only it watched is watched no more.
-    pub(super) fn release_watches(&mut self, key: SessionKey) {
+    /// A session or a listen ended: what only it watched is watched no more.
+    pub(super) fn release_watches(&mut self, watcher: Watcher) {
         let mut released = Vec::new();
         self.watches.retain(|uri, watch| {
             // Its subscriptions on their way stay: the answer says whether there is something to undo.
-            watch.sessions.retain(|session| *session != key);
+            watch.watchers.retain(|one| *one != watcher);
             if watch.is_empty() {
                 released.push(uri.clone());
             }
             !watch.is_empty()
         });
-        for uri in released {
-            self.ask_on_our_own(Method::ResourcesUnsubscribe, &uri_params(&uri));
+        // A modern server hears of it when the link's own listen is adjusted.
+        if self.era() == Era::Legacy {
+            for uri in released {
+                self.ask_on_our_own(Method::ResourcesUnsubscribe, &uri_params(&uri), None);
+            }
         }
     }
 
     /// After a restart: the new child is told of every watch, and the watchers that they may have missed something.
     pub(super) fn replay_watches(&mut self) {
         let watched: Vec<String> =
-            self.watches.iter().filter(|(_, watch)| !watch.sessions.is_empty()).map(|(uri, _)| uri.clone()).collect();
+            self.watches.iter().filter(|(_, watch)| !watch.watchers.is_empty()).map(|(uri, _)| uri.clone()).collect();
         for uri in watched {
-            self.ask_on_our_own(Method::ResourcesSubscribe, &uri_params(&uri));
-            let name = Method::ResourceUpdated.name();
-            let note = format!(r#"{{"jsonrpc":"2.0","method":"{name}","params":{}}}"#, uri_params(&uri));
-            let what = What::Change(format!("{name} {uri}").into());
-            let sessions = self.watches.get(&uri).map(|watch| watch.sessions.clone()).unwrap_or_default();
-            for key in sessions {
-                if let Some(session) = self.sessions.get_mut(&key) {
-                    let strict = self.settings.strict_streams;
-                    session.send_standalone(&[note.as_bytes()], what.clone(), strict, &mut self.actions);
-                }
-            }
+            self.ask_on_our_own(Method::ResourcesSubscribe, &uri_params(&uri), None);
+            self.tell_of_missed(&uri);
         }
+    }
+
+    /// Tells the watchers of a resource that it may have changed.
+    fn tell_of_missed(&mut self, uri: &str) {
+        let name = Method::ResourceUpdated.name();
+        let note = format!(r#"{{"jsonrpc":"2.0","method":"{name}","params":{}}}"#, uri_params(uri));
+        let what = What::Change(format!("{name} {uri}").into());
+        let watchers = self.watches.get(uri).map(|watch| watch.watchers.clone()).unwrap_or_default();
+        for watcher in watchers {
+            self.tell_watcher(watcher, note.as_bytes(), &what);
+        }
+    }
+
+    /// The link's own listen was interrupted: anything may have changed meanwhile.
+    pub(super) fn tell_what_was_missed(&mut self) {
+        let uris: Vec<String> = self.watches.keys().cloned().collect();
+        for uri in uris {
+            self.tell_of_missed(&uri);
+        }
+        self.tell_of_lists();
     }
 
     /// A `resources/subscribe` is over, and the server has not answered it.
@@ -168,6 +282,10 @@ impl Link {
         }
         let wanted = self.wanted_level();
         if wanted == self.level {
+            self.answer_locally(id, "{}", now);
+        } else if self.era() == Era::Modern {
+            // It is told with every call.
+            self.level = wanted;
             self.answer_locally(id, "{}", now);
         } else if wanted == Some(level) {
             self.level = wanted;
@@ -198,28 +316,52 @@ impl Link {
     /// Sets the server's level to what the sessions want.
     pub(super) fn replay_level(&mut self) {
         self.level = self.wanted_level();
-        if let Some(level) = self.level {
-            self.ask_on_our_own(Method::SetLevel, &format!(r#"{{"level":"{}"}}"#, level.name()));
+        if let Some(level) = self.level
+            && self.era() == Era::Legacy
+        {
+            self.ask_on_our_own(Method::SetLevel, &format!(r#"{{"level":"{}"}}"#, level.name()), None);
         }
     }
 
     /// The most verbose of all levels. A session that set none counts as `info` once another has set one.
     fn wanted_level(&self) -> Option<Level> {
-        let set = self.sessions.values().filter_map(|session| session.level).min()?;
+        let set = self.sessions.values().filter_map(|session| session.level).chain(self.call_level).min()?;
         let unset = self.sessions.values().any(|session| session.level.is_none());
         Some(if unset { set.min(Level::Info) } else { set })
     }
 
-    /// A request of the link's own, whose answer matters to nobody.
-    fn ask_on_our_own(&mut self, method: Method, params: &str) {
-        if self.phase != Phase::Up {
-            return;
+    /// Makes the server as verbose as a call of the modern era wants it. It stays so: each client gets only what it
+    /// asked for, and the level would change with every call.
+    pub(super) fn raise_level(&mut self, level: Option<Level>) {
+        let Some(level) = level else { return };
+        if self.greeting().is_some_and(|greeting| greeting.logging) && self.call_level.is_none_or(|set| level < set) {
+            self.call_level = Some(level);
+            self.adjust_level();
         }
+    }
+
+    /// A request of the link's own. Its answer matters until that time; with none, it matters to nobody.
+    pub(super) fn ask_on_our_own(&mut self, method: Method, params: &str, by: Option<Instant>) -> WireId {
         let id = self.next_id();
-        let request = format!(r#"{{"jsonrpc":"2.0","id":{},"method":"{}","params":{params}}}"#, id.0, method.name());
+        if self.phase != Phase::Up {
+            return id;
+        }
+        let name = method.name();
+        let request = match self.era() {
+            Era::Modern => {
+                let caller = Caller { class: Class::NONE, level: None, info: OWN_INFO };
+                modern::own_request(id.0, method, params, caller)
+            }
+            Era::Legacy if params.is_empty() => format!(r#"{{"jsonrpc":"2.0","id":{},"method":"{name}"}}"#, id.0),
+            Era::Legacy => format!(r#"{{"jsonrpc":"2.0","id":{},"method":"{name}","params":{params}}}"#, id.0),
+        };
         self.push_text(&request);
-        // It is not waited for: the answer finds no exchange and is dropped. An entry would only count as in flight.
-        debug_assert!(!self.exchanges.contains_key(&id.0));
+        // One that is not waited for has no entry: its answer finds none and is dropped, and it does not count.
+        if let Some(by) = by {
+            self.exchanges.insert(id.0, Exchange::own(method, id.0, Some(by), by));
+            self.check_by(Some(by));
+        }
+        id
     }
 }
 

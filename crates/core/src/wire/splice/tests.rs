@@ -15,7 +15,8 @@ fn line(message: &Message, edits: &mut [(Span, &str)]) -> String {
     String::from_utf8(out.to_vec()).unwrap()
 }
 
-// Invariant 4, check 11.
+// Invariant 4.
+// checks 11
 #[test]
 fn a_message_without_edits_keeps_its_bytes() {
     let text = r#" { "jsonrpc" : "2.0", "method":"x","params":{"a":1.0,"b":1e400,"c":"\ud800 "}}"#;
@@ -31,7 +32,7 @@ fn edits_may_come_in_any_order() {
     assert_eq!(line(&message, &mut [(token, "11"), (id, "22")]), edited);
 }
 
-// Check 93.
+// checks 93
 #[test]
 fn a_line_break_between_tokens_becomes_a_space_and_one_in_a_string_stays_escaped() {
     let message = parse("{\r\n\"jsonrpc\":\"2.0\",\n\t\"method\":\"x\\n\\r\"\r}");

@@ -2,7 +2,7 @@
 
 use super::check;
 
-// Check 43.
+// checks 43
 #[test]
 fn the_answers_to_a_batch_come_on_one_stream_that_ends_with_the_last() {
     check(
@@ -24,7 +24,7 @@ fn the_answers_to_a_batch_come_on_one_stream_that_ends_with_the_last() {
     );
 }
 
-// Check 44.
+// checks 44
 #[test]
 fn a_batch_of_notes_and_answers_is_just_accepted() {
     check(
@@ -69,15 +69,15 @@ fn a_batch_waits_for_the_child_and_fails_with_it() {
         r#"
         up a 2025-03-26
         exit
-        a batch > [{"id":1,"method":"tools/list"},{"id":2,"method":"tools/list"}]
+        a batch > [{"id":1,"method":"completion/complete"},{"id":2,"method":"completion/complete"}]
         ~ 2 held
         + 500ms
         ! start
         server < {"id":$0,"method":"initialize",…
         greet
         server < {"method":"notifications/initialized"}
-        server < {"id":$1,"method":"tools/list"}
-        server < {"id":$2,"method":"tools/list"}
+        server < {"id":$1,"method":"completion/complete"}
+        server < {"id":$2,"method":"completion/complete"}
         ! ready s 1
         server > {"id":$2,"result":{}}
         a ~ {"id":2,"result":{}}

@@ -3,7 +3,7 @@
 use super::check;
 
 /// Every id and token that a client may choose comes back as it was written, and the server sees our own (B-04).
-// Checks 10, 96.
+// checks 10 96
 #[test]
 fn an_id_and_a_token_come_back_byte_by_byte() {
     for id in ["1", r#""1""#, "0", "-7", "9007199254740993", r#""""#, r#""a\u0031\"b""#, "18446744073709551616"] {
@@ -26,7 +26,8 @@ fn an_id_and_a_token_come_back_byte_by_byte() {
     }
 }
 
-// Check 11, invariant 4.
+// Invariant 4.
+// checks 11
 #[test]
 fn what_is_not_ours_passes_untouched() {
     let odd = "\"n\":1.0,\"big\":1e400,\"u\":\"\u{2028}\u{2029}\u{85}\",\"lone\":\"\\ud800\",\"n\":1.0,\"e\":\"\\u00e9\", \"s\" : [ ]";
@@ -41,7 +42,7 @@ fn what_is_not_ours_passes_untouched() {
     ));
 }
 
-// Check 93.
+// checks 93
 #[test]
 fn a_pretty_printed_body_becomes_one_line() {
     check(
@@ -53,7 +54,8 @@ fn a_pretty_printed_body_becomes_one_line() {
     );
 }
 
-// B-17, check 98.
+// B-17.
+// checks 98
 #[test]
 fn the_same_id_twice_in_flight_is_answered_on_each_its_own_post() {
     check(
@@ -75,7 +77,8 @@ fn the_same_id_twice_in_flight_is_answered_on_each_its_own_post() {
     );
 }
 
-// B-04, check 97.
+// B-04.
+// checks 97
 #[test]
 fn two_clients_with_the_same_ids_and_tokens_each_get_their_own() {
     check(
@@ -97,7 +100,8 @@ fn two_clients_with_the_same_ids_and_tokens_each_get_their_own() {
     );
 }
 
-// Check 96; mcp-eras 5.4.
+// mcp-eras 5.4.
+// checks 96
 #[test]
 fn a_server_that_turns_ids_into_strings_is_understood() {
     check(
@@ -128,7 +132,8 @@ fn an_error_of_the_servers_is_an_answer_like_any_other() {
     );
 }
 
-// Check 99: forwarding progress that is late or foreign makes clients close the connection.
+// Forwarding progress that is late or foreign makes clients close the connection.
+// checks 99
 #[test]
 fn progress_that_is_late_foreign_or_was_never_asked_for_is_dropped() {
     check(
@@ -151,6 +156,7 @@ fn progress_that_is_late_foreign_or_was_never_asked_for_is_dropped() {
     );
 }
 
+// checks 99
 #[test]
 fn an_answer_to_no_call_or_a_second_one_reaches_nobody() {
     check(
@@ -171,6 +177,7 @@ fn an_answer_to_no_call_or_a_second_one_reaches_nobody() {
 }
 
 // B-06, N-02.
+// checks 31
 #[test]
 fn a_client_that_takes_only_json_gets_json_even_with_progress() {
     check(
@@ -190,6 +197,7 @@ fn a_client_that_takes_only_json_gets_json_even_with_progress() {
 }
 
 // B-06.
+// checks 31
 #[test]
 fn a_client_that_takes_only_events_gets_a_stream() {
     check(
@@ -209,7 +217,7 @@ fn a_client_that_takes_only_events_gets_a_stream() {
     );
 }
 
-// Checks 46, 100.
+// checks 46 100
 #[test]
 fn a_ping_is_answered_by_us_both_ways() {
     check(

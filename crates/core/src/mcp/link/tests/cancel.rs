@@ -2,7 +2,8 @@
 
 use super::check;
 
-// Check 39, mcp-eras 5.10.
+// mcp-eras 5.10.
+// checks 39 99
 #[test]
 fn a_cancelled_call_gets_no_answer_and_the_server_hears_it_under_our_id() {
     check(
@@ -20,6 +21,7 @@ fn a_cancelled_call_gets_no_answer_and_the_server_hears_it_under_our_id() {
     );
 }
 
+// checks 39
 #[test]
 fn a_cancelled_stream_just_ends() {
     check(
@@ -40,7 +42,7 @@ fn a_cancelled_stream_just_ends() {
     );
 }
 
-// Check 40.
+// checks 40
 #[test]
 fn only_a_call_of_ones_own_that_runs_can_be_cancelled() {
     check(

@@ -22,7 +22,11 @@ pub(crate) struct Server {
     /// Ids it has answered.
     pub(crate) done: Vec<u64>,
     pub(crate) questions: Vec<Question>,
+    /// The link's listens that it has not acknowledged, and that it has.
+    pub(crate) listens: Vec<u64>,
+    pub(crate) listening: Vec<u64>,
     pings: Vec<String>,
+    modern: bool,
 }
 
 pub(crate) struct Request {
@@ -30,6 +34,8 @@ pub(crate) struct Request {
     pub(crate) method: Method,
     /// The client's call, if it is one's.
     pub(crate) call: Option<usize>,
+    /// It told a log level.
+    pub(crate) level: bool,
     cancelled: Option<Instant>,
 }
 
@@ -48,7 +54,7 @@ pub(crate) enum Asked {
 }
 
 impl Server {
-    pub(crate) fn new(limit: usize) -> Self {
+    pub(crate) fn new(limit: usize, modern: bool) -> Self {
         Self {
             lines: Lines::new(limit),
             initialize: None,
@@ -57,7 +63,10 @@ impl Server {
             requests: Vec::new(),
             done: Vec::new(),
             questions: Vec::new(),
+            listens: Vec::new(),
+            listening: Vec::new(),
             pings: Vec::new(),
+            modern,
         }
     }
 
@@ -76,7 +85,13 @@ impl Server {
 
     pub(crate) fn greet(&mut self) -> Option<u64> {
         self.greeted |= self.initialize.is_some();
+        // One of the modern era waits for no `initialized`.
+        self.initialized |= self.modern && self.initialize.is_some();
         self.initialize.take()
+    }
+
+    pub(crate) fn is_modern(&self) -> bool {
+        self.modern
     }
 
     pub(crate) fn is_up(&self) -> bool {
@@ -98,14 +113,18 @@ impl Server {
 
     // --- What it reads ---
 
-    pub(crate) fn requested(&mut self, id: u64, method: Method, call: Option<usize>) {
-        if method == Method::Initialize {
+    pub(crate) fn requested(&mut self, id: u64, method: Method, call: Option<usize>, level: bool) {
+        assert!(!(self.modern && method == Method::Initialize), "`initialize` to a modern server");
+        if method == Method::Initialize || self.modern && !self.greeted {
             assert!(!self.greeted && self.initialize.replace(id).is_none(), "a second `initialize`");
             return;
         }
         // Check 94.
         assert!(self.initialized, "{method:?} came before the handshake was over");
-        self.requests.push(Request { id, method, call, cancelled: None });
+        match method {
+            Method::Listen => self.listens.push(id),
+            _ => self.requests.push(Request { id, method, call, level, cancelled: None }),
+        }
     }
 
     pub(crate) fn notified(&mut self, method: Method, about: Option<&str>, now: Instant) {
@@ -116,6 +135,12 @@ impl Server {
             }
             Method::Cancelled => {
                 let id = about.and_then(|id| id.parse::<u64>().ok()).expect("it names one of our ids");
+                let all = self.listens.len() + self.listening.len();
+                self.listens.retain(|listen| *listen != id);
+                self.listening.retain(|listen| *listen != id);
+                if self.listens.len() + self.listening.len() < all {
+                    return;
+                }
                 let request = self.requests.iter_mut().find(|request| request.id == id);
                 let request = request.expect("what is cancelled is running");
                 assert!(request.cancelled.replace(now).is_none(), "{id} is cancelled twice");
@@ -126,6 +151,8 @@ impl Server {
 
     /// An answer to a question of its own, once.
     pub(crate) fn answered(&mut self, message: &Message) -> Option<&mut Question> {
+        // Check 110.
+        assert!(!self.modern, "an answer to a modern server");
         let id = message.id().expect("an answer names a question");
         if let Some(at) = self.pings.iter().position(|ping| ping == id) {
             self.pings.remove(at);

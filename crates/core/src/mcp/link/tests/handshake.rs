@@ -2,7 +2,8 @@
 
 use super::check;
 
-// Checks 16, 94; B-02.
+// B-02.
+// checks 16 94
 #[test]
 fn many_clients_at_once_are_one_handshake_and_nothing_comes_before_its_result() {
     check(
@@ -12,14 +13,14 @@ fn many_clients_at_once_are_one_handshake_and_nothing_comes_before_its_result() 
         server < {"id":$0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"prism",…
         open b 2024-11-05
         open c 2025-03-26
-        a:x > {"id":1,"method":"tools/list"}
-        stateless > {"id":1,"method":"tools/list"}
+        a:x > {"id":1,"method":"completion/complete"}
+        stateless > {"id":1,"method":"completion/complete"}
         ~ 5 held
         + 20s
         greet {"tools":{}}
         server < {"method":"notifications/initialized"}
-        server < {"id":$1,"method":"tools/list"}
-        server < {"id":$2,"method":"tools/list"}
+        server < {"id":$1,"method":"completion/complete"}
+        server < {"id":$2,"method":"completion/complete"}
         ! ready s 1
         a < {"id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}
         b < {"id":0,"result":{"protocolVersion":"2024-11-05",…
@@ -36,7 +37,7 @@ fn many_clients_at_once_are_one_handshake_and_nothing_comes_before_its_result() 
     );
 }
 
-// Check 17.
+// checks 17
 #[test]
 fn a_revision_that_nobody_knows_is_answered_with_our_newest() {
     check(
@@ -48,7 +49,7 @@ fn a_revision_that_nobody_knows_is_answered_with_our_newest() {
     );
 }
 
-// Check 19: the handshake with the server is ours.
+// The handshake with the server is ours.
 #[test]
 fn a_clients_own_initialized_goes_no_further() {
     check(
@@ -72,7 +73,8 @@ fn a_shared_server_is_told_what_all_its_clients_can_answer() {
     );
 }
 
-// Check 93: one message, one line, also where the message is the client's own `initialize`.
+// One message, one line, also where the message is the client's own `initialize`.
+// checks 93
 #[test]
 fn a_lone_clients_pretty_printed_hello_reaches_its_server_as_one_line() {
     check(

@@ -7,13 +7,13 @@ use super::{
     world::{Call, ClientPhase, Fate, Owner, World, mark, parse},
 };
 use crate::{
-    mcp::{Accepts, Class, Method, Settings, link::Holdings},
+    mcp::{Accepts, Class, Era, Method, Opening, Settings, Wire, link::Holdings},
     wire::{Kind, frame::EventId},
 };
 
 /// Clients, and server requests, with the same few ids and tokens, so that they meet.
-const IDS: [&str; 5] = ["1", r#""1""#, "2", "9007199254740993", r#""a""#];
-const TOKENS: [&str; 6] = ["", "", "1", r#""1""#, r#""t""#, "0"];
+pub(crate) const IDS: [&str; 5] = ["1", r#""1""#, "2", "9007199254740993", r#""a""#];
+pub(crate) const TOKENS: [&str; 6] = ["", "", "1", r#""1""#, r#""t""#, "0"];
 const REVISIONS: [&str; 3] = ["2025-11-25", "2025-06-18", "2025-03-26"];
 /// In milliseconds: short ones mostly, or every call would time out.
 const TIMES: [u64; 14] = [0, 1, 50, 100, 200, 500, 500, 1000, 1000, 2000, 16_000, 31_000, 61_000, 130_000];
@@ -43,6 +43,10 @@ fn settings([flags, timeout, warm, _]: [u8; 4]) -> Settings {
         strict_streams: has(1),
         class: Class { sampling: has(2), ..Class::NONE },
         alone: has(4) && has(8),
+        opening: Opening::Pinned(if has(32) && has(64) { Era::Modern } else { Era::Legacy }),
+        wire: Wire::Pipe,
+        exclusive: has(2) && has(16),
+        number: 7,
     }
 }
 
@@ -52,7 +56,7 @@ impl World {
             server.forget(self.now);
         }
         let at = usize::from(a);
-        match what % 40 {
+        match what % 50 {
             0 | 1 => self.step_open(a, b),
             2..=6 => self.step_call(at, "tools/call", r#","name":"t""#, b, c),
             7 => {
@@ -92,6 +96,10 @@ impl World {
             27 => self.step_too_long(at, b),
             28 if a < 64 && self.server.is_some() => self.exit(),
             29 | 30 => self.pass(Duration::from_millis(TIMES[at % TIMES.len()])),
+            39..=42 => self.step_modern(a, b, c),
+            43..=45 => self.step_resume(at, b, c),
+            46 => self.step_attend(a, b),
+            47 | 48 => self.step_acknowledge(at, b),
             31 => drop(self.link.probe(self.now).map(|id| self.link.handle_left(id, self.now))),
             _ => {}
         }
@@ -143,9 +151,9 @@ impl World {
             )
         };
         let accepts = match c >> 1 & 7 {
-            0 => Accepts { json: true, events: false },
-            1 => Accepts { json: false, events: true },
-            _ => Accepts { json: true, events: true },
+            0 => Accepts { json: true, events: false, by_method: false },
+            1 => Accepts { json: false, events: true, by_method: false },
+            _ => Accepts { json: true, events: true, by_method: false },
         };
         let message = text(id, token);
         (self.note(owner, &parse(&message), accepts, Box::new(text)), message)
@@ -226,7 +234,7 @@ impl World {
         let calls = self.clients[client].tracks.get(&track).cloned().unwrap_or_default();
         let is_running = |id: u64| self.server.as_ref().is_some_and(|server| server.is_running(id));
         let running = calls.iter().any(|call| self.calls[*call].wire.is_some_and(is_running));
-        match self.link.listen(self.clients[client].key, after, self.now) {
+        match self.link.listen(self.clients[client].key, after, false, self.now) {
             Ok(stream) => {
                 let open: Vec<usize> = calls.iter().copied().filter(|call| !self.calls[*call].is_settled()).collect();
                 open.into_iter().for_each(|call| self.calls[call].fate = Fate::Streaming(stream));
@@ -265,13 +273,14 @@ impl World {
 
     fn step_greet(&mut self, how: u8) {
         let Some(id) = self.server.as_mut().and_then(super::fake::Server::greet) else { return };
+        let versions = if self.is_modern() { r#""supportedVersions":["2026-07-28"],"# } else { "" };
         let answer = match how % 16 {
             0 => r#""error":{"code":-1,"message":"no"}"#.to_owned(),
             4 => r#""result":7"#.to_owned(),
             how => {
                 let tools = if how == 8 { r#","tools":{}"# } else { r#","tools":{"listChanged":true}"# };
                 format!(
-                    r#""result":{{"capabilities":{{"logging":{{}},"resources":{{"subscribe":true}}{tools}}},"serverInfo":{{"name":"s"}}}}"#
+                    r#""result":{{{versions}"capabilities":{{"logging":{{}},"resources":{{"subscribe":true}}{tools}}},"serverInfo":{{"name":"s"}}}}"#
                 )
             }
         };
@@ -297,8 +306,9 @@ impl World {
         }
         self.server_says(&format!(r#"{{"jsonrpc":"2.0","id":{id},{result}}}"#));
         if let Some(call) = call {
-            let call = &self.calls[call];
-            assert!(call.is_settled() || call.fate == Fate::Detached, "{method:?} {} was not answered", call.id);
+            for call in [&self.calls[call], &self.calls[self.calls[call].latest]] {
+                assert!(call.is_settled() || call.fate == Fate::Detached, "{method:?} {} was not answered", call.id);
+            }
         }
     }
 
@@ -341,10 +351,14 @@ impl World {
     }
 
     fn step_log(&mut self, at: usize, b: u8) {
-        let Some(mark) =
-            self.server.as_ref().map(|_| self.work(at, |_| true).map(|(_, _, mark)| mark).unwrap_or_default())
-        else {
-            return;
+        let Some(server) = &self.server else { return };
+        let mark = match server.is_modern() {
+            false => self.work(at, |_| true).map(|(_, _, mark)| mark).unwrap_or_default(),
+            // Only what told it a level.
+            true => {
+                let telling = server.requests.iter().filter(|request| request.level).filter_map(|request| request.call);
+                nth(telling, at).map(|call| mark(self.calls[call].owner, call)).unwrap_or_default()
+            }
         };
         let level = ["debug", "info", "error"][usize::from(b) % 3];
         self.server_says(&format!(
@@ -354,7 +368,10 @@ impl World {
 
     fn step_ask(&mut self, at: usize, b: u8, c: u8) {
         // Only these ask (mcp-eras 5.6).
-        let Some((_, owner, mark)) = self.work(at, Method::may_ask) else { return };
+        let Some((asking, owner, mark)) = self.work(at, Method::may_ask) else { return };
+        if self.is_modern() {
+            return self.ask_in_return(asking, &mark);
+        }
         let Some(server) = &mut self.server else { return };
         // Ids of its own, which look like ours, and never the same twice while one is open.
         let id =
@@ -379,14 +396,20 @@ impl World {
         let Some(server) = &mut self.server else { return };
         let ping = format!("\"ping {b}\"");
         let stale = nth(server.done.iter().copied(), usize::from(b)).unwrap_or(0);
+        let tag = match (server.is_modern(), nth(server.listening.iter().copied(), usize::from(b))) {
+            (true, Some(listen)) => format!(r#""_meta":{{"io.modelcontextprotocol/subscriptionId":{listen}}}"#),
+            _ => r#""n":1"#.to_owned(),
+        };
         let line = match c % 8 {
+            0 if server.is_modern() => r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#.to_owned(),
             0 => {
                 server.ping(ping.clone());
                 format!(r#"{{"jsonrpc":"2.0","id":{ping},"method":"ping"}}"#)
             }
-            1 => r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#.to_owned(),
-            2 => r#"{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"file:///a/b"}}"#
-                .to_owned(),
+            1 => format!(r#"{{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{{{tag}}}}}"#),
+            2 => format!(
+                r#"{{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{{"uri":"file:///a/b",{tag}}}}}"#
+            ),
             3 => "not JSON".to_owned(),
             4 => format!(r#"{{"jsonrpc":"2.0","id":{stale},"result":"late"}}"#),
             5 => r#"{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"?"}}"#.to_owned(),
@@ -404,6 +427,10 @@ impl World {
         // As often as the child may have to be started again.
         for _ in 0..5 {
             self.step_greet(1);
+            self.resume_all();
+            if self.is_modern() {
+                self.answer_all();
+            }
             while let Some(request) = self.server.as_mut().and_then(|server| server.take(0)) {
                 self.serve(&request, 1);
             }
@@ -428,6 +455,9 @@ impl World {
         for client in 0..self.clients.len() {
             self.close(client);
         }
+        for stream in self.streams.keys().copied().collect::<Vec<_>>() {
+            self.drop_stream(stream);
+        }
         self.pass(Duration::from_secs(20 * 60));
         assert_eq!(self.link.holdings(), Holdings::default());
         assert!(self.server.is_none() && self.streams.is_empty() && self.link.poll_timeout().is_none());
@@ -435,7 +465,7 @@ impl World {
 }
 
 /// One of them, if there are any.
-fn nth<T>(among: impl Iterator<Item = T>, at: usize) -> Option<T> {
+pub(crate) fn nth<T>(among: impl Iterator<Item = T>, at: usize) -> Option<T> {
     let mut among: Vec<T> = among.collect();
     let at = at.checked_rem(among.len())?;
     Some(among.swap_remove(at))

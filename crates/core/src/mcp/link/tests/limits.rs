@@ -8,7 +8,7 @@ fn a_session_with_too_many_calls_is_refused_more_and_others_are_not() {
     let calls: String = (0..512)
         .map(|n| {
             format!(
-                "a:{n} > {{\"id\":1,\"method\":\"tools/list\"}}\nserver < {{\"id\":$w{n},\"method\":\"tools/list\"}}\n"
+                "a:{n} > {{\"id\":1,\"method\":\"completion/complete\"}}\nserver < {{\"id\":$w{n},\"method\":\"completion/complete\"}}\n"
             )
         })
         .collect();
@@ -16,14 +16,14 @@ fn a_session_with_too_many_calls_is_refused_more_and_others_are_not() {
         r#"
         up a b
         {calls}
-        a:x > {{"id":1,"method":"tools/list"}}
+        a:x > {{"id":1,"method":"completion/complete"}}
         a:x refused Busy
-        b > {{"id":1,"method":"tools/list"}}
-        server < {{"id":$b,"method":"tools/list"}}
+        b > {{"id":1,"method":"completion/complete"}}
+        server < {{"id":$b,"method":"completion/complete"}}
         server > {{"id":$w7,"result":{{}}}}
         a:7 < {{"id":1,"result":{{}}}}
-        a:x > {{"id":1,"method":"tools/list"}}
-        server < {{"id":$x,"method":"tools/list"}}
+        a:x > {{"id":1,"method":"completion/complete"}}
+        server < {{"id":$x,"method":"completion/complete"}}
         ~ 513 in flight
         "#
     ));
@@ -154,4 +154,55 @@ fn what_is_kept_for_a_client_that_reads_nothing_is_bounded() {
     };
     let posts: String = (0..16).map(post).collect();
     check(&format!("up a\n{posts}~ 9437184 bytes kept at most"));
+}
+
+// House style 3.
+#[test]
+fn a_call_has_at_most_sixteen_questions_open() {
+    let asked: String = (1..=16)
+        .map(|n| format!("server > {{\"id\":{n},\"method\":\"elicitation/create\",\"params\":{{}}}}\n! asked\n"))
+        .collect();
+    check(&format!(
+        r#"
+        settings class {{"elicitation":{{}}}}
+        up modern
+        modern:a > {{"id":1,"method":"tools/call","params":{{"name":"x","_meta":{{‹{{"elicitation":{{}}}}›}}}}}}
+        server < {{"id":$1,…
+        {asked}
+        server > {{"id":17,"method":"elicitation/create","params":{{}}}}
+        ! asked
+        server < {{"id":17,"error":{{"code":-32603,"message":"too many questions are open"}}}}
+        + 20ms
+        modern:a < {{"id":1,"result":{{"resultType":"input_required",…
+        "#
+    ));
+}
+
+// House style 3.
+#[test]
+fn there_is_an_end_to_calls_that_are_parked() {
+    let call = |n: u32| {
+        format!(
+            r#"
+            modern:{n} > {{"id":1,"method":"tools/call","params":{{"name":"x","_meta":{{‹{{"elicitation":{{}}}}›}}}}}}
+            server < {{"id":${n},…
+            server about ${n} > {{"id":"q{n}","method":"elicitation/create","params":{{}}}}
+            ! asked
+            "#
+        )
+    };
+    let many: String = (1..=64).map(|n| format!("{}\n+ 20ms\nmodern:{n} < {{\"id\":1,…\n", call(n))).collect();
+    check(&format!(
+        r#"
+        settings http, class {{"elicitation":{{}}}}
+        up modern
+        {many}
+        ~ 64 parked
+        {}
+        server < {{"id":"q65","error":{{"code":-32603,"message":"too many questions are open"}}}}
+        + 20ms
+        ~ 64 parked
+        "#,
+        call(65)
+    ));
 }

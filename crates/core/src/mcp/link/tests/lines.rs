@@ -27,6 +27,7 @@ fn with_two_calls(then: &str) {
     ));
 }
 
+// checks 107
 #[test]
 fn lines_that_are_no_messages_are_skipped_and_end_nothing() {
     for line in [
@@ -87,6 +88,7 @@ fn an_answer_that_is_too_long_fails_the_call_it_was_for() {
     ));
 }
 
+// checks 107
 #[test]
 fn a_line_that_is_too_long_and_answers_nothing_is_skipped() {
     for line in [

@@ -7,6 +7,7 @@ use super::life::live;
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, max_shrink_iters: 20_000, ..ProptestConfig::default() })]
 
+    // checks 35 36 37 94 96 97 98 99
     #[test]
     fn no_life_of_a_link_mixes_up_its_clients(steps in proptest::collection::vec(any::<[u8; 4]>(), 0..250)) {
         live(&steps.concat());

@@ -2,7 +2,8 @@
 
 use super::check;
 
-// mcp-eras 5.9, N-02, check 32.
+// mcp-eras 5.9, N-02.
+// checks 32
 #[test]
 fn a_note_while_one_call_runs_goes_on_its_post_stream() {
     check(
@@ -141,7 +142,7 @@ fn a_note_while_no_call_runs_goes_to_the_only_session_there_ever_was() {
     );
 }
 
-// Check 103.
+// checks 103
 #[test]
 fn the_server_logs_at_the_most_verbose_level_and_each_session_hears_its_own() {
     check(
@@ -208,7 +209,7 @@ fn a_session_that_set_no_level_is_spared_anothers_debugging_and_gets_its_info() 
     );
 }
 
-// Check 47.
+// checks 47
 #[test]
 fn a_level_that_is_none_is_refused() {
     check(

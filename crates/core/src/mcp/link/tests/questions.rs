@@ -2,7 +2,7 @@
 
 use super::check;
 
-// Checks 32, 33.
+// checks 32 33
 #[test]
 fn a_question_goes_on_the_stream_of_the_call_that_asks_and_the_answer_back_under_the_servers_id() {
     for id in ["1", r#""q""#, "9007199254740993", r#""\u0031""#] {
@@ -80,7 +80,8 @@ fn a_question_while_several_calls_of_one_session_run_goes_on_its_get_stream_or_e
     );
 }
 
-// B-04, check 104: never guessed.
+// B-04: never guessed.
+// checks 104
 #[test]
 fn a_question_while_calls_of_two_sessions_run_is_shown_to_neither() {
     for other in ["b", "stateless"] {
@@ -103,6 +104,7 @@ fn a_question_while_calls_of_two_sessions_run_is_shown_to_neither() {
 }
 
 // mcp-eras 5.6: it counts until the server has answered it.
+// checks 104
 #[test]
 fn a_call_that_was_cancelled_and_not_answered_still_counts() {
     for end in [
@@ -175,11 +177,14 @@ fn a_question_that_belongs_to_no_call_goes_to_the_only_owner_or_nobody() {
         up a b {"roots":{}}
         server > {"id":0,"method":"roots/list"}
         ! asked
-        server < {"id":0,"error":{"code":-32602,…
+        server < {"id":0,"result":{"roots":[]}}
         close b
         server > {"id":1,"method":"roots/list"}
         ! asked
-        server < {"id":1,"error":{"code":-32602,…
+        server < {"id":1,"result":{"roots":[]}}
+        server > {"id":2,"method":"sampling/createMessage"}
+        ! asked
+        server < {"id":2,"error":{"code":-32602,…
         "#,
     );
 }
@@ -199,7 +204,7 @@ fn a_client_without_a_session_cannot_be_asked() {
     );
 }
 
-// Check 106.
+// checks 106
 #[test]
 fn what_a_client_did_not_say_it_can_answer_it_is_not_asked() {
     let cases = [

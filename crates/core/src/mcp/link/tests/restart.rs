@@ -13,7 +13,8 @@ const BACK: &str = r#"
     ! ready s 1
 "#;
 
-// B-08, check 109.
+// B-08.
+// checks 109
 #[test]
 fn an_exit_fails_every_call_in_flight_at_once_and_calls_that_come_meanwhile_wait() {
     check(
@@ -26,7 +27,7 @@ fn an_exit_fails_every_call_in_flight_at_once_and_calls_that_come_meanwhile_wait
         server > {"method":"notifications/progress","params":{"progressToken":$2,"progress":1}}
         b ~ 1-0
         b ~ {"method":"notifications/progress",…
-        stateless > {"id":1,"method":"tools/list"}
+        stateless > {"id":1,"method":"completion/complete"}
         server < {"id":$3,…
         exit
         a fault exited
@@ -34,16 +35,16 @@ fn an_exit_fails_every_call_in_flight_at_once_and_calls_that_come_meanwhile_wait
         b end
         stateless fault exited
         ~ 0 in flight
-        a > {"id":2,"method":"tools/list"}
+        a > {"id":2,"method":"completion/complete"}
         + 499ms
         + 1ms
         ! start
         server < {"id":$0,"method":"initialize",…
-        b > {"id":3,"method":"tools/list"}
+        b > {"id":3,"method":"completion/complete"}
         greet
         server < {"method":"notifications/initialized"}
-        server < {"id":$4,"method":"tools/list"}
-        server < {"id":$5,"method":"tools/list"}
+        server < {"id":$4,"method":"completion/complete"}
+        server < {"id":$5,"method":"completion/complete"}
         ! ready s 1
         a get
         a get ~ 0-0
@@ -59,6 +60,7 @@ fn an_exit_fails_every_call_in_flight_at_once_and_calls_that_come_meanwhile_wait
 }
 
 // B-08: 0.5, 1 and 2 seconds; then no more.
+// checks 109
 #[test]
 fn a_child_that_ends_again_and_again_is_given_up_and_its_sessions_end() {
     check(
@@ -118,6 +120,7 @@ fn a_child_that_stays_up_for_a_minute_earns_its_tries_back() {
 }
 
 // B-09.
+// checks 109
 #[test]
 fn the_new_child_is_told_what_the_old_one_knew_and_the_clients_what_they_may_have_missed() {
     check(

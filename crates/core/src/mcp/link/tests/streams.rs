@@ -14,6 +14,7 @@ const STREAMED: &str = r#"
 "#;
 
 // B-11, N-04.
+// checks 34
 #[test]
 fn what_came_before_the_get_stream_was_opened_is_queued_and_a_change_only_once() {
     check(
@@ -36,7 +37,8 @@ fn what_came_before_the_get_stream_was_opened_is_queued_and_a_change_only_once()
     );
 }
 
-// Check 41, N-04: older clients choke on an event without data.
+// N-04: older clients choke on an event without data.
+// checks 41
 #[test]
 fn a_priming_event_is_only_for_those_who_know_it() {
     for revision in ["2024-11-05", "2025-03-26", "2025-06-18"] {
@@ -194,7 +196,8 @@ fn what_another_get_stream_has_had_is_not_queued_again() {
     );
 }
 
-// B-28, checks 37, 38.
+// B-28.
+// checks 37 38
 #[test]
 fn a_post_stream_that_broke_is_taken_up_again_and_brings_the_answer() {
     check(&format!(
@@ -220,6 +223,7 @@ fn a_post_stream_that_broke_is_taken_up_again_and_brings_the_answer() {
 }
 
 // B-28.
+// checks 37
 #[test]
 fn the_end_of_a_post_stream_can_be_had_after_it_is_over() {
     check(&format!(

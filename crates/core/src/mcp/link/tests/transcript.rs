@@ -17,18 +17,34 @@
 //! | `server > {…}`, `exit`, `failed`, `+ 30s` | a line of the child's, its end, one that did not start; time |
 //! | `stuck`, `reads` | the child reads no more, and again |
 //! | `probe`, `shut down` | |
+//! | `plain a 2024-11-05` | as `open`, but `a` is one stream for everything, and its life (HTTP+SSE) |
+//! | `modern:x > {…}` | a modern client POSTs; what comes of it comes to `modern:x`. See [`modern`] |
+//! | `discover {"tools":{}}` | the child answers `server/discover`, with those capabilities |
+//! | `ack`, `ack {…}` | it acknowledges our newest listen, which is `$union`; all of it, or that |
+//! | `server about 3 > {…}` | a message that came with the response to our request 3 (HTTP) |
+//! | `unanswered 3`, `cut 3`, `refused 3` | our request 3 gets no answer: an outage, a broken stream, the wrong era |
+//! | `session lost` | the server, over HTTP, has forgotten our session |
 //!
 //! | what comes of them | |
 //! |---|---|
 //! | `server < {…}` | a line to the child |
 //! | `a < {…}`, `a fault exited`, `a cancelled`, `a refused Busy` | the answer to a POST |
+//! | `modern:x error {…}` | an error to a modern client, whose code decides the status |
+//! | `modern:x elsewhere {…}` | the call is to be made on another link |
 //! | `a ~ {…}`, `a ~ 1-2 {…}`, `a ~ 1-0`, `a end` | an event on it, with or without its id; a priming event; its end |
 //! | `a get ~ {…}`, `a get end` | the same on a GET stream |
+//! | `a ~ @notifications/progress {…}` | an event that is named so, where it is not `message` |
 //! | `! start`, `! stop`, `! ended a`, `! asked`, … | see [`Stage::act`] |
 //! | `~ 1 in flight`, `~ over` | see [`Stage::assert`] |
 //!
 //! Messages are written without `"jsonrpc":"2.0",`, are compared byte by byte, and may hold `…` for any text, `$x` for a
-//! number that is the same wherever `$x` stands, and, towards us, `⏎` for a line break.
+//! number that is the same wherever `$x` stands, and, towards us, `⏎` for a line break. `‹{…} debug c›` stands for the
+//! envelope of a modern request in `_meta`: capabilities, log level and client, as far as they are there.
+//!
+//! When a transcript is over everybody leaves and time passes: whatever happened, nothing may be left.
+
+mod modern;
+mod pattern;
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet, VecDeque},
@@ -37,11 +53,12 @@ use std::{
 
 use bytes::Bytes;
 
+use self::pattern::{duration, fits, split_name};
 use super::sse;
 use crate::{
     mcp::{
-        Accepts, Action, Answer, Class, Fault, Hello, Link, Refusal, Settings,
-        link::{SessionKey, StreamKey, WireId},
+        Accepts, Action, Answer, Class, Era, Fault, Hello, Link, Opening, Refusal, Settings, Wire,
+        link::{Holdings, SessionKey, StreamKey, WireId},
     },
     wire::{Kind, Lines, Message},
 };
@@ -59,6 +76,7 @@ pub(super) fn check(transcript: &str) {
     }
     "the end".clone_into(&mut stage.line);
     stage.all_is_said();
+    stage.clean_up();
 }
 
 struct Stage {
@@ -69,9 +87,17 @@ struct Stage {
     child: Option<Lines>,
     /// The link's own `initialize`, while the child has not answered it.
     initialize: Option<u64>,
+    /// The link's own `server/discover`, likewise.
+    discover: Option<u64>,
+    /// The newest listen at the child, and what it asks for.
+    union: Option<(u64, String)>,
+    /// Secrets given to calls of the modern era.
+    tickets: u32,
     /// Ids that a child has seen.
     ids: HashSet<u64>,
     sessions: BTreeMap<String, SessionKey>,
+    /// Those of them that are one stream.
+    plain: HashSet<SessionKey>,
     posts: HashMap<WireId, Post>,
     streams: HashMap<StreamKey, (String, Option<SessionKey>)>,
     /// What came to whom and was not checked yet.
@@ -88,6 +114,15 @@ struct Post {
     id: String,
 }
 
+/// A client that is about to open a session.
+struct Newcomer {
+    label: String,
+    key: SessionKey,
+    message: Message,
+    hello: Hello,
+    by_method: bool,
+}
+
 impl Stage {
     #[expect(clippy::disallowed_methods, reason = "a test's time starts somewhere, and then stands still")]
     fn new() -> Self {
@@ -100,6 +135,10 @@ impl Stage {
             strict_streams: false,
             class: Class::NONE,
             alone: false,
+            opening: Opening::Pinned(Era::Legacy),
+            wire: Wire::Pipe,
+            exclusive: false,
+            number: 7,
         };
         Self {
             link: Link::new(settings.clone()),
@@ -107,8 +146,12 @@ impl Stage {
             now: Instant::now(),
             child: None,
             initialize: None,
+            discover: None,
+            union: None,
+            tickets: 0,
             ids: HashSet::new(),
             sessions: BTreeMap::new(),
+            plain: HashSet::new(),
             posts: HashMap::new(),
             streams: HashMap::new(),
             heard: BTreeMap::new(),
@@ -129,7 +172,8 @@ impl Stage {
             _ => {}
         }
         let is_get = |rest: &str| rest.starts_with("get") && (!rest.contains(' ') || rest.contains(" after "));
-        let inputs = "settings open greet up left drop close server exit failed stuck reads + shut";
+        let inputs = "settings open plain greet discover ack up left drop close server exit failed unanswered cut \
+                      refused session stuck reads share + shut";
         let is_input = inputs.split(' ').any(|input| input == first) || line == "probe";
         if !is_input && !is_message(rest) && !is_get(rest) {
             return match rest.strip_prefix("get").and_then(|rest| rest.split_once(' ')) {
@@ -141,7 +185,10 @@ impl Stage {
         match first {
             "settings" => self.settings(rest),
             "open" => self.open(rest),
+            "plain" => self.open_plain(rest),
             "greet" => self.greet(rest),
+            "discover" => self.discovered(rest),
+            "ack" => self.acknowledge(rest),
             "up" => self.up(rest),
             "left" => {
                 let (id, _) = self.post(rest);
@@ -150,14 +197,26 @@ impl Stage {
             }
             "drop" => self.drop_stream(rest),
             "close" => self.link.close(self.sessions[rest], self.now),
-            "server" => self.server(&self.named(rest.strip_prefix('>').expect("`server > …`").trim_start())),
+            "server" => {
+                let (about, text) = rest.split_once('>').expect("`server > …` or `server about 3 > …`");
+                let about = about.trim().strip_prefix("about ").map(|number| self.named(number).parse().unwrap());
+                self.server(about, &self.named(text.trim_start()));
+            }
             "exit" => {
-                self.child = None;
-                self.initialize = None;
+                self.lose_child();
                 self.link.handle_exit(self.now);
             }
+            "unanswered" | "cut" | "refused" => {
+                let fault = match first {
+                    "cut" => Fault::Cut,
+                    _ => Fault::Unavailable { why: "it does not answer".to_owned() },
+                };
+                self.link.handle_failed(self.named(rest).parse().unwrap(), fault, first == "refused", self.now);
+            }
+            "session" => self.link.handle_session_lost(self.now),
+            "share" => self.link.share_freely(self.now),
             "failed" => {
-                self.child = None;
+                self.lose_child();
                 self.link.handle_start_failed("no such program", self.now);
             }
             "stuck" => self.stuck = true,
@@ -176,12 +235,18 @@ impl Stage {
         self.act();
     }
 
-    /// `alone`, `strict`, `class {…}`, `limit BYTES`, and times: `timeout 30s`, `at most 5m`, `warm 0s`, `stateless 1m`.
+    /// `alone`, `strict`, `class {…}`, `limit BYTES`, and times: `timeout 30s`, `at most 5m`, `warm 0s`, `stateless 1m`;
+    /// `probe`, `learned legacy`, `pinned modern`, `http`, `exclusive`.
     fn settings(&mut self, words: &str) {
         for setting in words.split(", ") {
             let (name, value) = setting.rsplit_once(' ').unwrap_or((setting, ""));
             match name {
                 "alone" => self.settings.alone = true,
+                "probe" => self.settings.opening = Opening::Probe,
+                "learned" => self.settings.opening = Opening::Learned(Era::named(value).unwrap()),
+                "pinned" => self.settings.opening = Opening::Pinned(Era::named(value).unwrap()),
+                "http" => self.settings.wire = Wire::Http,
+                "exclusive" => self.settings.exclusive = true,
                 "strict" => self.settings.strict_streams = true,
                 "class" => self.settings.class = hello("2025-11-25", value).1.class,
                 "limit" => self.settings.max_message_bytes = value.parse().unwrap(),
@@ -198,44 +263,74 @@ impl Stage {
     // --- Clients ---
 
     fn open(&mut self, words: &str) {
-        let (mut label, mut revision, mut capabilities) = ("", "2025-11-25", "{}");
+        let Newcomer { label, key, message, hello, by_method } = self.newcomer(words);
+        let accepts = Accepts { json: true, events: true, by_method };
+        match self.link.open(key, hello, message, accepts, self.now) {
+            Ok(id) => self.await_answer(id, &label, Some(key), "0"),
+            Err(refusal) => self.refused(&label, refusal),
+        }
+    }
+
+    fn open_plain(&mut self, words: &str) {
+        let Newcomer { label, key, message, hello, by_method } = self.newcomer(words);
+        match self.link.open_plain(key, hello, message, by_method, self.now) {
+            Ok(stream) => {
+                self.plain.insert(key);
+                self.streams.insert(stream, (label, Some(key)));
+            }
+            Err(refusal) => self.refused(&label, refusal),
+        }
+    }
+
+    fn newcomer(&mut self, words: &str) -> Newcomer {
+        let (mut label, mut revision, mut capabilities, mut by_method) = ("", "2025-11-25", "{}", false);
         for word in words.split(' ') {
             match word.as_bytes()[0] {
                 b'{' => capabilities = word,
                 b'0'..=b'9' => revision = word,
+                _ if word == "named" => by_method = true,
                 _ => label = word,
             }
         }
         let (message, hello) = hello(revision, capabilities);
         let key = SessionKey(self.sessions.len() as u128 + 1);
         self.sessions.insert(label.to_owned(), key);
-        let accepts = Accepts { json: true, events: true };
-        match self.link.open(key, hello, message, accepts, self.now) {
-            Ok(id) => self.await_answer(id, label, Some(key), "0"),
-            Err(refusal) => self.refused(label, refusal),
-        }
+        Newcomer { label: label.to_owned(), key, message, hello, by_method }
     }
 
     fn up(&mut self, words: &str) {
         let (labels, how): (Vec<&str>, Vec<&str>) =
             words.split(' ').partition(|word| word.starts_with(char::is_alphabetic));
         for label in &labels {
-            self.open(format!("{label} {}", how.join(" ")).trim_end());
+            match label.starts_with("modern") {
+                true => self.client(label, "", r#"{"id":0,"method":"server/discover","params":{"_meta":{‹{}›}}}"#),
+                false => self.open(format!("{label} {}", how.join(" ")).trim_end()),
+            }
             self.act();
         }
         if self.initialize.is_some() {
             self.greet("");
             self.act();
+        } else if self.discover.is_some() {
+            self.discovered("");
+            self.act();
+        }
+        if self.union.is_some() {
+            self.acknowledge("");
+            self.act();
         }
         for label in labels {
             let welcome = self.heard.remove(label).expect("a welcome");
-            assert!(welcome.len() == 1 && welcome[0].contains(r#""serverInfo""#), "{welcome:?}");
+            assert!(welcome.len() == 1 && welcome[0].contains(r#"serverInfo""#), "{welcome:?}");
         }
         self.heard.clear();
     }
 
     fn client(&mut self, handle: &str, how: &str, text: &str) {
         let session = handle.split(':').next().unwrap_or_default();
+        if session == "modern" {
+            return self.modern_client(handle, how, text);
+        }
         let key = (session != "stateless").then(|| self.sessions[session]);
         if how == "batch" {
             let parts: Vec<&serde_json::value::RawValue> = serde_json::from_str(text).unwrap();
@@ -252,8 +347,10 @@ impl Stage {
         if !matches!(message.kind(), Kind::Request(_)) {
             return self.link.tell(key, message, self.now);
         }
-        let accepts = Accepts { json: how != "events", events: how != "json" };
+        let accepts = Accepts { json: how != "events", events: how != "json", by_method: false };
         match self.link.call(key, message, accepts, self.now) {
+            // What comes of it comes on its one stream.
+            Ok(_) if key.is_some_and(|key| self.plain.contains(&key)) => {}
             Ok(wire) => self.await_answer(wire, handle, key, &id),
             Err(refusal) => self.refused(handle, refusal),
         }
@@ -263,7 +360,7 @@ impl Stage {
         let (get, after) = get.split_once(" after ").unwrap_or((get, ""));
         let after = (!after.is_empty()).then(|| after.parse().expect("an event id"));
         let (handle, key) = (format!("{session} {get}"), self.sessions[session]);
-        match self.link.listen(key, after, self.now) {
+        match self.link.listen(key, after, false, self.now) {
             Ok(stream) => drop(self.streams.insert(stream, (handle, Some(key)))),
             Err(refusal) => self.refused(&handle, refusal),
         }
@@ -275,7 +372,7 @@ impl Stage {
         let stream = self.streams.iter().find(|(_, (of, _))| of == handle).map(|(stream, _)| *stream);
         let stream = stream.unwrap_or_else(|| panic!("{:?}: {handle} has no open stream", self.line));
         let (_, key) = self.streams.remove(&stream).unwrap();
-        self.link.handle_stream_gone(key, stream, had);
+        self.link.handle_stream_gone(key, stream, had, self.now);
     }
 
     fn await_answer(&mut self, id: WireId, handle: &str, key: Option<SessionKey>, own: &str) {
@@ -290,12 +387,15 @@ impl Stage {
 
     // --- The server ---
 
-    fn server(&mut self, text: &str) {
+    fn server(&mut self, about: Option<u64>, text: &str) {
         let text = full(text);
         let lines = self.child.as_mut().expect("there is a child");
         lines.space().extend_from_slice(format!("{text}\n").as_bytes());
         while let Some(frame) = lines.next_frame() {
-            self.link.handle_child(frame, self.now);
+            match about {
+                Some(number) => self.link.handle_reply(number, frame, self.now),
+                None => self.link.handle_child(frame, self.now),
+            }
         }
     }
 
@@ -303,9 +403,13 @@ impl Stage {
         let id = self.initialize.take().expect("the link has sent `initialize`");
         let capabilities = if capabilities.is_empty() { CAPABILITIES } else { capabilities };
         let info = r#"{"name":"s","version":"1"}"#;
-        self.server(&format!(
+        self.server(None, &format!(
             r#"{{"id":{id},"result":{{"protocolVersion":"2025-11-25","capabilities":{capabilities},"serverInfo":{info}}}}}"#
         ));
+    }
+
+    fn lose_child(&mut self) {
+        (self.child, self.initialize, self.discover, self.union) = (None, None, None, None);
     }
 
     /// A message with the numbers that its names stand for.
@@ -338,40 +442,54 @@ impl Stage {
     // --- What comes of it ---
 
     fn act(&mut self) {
-        while let Some(action) = self.link.poll_action() {
+        let mut actions: VecDeque<Action> = VecDeque::new();
+        loop {
+            actions.extend(std::iter::from_fn(|| self.link.poll_action()));
+            let Some(action) = actions.pop_front() else { break };
             let told = match action {
                 Action::Start => {
                     self.child = Some(Lines::new(self.settings.max_message_bytes));
                     "start".to_owned()
                 }
                 Action::Stop => {
-                    self.read_output();
-                    self.child = None;
-                    self.initialize = None;
+                    // Where another is started at once, what has gathered is for that one.
+                    if !actions.iter().any(|action| matches!(action, Action::Start)) {
+                        self.read_output();
+                    }
+                    self.lose_child();
                     "stop".to_owned()
                 }
                 Action::Answer(id, answer) => {
                     self.answered(id, answer);
                     continue;
                 }
+                Action::Elsewhere(id, message) => {
+                    let post = self.posts.remove(&id).expect("a POST that waits");
+                    let text = String::from_utf8(message.bytes().to_vec()).unwrap();
+                    self.hear(&post.handle, format!("elsewhere {text}"));
+                    continue;
+                }
+                Action::Tools(_) => continue,
                 Action::Stream(id, stream) => {
                     let post = self.posts.remove(&id).unwrap_or_else(|| panic!("{:?}: {id:?} is over", self.line));
                     self.streams.insert(stream, (post.handle, post.key));
                     continue;
                 }
                 Action::Event { stream, bytes, .. } => {
-                    let (handle, _) = self.streams[&stream].clone();
+                    let (handle, key) = self.streams[&stream].clone();
                     for event in sse::read(&bytes) {
-                        assert_eq!(event.name, "message");
+                        let resumable = key.is_some_and(|key| !self.plain.contains(&key));
+                        assert_eq!(event.id.is_some(), resumable, "{:?}: an id is for those who can resume", self.line);
+                        let name = if event.name == "message" { String::new() } else { format!("@{} ", event.name) };
                         let id = event.id.map(|id| id + " ").unwrap_or_default();
-                        self.hear(&handle, format!("~ {id}{}", event.data).trim_end().to_owned());
+                        self.hear(&handle, format!("~ {name}{id}{}", event.data).trim_end().to_owned());
                     }
                     continue;
                 }
                 Action::End(stream) => {
                     let (handle, key) = self.streams.remove(&stream).expect("a stream ends once");
                     self.hear(&handle, "end".to_owned());
-                    self.link.handle_stream_gone(key, stream, u64::MAX);
+                    self.link.handle_stream_gone(key, stream, u64::MAX, self.now);
                     continue;
                 }
                 Action::KeepAlive => {
@@ -391,7 +509,8 @@ impl Stage {
                 Action::Dropped(count) => format!("dropped {count}"),
                 Action::Unowned(message) => format!("unowned {}", message.method_text().unwrap_or_default()),
                 Action::Garbage { why, .. } => format!("garbage: {why}"),
-                Action::Ready { name, version } => format!("ready {name} {version}"),
+                Action::Ready { name, version, era: Era::Modern } => format!("ready {name} {version} modern"),
+                Action::Ready { name, version, .. } => format!("ready {name} {version}"),
             };
             self.hear("!", told);
         }
@@ -403,6 +522,11 @@ impl Stage {
         let own = |id: Box<str>| assert_eq!(*id, *post.id, "the fault is about another call");
         let text = match answer {
             Answer::Message(chain) => format!("< {}", String::from_utf8(chain.to_vec()).unwrap()).trim_end().to_owned(),
+            Answer::Error { code, body } => {
+                let text = String::from_utf8(body.to_vec()).unwrap();
+                assert!(text.contains(&format!(r#""code":{code}"#)), "{code} is not in {text}");
+                format!("error {text}")
+            }
             Answer::Cancelled { id } => {
                 own(id);
                 "cancelled".to_owned()
@@ -411,6 +535,8 @@ impl Stage {
                 own(id);
                 let name = match fault {
                     Fault::Exited => "exited".to_owned(),
+                    Fault::Cut => "cut".to_owned(),
+                    Fault::Refused { why } => format!("refused: {why}"),
                     Fault::Unavailable { why } => format!("unavailable: {why}"),
                     Fault::Timeout { .. } => "timeout".to_owned(),
                     Fault::TooLarge { .. } => "too large".to_owned(),
@@ -437,8 +563,11 @@ impl Stage {
                 // Check 96.
                 let id: u64 = id.parse().expect("our ids are integers");
                 assert!(id > 0 && self.ids.insert(id), "{:?}: id {id} for the second time", self.line);
-                if message.method_text() == Some(r#""initialize""#) {
-                    self.initialize = Some(id);
+                match message.method_text() {
+                    Some(r#""initialize""#) => self.initialize = Some(id),
+                    Some(r#""server/discover""#) => self.discover = Some(id),
+                    Some(r#""subscriptions/listen""#) => self.listens_at(id, &message),
+                    _ => {}
                 }
             }
             self.hear("server", format!("< {line}"));
@@ -465,7 +594,7 @@ impl Stage {
         let (sign, wanted) = what.split_once(' ').unwrap_or((what, ""));
         let plain = match (sign, heard.split_once('{')) {
             // The event's id only counts where it is written.
-            ("~", Some((_, json))) if wanted.starts_with('{') => format!("~ {{{json}"),
+            ("~", Some((before, json))) if wanted.starts_with('{') && !before.contains('@') => format!("~ {{{json}"),
             _ => heard.clone(),
         };
         let at_json = what.find('{').unwrap_or(what.len());
@@ -485,6 +614,9 @@ impl Stage {
             "sessions" => held.sessions,
             "watches" => held.watches,
             "questions" => held.questions,
+            "parked" => held.parked,
+            "aliases" => held.aliases,
+            "listens" => held.listens,
             "beats" => std::mem::take(&mut self.beats),
             "bytes kept at most" => held.events_bytes.max(count.parse().unwrap()),
             _ => {
@@ -493,6 +625,30 @@ impl Stage {
             }
         };
         assert_eq!(is.to_string(), count, "{:?}", self.line);
+    }
+
+    /// Everybody leaves, and time passes.
+    fn clean_up(&mut self) {
+        for key in self.sessions.values().copied().collect::<Vec<_>>() {
+            self.link.close(key, self.now);
+            self.act();
+        }
+        for id in self.posts.keys().copied().collect::<Vec<_>>() {
+            self.posts.remove(&id);
+            self.link.handle_left(id, self.now);
+            self.act();
+        }
+        for stream in self.streams.keys().copied().collect::<Vec<_>>() {
+            let Some((_, key)) = self.streams.remove(&stream) else { continue };
+            self.link.handle_stream_gone(key, stream, 0, self.now);
+            self.act();
+        }
+        self.pass(Duration::from_secs(30 * 60));
+        assert_eq!(self.link.holdings(), Holdings::default(), "nothing is left");
+        assert_eq!(self.link.poll_timeout(), None, "and nothing to wait for");
+        assert!(self.streams.is_empty() && !self.link.is_parked());
+        // Over HTTP there is nothing to stop where the server was out of reach.
+        assert!(self.child.is_none() || self.settings.wire == Wire::Http);
     }
 
     fn all_is_said(&self) {
@@ -507,9 +663,10 @@ fn message(text: &str) -> Message {
 }
 
 fn full(text: &str) -> String {
+    let text = modern::unfolded(text);
     match text.strip_prefix('{') {
         Some(rest) if !text.contains(r#""jsonrpc""#) => format!(r#"{{"jsonrpc":"2.0",{rest}"#),
-        _ => text.to_owned(),
+        _ => text,
     }
 }
 
@@ -519,45 +676,4 @@ fn hello(revision: &str, capabilities: &str) -> (Message, Hello) {
     ));
     let hello = Hello::read(&message).unwrap();
     (message, hello)
-}
-
-fn duration(text: &str) -> Duration {
-    let at = text.find(char::is_alphabetic).expect("a unit");
-    let number: u64 = text[..at].parse().unwrap();
-    match &text[at..] {
-        "ms" => Duration::from_millis(number),
-        "s" => Duration::from_secs(number),
-        "m" => Duration::from_secs(60 * number),
-        unit => panic!("no unit {unit:?}"),
-    }
-}
-
-/// Whether a text is what a pattern says, and what its names stand for.
-fn fits(pattern: &str, text: &str, names: &mut HashMap<String, String>) -> bool {
-    let Some(at) = pattern.find(['…', '$']) else { return pattern == text };
-    let Some(text) = text.strip_prefix(&pattern[..at]) else { return false };
-    if let Some(rest) = pattern[at..].strip_prefix('…') {
-        return rest.is_empty()
-            || (0..=text.len()).filter(|at| text.is_char_boundary(*at)).any(|at| {
-                let mut tried = names.clone();
-                let fit = fits(rest, &text[at..], &mut tried);
-                if fit {
-                    *names = tried;
-                }
-                fit
-            });
-    }
-    let (name, rest) = split_name(&pattern[at + 1..]);
-    let number = match names.get(name) {
-        Some(bound) => bound.clone(),
-        None => text.chars().take_while(char::is_ascii_digit).collect(),
-    };
-    let Some(text) = text.strip_prefix(&number).filter(|_| !number.is_empty()) else { return false };
-    names.insert(name.to_owned(), number);
-    fits(rest, text, names)
-}
-
-/// A name, and what follows it.
-fn split_name(text: &str) -> (&str, &str) {
-    text.split_at(text.find(|c: char| !c.is_alphanumeric()).unwrap_or(text.len()))
 }

@@ -14,7 +14,7 @@ fn watched(by: &str, uri: &str, name: &str) -> String {
     )
 }
 
-// Check 102.
+// checks 102
 #[test]
 fn two_watchers_are_one_subscription_and_the_last_one_gone_ends_it() {
     let first = watched("a", "file:///x", "1");
@@ -41,7 +41,7 @@ fn two_watchers_are_one_subscription_and_the_last_one_gone_ends_it() {
     ));
 }
 
-// Check 22.
+// checks 22 102
 #[test]
 fn a_session_that_ends_releases_what_only_it_watched() {
     let (x, y) = (watched("a", "file:///x", "1"), watched("a", "file:///y", "2"));
@@ -61,7 +61,7 @@ fn a_session_that_ends_releases_what_only_it_watched() {
     ));
 }
 
-// Check 101.
+// checks 101
 #[test]
 fn an_update_reaches_those_who_watch_that_uri_or_a_parent_of_it_and_nobody_else() {
     let (exact, parent, folder) = (
@@ -217,7 +217,7 @@ fn a_subscription_that_is_never_answered_is_forgotten() {
     );
 }
 
-// Check 101.
+// checks 34 101
 #[test]
 fn a_changed_list_is_told_to_every_session_once() {
     check(

@@ -10,11 +10,12 @@ use std::{
 
 use super::{
     fake::{Question, Server},
+    moderns::{Guest, Parked},
     sse,
 };
 use crate::{
     mcp::{
-        Accepts, Action, Answer, Fault, Hello, Link, Method, Settings,
+        Accepts, Action, Answer, Era, Fault, Hello, Link, Method, Opening, Settings,
         link::{SessionKey, StreamKey, WireId},
     },
     wire::{Kind, Message, frame::EventId},
@@ -39,6 +40,11 @@ pub(crate) struct World {
     pub(crate) server: Option<Server>,
     /// The events that came of the last step.
     pub(crate) last_events: Vec<EventId>,
+    /// Calls of modern clients that were asked something.
+    pub(crate) parked: Vec<Parked>,
+    pub(crate) guests: HashMap<usize, Guest>,
+    /// Secrets given to their calls.
+    pub(crate) tickets: u128,
     /// Ids that any child has seen.
     ids: HashSet<u64>,
 }
@@ -87,6 +93,10 @@ pub(crate) struct Call {
     pub(crate) wire: Option<u64>,
     /// The server has answered it.
     pub(crate) served: bool,
+    /// The call that it goes on with, or itself.
+    pub(crate) root: usize,
+    /// The last one that went on with it.
+    pub(crate) latest: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,6 +116,8 @@ pub(crate) struct Stream {
     /// The track it is attached to, and the last event on it.
     pub(crate) at: Option<EventId>,
     pub(crate) events: usize,
+    /// The id of the listen that it is.
+    pub(crate) listen: Option<String>,
 }
 
 impl World {
@@ -122,6 +134,9 @@ impl World {
             streams: BTreeMap::new(),
             server: None,
             last_events: Vec::new(),
+            parked: Vec::new(),
+            guests: HashMap::new(),
+            tickets: 0,
             ids: HashSet::new(),
         }
     }
@@ -133,7 +148,7 @@ impl World {
             r#"{{"jsonrpc":"2.0","id":0,"method":"initialize","params":{{"protocolVersion":"{revision}","capabilities":{capabilities},"clientInfo":{{"name":"c"}}}}}}"#
         );
         let message = parse(&text);
-        let (client, accepts) = (self.clients.len(), Accepts { json: true, events: true });
+        let (client, accepts) = (self.clients.len(), Accepts { json: true, events: true, by_method: false });
         let key = SessionKey(client as u128 + 1);
         let hello = Hello::read(&message).unwrap();
         self.clients.push(Client {
@@ -170,6 +185,8 @@ impl World {
             cancelled: false,
             wire: None,
             served: false,
+            root: self.calls.len(),
+            latest: self.calls.len(),
         });
         self.calls.len() - 1
     }
@@ -192,7 +209,7 @@ impl World {
                 self.calls[call].fate = fate;
             }
         }
-        self.link.handle_stream_gone(self.key(owner), stream, at.map_or(0, |id| id.event));
+        self.link.handle_stream_gone(self.key(owner), stream, at.map_or(0, |id| id.event), self.now);
         self.act();
     }
 
@@ -259,10 +276,16 @@ impl World {
             match action {
                 Action::Start => {
                     assert!(self.server.is_none(), "a second child");
-                    self.server = Some(Server::new(self.settings.max_message_bytes));
+                    self.server = Some(Server::new(self.settings.max_message_bytes, self.is_modern()));
                 }
                 Action::Stop => self.server = None,
                 Action::Answer(id, answer) => self.answered(id, answer),
+                Action::Elsewhere(id, _) => {
+                    let call = self.waiting.remove(&id).expect("a call that waits");
+                    assert!(matches!(self.calls[call].owner, Owner::Call(_)) && self.calls[call].wire.is_none());
+                    self.calls[call].fate = Fate::Silent;
+                }
+                Action::Tools(_) => continue,
                 Action::Stream(id, stream) => {
                     let call = self.waiting.remove(&id).expect("a stream for a POST that waits");
                     assert!(self.calls[call].accepts.events, "a stream for a client that takes none");
@@ -288,7 +311,7 @@ impl World {
     }
 
     pub(crate) fn attach(&mut self, stream: StreamKey, owner: Owner, calls: Vec<usize>) {
-        let new = Stream { owner, calls, at: None, events: 0 };
+        let new = Stream { owner, calls, at: None, events: 0, listen: None };
         assert!(self.streams.insert(stream, new).is_none(), "{stream:?} is used twice");
     }
 
@@ -298,6 +321,11 @@ impl World {
         let fate = match answer {
             Answer::Message(chain) => {
                 let text = String::from_utf8(chain.to_vec()).unwrap();
+                return self.response(at, &text);
+            }
+            Answer::Error { code, body } => {
+                let text = String::from_utf8(body.to_vec()).unwrap();
+                assert!(text.contains(&format!(r#""code":{code}"#)), "{code} is not in {text}");
                 return self.response(at, &text);
             }
             Answer::Cancelled { id } => {
@@ -322,13 +350,17 @@ impl World {
     /// A call has its answer.
     fn response(&mut self, at: usize, text: &str) {
         self.assert_unmixed(self.calls[at].owner, text);
+        let root = self.calls[at].root;
+        let served = self.calls[root].served;
         let call = &mut self.calls[at];
         assert!(!call.is_settled(), "a second answer: {text}");
         let own = format!(r#"{{"jsonrpc":"2.0","id":{},"#, call.id);
         assert!(text.starts_with(&own), "{text} does not answer {}", call.id);
         let is_error = text.contains(r#""error":"#);
-        assert!(!call.served || is_error || text.contains(&mark(call.owner, at)), "{text} is not what was asked for");
+        assert!(!served || is_error || text.contains(&mark(call.owner, root)), "{text} is not what was asked for");
         call.fate = Fate::Answered;
+        self.note_questions(at, text);
+        let call = &self.calls[at];
         if let (Owner::Client(client), Method::Initialize) = (call.owner, call.method) {
             self.clients[client].phase = if is_error { ClientPhase::Over } else { ClientPhase::Open };
         }
@@ -374,13 +406,18 @@ impl World {
     fn spoken(&mut self, key: StreamKey, text: &str, again: bool) {
         let stream = &self.streams[&key];
         let message = parse(text);
+        if let Some(id) = &stream.listen {
+            return assert_heard(id, stream.events == 1, &message);
+        }
         let standalone = matches!(stream.owner, Owner::Client(_)) && stream.at.is_some_and(|at| at.stream == 0);
         match message.kind() {
             Kind::Response => {
                 assert!(!standalone, "an answer on a GET stream: {text}");
                 let is_it = |at: &&usize| {
                     let call = &self.calls[**at];
-                    let marked = text.contains(&mark(call.owner, **at)) || !text.contains(['<']);
+                    // What a server asks late may be put to the next call of the same client.
+                    let inherited = || marks(text).all(|(of, _)| of != call.owner && self.is_same(of, call.owner));
+                    let marked = text.contains(&mark(call.owner, call.root)) || !text.contains(['<']) || inherited();
                     message.id() == Some(&call.id) && marked && !call.is_settled()
                 };
                 match stream.calls.iter().find(is_it).copied() {
@@ -396,6 +433,7 @@ impl World {
             }
             Kind::Notification(_) => {}
             Kind::Request(_) => {
+                // Check 72.
                 let Owner::Client(client) = stream.owner else { panic!("nobody can answer {text}") };
                 let number = message.id().unwrap().parse().unwrap();
                 if let Some(before) = self.clients[client].questions.insert(number, key) {
@@ -414,7 +452,7 @@ impl World {
                 call.fate = Fate::Silent;
             }
         }
-        self.link.handle_stream_gone(self.key(owner), key, at.map_or(0, |id| id.event));
+        self.link.handle_stream_gone(self.key(owner), key, at.map_or(0, |id| id.event), self.now);
     }
 
     /// The child reads a line.
@@ -426,13 +464,20 @@ impl World {
                 let id: u64 = message.id().unwrap().parse().expect("our ids are integers");
                 assert!(id > 0 && self.ids.insert(id), "id {id} for the second time");
                 let call = marks(line).next().map(|(_, call)| call);
+                let modern = server.is_modern();
+                assert!(line.contains("/protocolVersion") == modern, "an envelope is for the modern era: {line}");
                 if let Some(at) = call {
+                    let owner = self.calls[at].owner;
+                    assert!(marks(line).all(|(of, _)| of == owner), "another client's words: {line}");
                     let call = &mut self.calls[at];
                     assert!(call.wire.replace(id).is_none() && !call.is_settled(), "{line} is sent twice, or too late");
                     let number = id.to_string();
-                    assert_eq!(line, (call.text)(&number, &number).replace('\n', " "));
+                    // A session's call to a modern server is told in other words.
+                    if !modern || matches!(owner, Owner::Call(root) if self.guests.contains_key(&root)) {
+                        assert_eq!(line, (call.text)(&number, &number).replace('\n', " "));
+                    }
                 }
-                server.requested(id, method, call);
+                server.requested(id, method, call, line.contains("/logLevel"));
             }
             Kind::Notification(method) => {
                 let about = message.params().request_id.map(|span| message.text(span));
@@ -440,14 +485,18 @@ impl World {
             }
             Kind::Response => {
                 let question: Option<&mut Question> = server.answered(&message);
-                if let (Some(question), Some((owner, _))) = (question, marks(line).next()) {
-                    assert_eq!(owner, question.owner, "another client's answer: {line}");
+                if let (Some(asked), Some((owner, _))) = (question.map(|question| question.owner), marks(line).next()) {
+                    assert!(self.is_same(owner, asked), "another client's answer: {line}");
                 }
             }
         }
     }
 
     // --- Helpers ---
+
+    pub(crate) fn is_modern(&self) -> bool {
+        self.settings.opening == Opening::Pinned(Era::Modern)
+    }
 
     pub(crate) fn key(&self, owner: Owner) -> Option<SessionKey> {
         match owner {
@@ -459,7 +508,7 @@ impl World {
     /// Nothing that belongs to one client reaches another (B-04).
     fn assert_unmixed(&self, owner: Owner, text: &str) {
         for (of, _) in marks(text) {
-            assert_eq!(of, owner, "{text} reached {owner:?}");
+            assert!(self.is_same(of, owner), "{text} reached {owner:?}");
         }
     }
 }
@@ -487,6 +536,21 @@ pub(crate) fn marks(text: &str) -> impl Iterator<Item = (Owner, usize)> {
         let owner = if owner.starts_with('c') { Owner::Client(number) } else { Owner::Call(number) };
         (owner, call.parse().unwrap())
     })
+}
+
+/// What a listen hears is tagged with its id, and begins with the acknowledgement (checks 81, 82).
+fn assert_heard(id: &str, first: bool, message: &Message) {
+    let text = std::str::from_utf8(message.bytes()).unwrap();
+    let tagged = text.contains(&format!(r#""io.modelcontextprotocol/subscriptionId":{id}}}"#));
+    match message.kind() {
+        Kind::Notification(method) => {
+            assert!(tagged && first == (method == Method::Acknowledged), "{text}");
+            let told = [Method::Acknowledged, Method::ToolsChanged, Method::ResourceUpdated];
+            assert!(told.contains(&method), "{text}");
+        }
+        Kind::Response => assert_eq!(message.id(), Some(id)),
+        Kind::Request(_) => panic!("a question on a listen: {text}"),
+    }
 }
 
 pub(crate) fn parse(text: &str) -> Message {

@@ -1,0 +1,75 @@
+//! What is due, and when: calls that have waited long enough, for their server or for their client.
+
+use std::time::Instant;
+
+use super::{Exchange, Fault, Link, Method, Owner, Reply, WireId};
+
+impl Link {
+    pub(super) fn check_deadlines(&mut self, now: Instant) {
+        self.check_at = None;
+        let mut due: Vec<u64> =
+            self.exchanges.iter().filter(|(_, e)| e.due().is_some_and(|at| at <= now)).map(|(id, _)| *id).collect();
+        due.sort_unstable();
+        for id in due {
+            self.look_at(WireId(id), now);
+        }
+        self.expire_questions(now);
+        self.pump(now);
+        self.acknowledge_listens();
+        let next = self.exchanges.values().filter_map(Exchange::due).min();
+        self.check_by(next);
+        let questions = self.sessions.values().flat_map(|s| s.questions.iter().map(|q| q.deadline)).min();
+        self.check_by(questions);
+    }
+
+    fn look_at(&mut self, id: WireId, now: Instant) {
+        if self.look_at_questions(id, now) {
+            return;
+        }
+        let Some(exchange) = self.exchanges.get(&id.0) else { return };
+        let timeout = self.settings.request_timeout.unwrap_or_default();
+        if exchange.deadline.is_none_or(|at| at > now) {
+            self.commit(id, now);
+            return;
+        }
+        if exchange.reply == Reply::Nobody || matches!(exchange.owner, Owner::Link) {
+            // A call of another client might be shown what is still asked on behalf of this one.
+            let other =
+                |e: &Exchange| e.method.may_ask() && e.modern().is_some() && !exchange.is_of_the_same_client_as(e);
+            let doubtful = exchange.modern().is_some() && exchange.may_be_asked() && self.exchanges.values().any(other);
+            self.retire(id);
+            if doubtful && self.exclusive {
+                self.recycle(now);
+            }
+            return;
+        }
+        // While a person is asked, the clock stands still, up to the hard limit.
+        let asked = exchange.session().and_then(|key| self.sessions.get(&key)).is_some_and(|s| !s.questions.is_empty());
+        if asked && exchange.method.may_ask() && exchange.latest > now {
+            self.push_back_deadline(id, now);
+            return;
+        }
+        let fault = match exchange.latest <= now {
+            true => Fault::Timeout { after: self.settings.max_request_time, setting: "max_request_time" },
+            false => Fault::Timeout { after: timeout, setting: "request_timeout" },
+        };
+        if let Some(at) = self.held.iter().position(|(held, _)| *held == id) {
+            self.held.remove(at);
+            let opened = Some(exchange).filter(|e| e.method == Method::Initialize).and_then(Exchange::session);
+            self.fail(id, fault, now);
+            if let Some(key) = opened {
+                self.end_session(key);
+            }
+        } else {
+            self.stop_call(id, Some(fault), now);
+        }
+    }
+
+    /// Restarts a call's clock: it shows signs of life (B-07).
+    pub(super) fn push_back_deadline(&mut self, id: WireId, now: Instant) {
+        let Some(timeout) = self.settings.request_timeout else { return };
+        if let Some(exchange) = self.exchanges.get_mut(&id.0) {
+            exchange.deadline = Some((now + timeout).min(exchange.latest));
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! One request on its way: who waits for it, how, and until when.
+
+use std::time::Instant;
+
+use super::{Accepts, Fault, SessionKey, StreamKey, rounds::Rounds};
+use crate::{
+    mcp::{Method, modern::Envelope},
+    wire::Message,
+};
+
+#[derive(Debug)]
+pub(super) struct Exchange {
+    pub(super) method: Method,
+    pub(super) owner: Owner,
+    pub(super) reply: Reply,
+    pub(super) deadline: Option<Instant>,
+    /// How far progress may push the deadline.
+    pub(super) latest: Instant,
+    /// When a held head must become a stream, so that the client does not take us for dead.
+    pub(super) hold_until: Option<Instant>,
+    /// The number the server knows it by; 0 while the server does not know it.
+    pub(super) wire: u64,
+    /// When the server was told to stop working on it.
+    pub(super) stopped: Option<Instant>,
+    /// The client's own words, where they may be needed again.
+    pub(super) origin: Option<Message>,
+    /// What a modern server has asked a legacy client on its behalf.
+    pub(super) rounds: Option<Box<Rounds>>,
+}
+
+#[derive(Debug)]
+pub(super) enum Owner {
+    Client {
+        session: Option<SessionKey>,
+        id: Box<str>,
+        token: Option<Box<str>>,
+        accepts: Accepts,
+        name: Option<Box<str>>,
+        /// What a call of the modern era brings with it.
+        modern: Option<Box<Modern>>,
+    },
+    /// Ours. The answer goes to nobody, unless the shell asked for it.
+    Link,
+}
+
+/// A call of the modern era: it stands for itself, and a question to its client is part of its answer.
+#[derive(Debug)]
+pub(super) struct Modern {
+    pub(super) envelope: Envelope,
+    /// The secret under which the call can go on, once its client was asked.
+    pub(super) ticket: u128,
+    /// Its `Mcp-Param-*` headers, without that prefix.
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) asked: Vec<Asked>,
+    pub(super) last_key: u32,
+    /// When the questions that have come so far are put to the client.
+    pub(super) ask_at: Option<Instant>,
+    /// Until when its client may come back.
+    pub(super) expires: Option<Instant>,
+    /// What came of it while its client was away.
+    pub(super) outcome: Option<Outcome>,
+}
+
+/// A legacy server's question that its client has not answered.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) key: String,
+    pub(super) server_id: Box<str>,
+    pub(super) method: Method,
+    pub(super) params: String,
+}
+
+#[derive(Debug)]
+pub(super) enum Outcome {
+    Message(Message),
+    Fault(Fault),
+}
+
+/// Where an exchange's messages go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reply {
+    /// The POST waits, its head not sent.
+    Held,
+    /// The POST became a stream: this track of its session.
+    Track(u64),
+    /// The POST became a stream, of a client without a session.
+    Bare(StreamKey),
+    /// The client was asked something in the place of the answer, and may come back with it.
+    Parked,
+    /// The client left without a word. The server does not know.
+    Left,
+    /// The client cancelled, or was told that it took too long, and the server was told to stop. It may still answer,
+    /// log or ask.
+    Nobody,
+}
+
+impl Exchange {
+    /// A request of the link's own.
+    pub(super) fn own(method: Method, wire: u64, deadline: Option<Instant>, now: Instant) -> Self {
+        Self {
+            method,
+            owner: Owner::Link,
+            reply: Reply::Nobody,
+            deadline,
+            latest: now,
+            hold_until: None,
+            wire,
+            stopped: None,
+            origin: None,
+            rounds: None,
+        }
+    }
+
+    pub(super) fn session(&self) -> Option<SessionKey> {
+        match self.owner {
+            Owner::Client { session, .. } => session,
+            Owner::Link => None,
+        }
+    }
+
+    pub(super) fn modern(&self) -> Option<&Modern> {
+        match &self.owner {
+            Owner::Client { modern, .. } => modern.as_deref(),
+            Owner::Link => None,
+        }
+    }
+
+    pub(super) fn modern_mut(&mut self) -> Option<&mut Modern> {
+        match &mut self.owner {
+            Owner::Client { modern, .. } => modern.as_deref_mut(),
+            Owner::Link => None,
+        }
+    }
+
+    /// Whether its events are named after their methods, where they are its own and not its session's.
+    pub(super) fn by_method(&self) -> bool {
+        matches!(&self.owner, Owner::Client { accepts, .. } if accepts.by_method)
+    }
+
+    pub(super) fn accepts_json(&self) -> bool {
+        matches!(&self.owner, Owner::Client { accepts, .. } if accepts.json)
+    }
+
+    /// Whether a client waits for the answer, here and now.
+    pub(super) fn is_awaited(&self) -> bool {
+        !matches!(self.reply, Reply::Left | Reply::Nobody | Reply::Parked)
+    }
+
+    /// Whether the server has a client's call that it may ask something about.
+    pub(super) fn may_be_asked(&self) -> bool {
+        self.wire != 0 && self.method.may_ask() && matches!(self.owner, Owner::Client { .. })
+    }
+
+    /// Whether two calls are certainly one client's: of the same session, or, without one, by what each calls itself.
+    pub(super) fn is_of_the_same_client_as(&self, other: &Self) -> bool {
+        match (self.modern(), other.modern()) {
+            // Of one that does not say who it is nothing is certain.
+            (Some(own), Some(other)) => !own.envelope.info.is_empty() && own.envelope.info == other.envelope.info,
+            (None, None) => self.session().is_some() && self.session() == other.session(),
+            _ => false,
+        }
+    }
+
+    /// When this must be looked at again.
+    pub(super) fn due(&self) -> Option<Instant> {
+        let hold = self.hold_until.filter(|_| self.reply == Reply::Held);
+        let (ask, expires) = self.modern().map_or((None, None), |modern| (modern.ask_at, modern.expires));
+        let again = self.rounds.as_ref().and_then(|rounds| rounds.again_at);
+        [self.deadline, hold, ask, expires, again].into_iter().flatten().min()
+    }
+}

@@ -1,0 +1,125 @@
+//! Lists that several clients ask for at once are fetched once, and kept for as long as the server lets us
+//! (mcp-eras 5.11).
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use super::{Link, Method, Phase, Reply, WireId};
+use crate::{
+    mcp::{
+        cache::{Hint, Key, Principal},
+        era::Era,
+        modern,
+    },
+    wire::{Kind, Members, Message, splice::around},
+};
+
+/// A request that others wait for the answer of.
+#[derive(Debug)]
+pub(super) struct Flight {
+    key: Key,
+    leader: WireId,
+    followers: Vec<(WireId, Message)>,
+}
+
+impl Link {
+    /// Answers a call from what is kept, or lets it wait for another's answer. Returns whether it did.
+    pub(super) fn shares(&mut self, id: WireId, message: &Message, now: Instant) -> bool {
+        let Kind::Request(method) = message.kind() else { return false };
+        if !method.is_list() && (method != Method::ResourcesRead || self.era() == Era::Legacy) {
+            return false;
+        }
+        let Some(key) = Key::of(method, message.params_text()) else { return false };
+        if let Some((result, left)) = self.cache.get(&key, Principal::default(), now) {
+            let result = result.to_owned();
+            self.answer_kept(id, &result, Some(left), now);
+            return true;
+        }
+        // What a resource reads as may depend on who asks, by way of its capabilities: only lists are shared unseen.
+        match self.flights.iter_mut().find(|flight| flight.key == key) {
+            Some(flight) if method.is_list() => {
+                flight.followers.push((id, message.clone()));
+                true
+            }
+            Some(_) => false,
+            None => {
+                self.flights.push(Flight { key, leader: id, followers: Vec::new() });
+                false
+            }
+        }
+    }
+
+    /// The server answered a call that others may wait with.
+    pub(super) fn landed(&mut self, id: WireId, message: &Message, now: Instant) {
+        let Some(at) = self.flights.iter().position(|flight| flight.leader == id) else { return };
+        let Flight { key, followers, .. } = self.flights.swap_remove(at);
+        if let Some(result) = message.result_span().map(|span| message.text(span)) {
+            let hint = match self.era() {
+                Era::Modern => Hint::read(result),
+                Era::Legacy => self.legacy_hint(key.method),
+            };
+            if let Some(hint) = hint {
+                self.cache.put(key, Principal::default(), result, hint, now);
+            }
+        }
+        for (follower, _) in followers {
+            self.pass_on(follower, message, now);
+        }
+    }
+
+    /// How long a list of a legacy server may be kept: only if it tells of changes, and not for long even then.
+    fn legacy_hint(&self, method: Method) -> Option<Hint> {
+        let greeting = self.greeting.as_ref()?;
+        let ttl = Duration::from_millis(u64::from(modern::LIST_TTL_MS));
+        modern::tells_of_changes(method, greeting).then_some(Hint { ttl, public: false })
+    }
+
+    fn answer_kept(&mut self, id: WireId, result: &str, left: Option<Duration>, now: Instant) {
+        let body = format!(r#"{{"jsonrpc":"2.0","id":0,"result":{result}}}"#);
+        let Ok(message) = Message::parse(Bytes::from(body)) else { return };
+        let is_modern = self.exchanges.get(&id.0).is_some_and(|e| e.modern().is_some());
+        match (is_modern, left) {
+            // Its time is shorter by now than the server said.
+            (true, Some(left)) => {
+                let told = self.reworded(id, self.era(), &message).map(|told| told.body);
+                let text = told.as_deref().unwrap_or_default();
+                let whole = Members::read(text).or_else(|| Members::read(std::str::from_utf8(message.bytes()).ok()?));
+                let whole = whole.unwrap_or_default();
+                let mut result = whole.object("result").unwrap_or_default();
+                result.set("ttlMs", left.as_millis().to_string());
+                let result = result.to_string();
+                self.answer_locally(id, &result, now);
+            }
+            _ => self.pass_on(id, &message, now),
+        }
+    }
+
+    /// Gives a call the answer to another one that asked for the same.
+    fn pass_on(&mut self, id: WireId, message: &Message, now: Instant) {
+        let Some(own) = self.own_id(id) else { return };
+        match (self.reworded(id, self.era(), message), message.id_span()) {
+            (Some(told), _) => self.finish_told(id, told, now),
+            (None, Some(span)) => self.finish(id, &around(message, span, &own), now),
+            (None, None) => {}
+        }
+    }
+
+    /// A call that others wait with gets no answer: the next of them asks in its place.
+    pub(super) fn lost_flight(&mut self, id: WireId, now: Instant) {
+        let Some(at) = self.flights.iter().position(|flight| flight.leader == id) else { return };
+        let Flight { followers, .. } = self.flights.swap_remove(at);
+        for (follower, message) in followers {
+            if self.phase == Phase::Up && self.exchanges.get(&follower.0).is_some_and(|e| e.reply != Reply::Nobody) {
+                self.dispatch(follower, message, now);
+            }
+        }
+    }
+
+    /// A call that waits for another's answer is over.
+    pub(super) fn leave_flight(&mut self, id: WireId) {
+        for flight in &mut self.flights {
+            flight.followers.retain(|(follower, _)| *follower != id);
+        }
+    }
+}

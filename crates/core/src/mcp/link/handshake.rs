@@ -1,0 +1,286 @@
+//! The opening of a link: which era the server speaks, and its greeting (mcp-eras 4.1).
+//!
+//! A pipe is asked in both ways at once, so that a server of the old kind, which most are, is not kept waiting for.
+//! One that turns out to speak both has been bound to the old era by that, and is started again for the new one; it is
+//! remembered, so that happens once. Over HTTP one question costs little and comes first.
+
+use std::time::{Duration, Instant};
+
+use super::{Action, Exchange, Fault, Link, Method, Opening, Owner, Reply, Wire, WireId, lifecycle::Phase};
+use crate::{
+    mcp::{
+        era::Era,
+        hello::{self, Greeting, OWN_INFO},
+        modern,
+    },
+    wire::{Members, Message},
+};
+
+/// How long a server may take to greet us: the first `npx` of one downloads it.
+pub(super) const START_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// How long a server that has answered one of two questions may take for the other.
+const BOTH_WITHIN: Duration = Duration::from_secs(5);
+
+/// How long a client's next call waits for the server to answer one that it was told to stop.
+pub(super) const SETTLE: Duration = Duration::from_secs(1);
+
+/// How far an opening has come.
+#[derive(Debug, Default)]
+pub(super) struct Knock {
+    /// `server/discover` was answered: it speaks the modern era. How it takes `initialize` is not known yet.
+    discovered: Option<Box<Greeting>>,
+    /// `initialize` was refused, in these words, while the other question is open.
+    refused: Option<Box<Message>>,
+    /// `server/discover` was sent a second time.
+    again: bool,
+}
+
+impl Link {
+    pub(super) fn start(&mut self, now: Instant) {
+        // What the last child did not read is not for this one.
+        self.output.clear();
+        self.knock = Knock::default();
+        let (discover, initialize) = match self.opening {
+            Opening::Probe => (true, self.settings.wire == Wire::Pipe),
+            Opening::Learned(era) | Opening::Pinned(era) => (era == Era::Modern, era == Era::Legacy),
+        };
+        if discover {
+            self.send_discover(now);
+        }
+        if initialize {
+            self.send_initialize(now);
+        }
+        self.phase = Phase::Starting { until: now + START_TIMEOUT };
+        self.up_since = Some(now);
+        self.actions.push_back(Action::Start);
+    }
+
+    fn send_discover(&mut self, now: Instant) {
+        let id = self.next_id();
+        let caller = modern::Caller { class: hello::Class::NONE, level: None, info: OWN_INFO };
+        self.push_text(&modern::own_request(id.0, Method::Discover, "", caller));
+        self.exchanges.insert(id.0, Exchange::own(Method::Discover, id.0, None, now));
+    }
+
+    fn send_initialize(&mut self, now: Instant) {
+        let id = self.next_id();
+        let request = match &self.hello {
+            Some(hello) => hello.as_request(id.0),
+            None => hello::shared_request(id.0, self.settings.class),
+        };
+        self.push_text(&request);
+        self.exchanges.insert(id.0, Exchange::own(Method::Initialize, id.0, None, now));
+    }
+
+    /// Whether we have asked this on our own and the answer is not here.
+    fn awaits(&self, method: Method) -> bool {
+        self.exchanges.values().any(|e| e.method == method && matches!(e.owner, Owner::Link))
+    }
+
+    pub(super) fn is_opening(&self) -> bool {
+        matches!(self.phase, Phase::Starting { .. })
+    }
+
+    /// Whether the server is spoken to as one of the modern era, now or for the time being.
+    pub(super) fn is_spoken_to_modern(&self) -> bool {
+        match (self.phase, self.opening) {
+            (Phase::Up, _) => self.era() == Era::Modern,
+            (_, Opening::Learned(Era::Modern) | Opening::Pinned(Era::Modern)) => !self.awaits(Method::Initialize),
+            _ => false,
+        }
+    }
+
+    /// The server answered `server/discover`.
+    pub(super) fn discovered(&mut self, message: &Message, now: Instant) {
+        let greeting = Greeting::discovered(message);
+        if !self.is_opening() {
+            // Too late for this child. The next one is spoken to in the modern era.
+            if greeting.is_some() && self.opening == Opening::Learned(Era::Legacy) {
+                self.opening = Opening::Learned(Era::Modern);
+            }
+            return;
+        }
+        match greeting {
+            Some(greeting) if self.awaits(Method::Initialize) => {
+                self.knock.discovered = Some(Box::new(greeting));
+                // One that only speaks the modern era need not have an answer to the other question.
+                self.phase = Phase::Starting { until: now + BOTH_WITHIN };
+            }
+            Some(greeting) => self.establish(greeting, now),
+            None if names_our_revision(message) && !std::mem::replace(&mut self.knock.again, true) => {
+                self.send_discover(now);
+            }
+            None => self.is_not_modern("it does not speak the revision 2026-07-28", now),
+        }
+    }
+
+    /// `server/discover` led nowhere.
+    fn is_not_modern(&mut self, why: &str, now: Instant) {
+        if self.awaits(Method::Initialize) {
+            return;
+        }
+        match (self.knock.refused.take(), self.opening) {
+            (Some(refused), _) => self.give_up_with(&refused, now),
+            (None, Opening::Pinned(_)) => self.reject(&format!("{why} (era = \"modern\" is set)"), now),
+            (None, _) => self.send_initialize(now),
+        }
+    }
+
+    /// The server answered `initialize`.
+    pub(super) fn greeted(&mut self, message: &Message, now: Instant) {
+        if !self.is_opening() {
+            return;
+        }
+        let discovered = self.knock.discovered.take();
+        if message.failed() {
+            match discovered {
+                // It speaks nothing but the modern era.
+                Some(greeting) => self.establish(*greeting, now),
+                None if self.awaits(Method::Discover) => self.knock.refused = Some(Box::new(message.clone())),
+                None if self.opening == Opening::Learned(Era::Legacy) && refuses_the_era(message) => {
+                    self.knock.refused = Some(Box::new(message.clone()));
+                    self.send_discover(now);
+                }
+                None => self.give_up_with(message, now),
+            }
+            return;
+        }
+        if discovered.is_some() {
+            // It speaks both, and has just been bound to the old one.
+            return self.start_modern(now);
+        }
+        match Greeting::read(message) {
+            Ok(greeting) => self.establish(greeting, now),
+            Err(error) => self.reject(&error.to_string(), now),
+        }
+    }
+
+    /// Starts a server again that has shown that it speaks the modern era, and is spoken to in nothing else now.
+    fn start_modern(&mut self, now: Instant) {
+        self.opening = Opening::Learned(Era::Modern);
+        self.forget_child(Fault::Exited, now);
+        self.actions.push_back(Action::Stop);
+        self.start(now);
+    }
+
+    /// The server has taken too long to greet us.
+    pub(super) fn opening_expired(&mut self, now: Instant) {
+        match self.knock.discovered.take() {
+            Some(_) => self.start_modern(now),
+            None => {
+                let asked = if self.awaits(Method::Initialize) { Method::Initialize } else { Method::Discover };
+                self.reject(&format!("it did not answer `{}` within {START_TIMEOUT:?}", asked.name()), now);
+            }
+        }
+    }
+
+    /// What an end during the opening says about the server: some end on any request before `initialize`, and one that
+    /// has said that it is modern may end on that (mcp-eras 4.1).
+    pub(super) fn learned_from_exit(&self) -> Era {
+        if self.knock.discovered.is_some() { Era::Modern } else { Era::Legacy }
+    }
+
+    /// A request of the opening got no answer at all. `evidence`: the server has said, in HTTP's way, that it does not
+    /// know such a request.
+    pub(super) fn opening_failed(&mut self, method: Method, fault: Fault, evidence: bool, now: Instant) {
+        match (method, fault) {
+            (Method::Discover, _) if evidence => self.is_not_modern("it knows no `server/discover`", now),
+            // An outage says nothing about eras. It may be over soon.
+            (_, Fault::Unavailable { why }) => {
+                self.why = Some(why);
+                self.handle_exit(now);
+            }
+            (_, Fault::Cut) => {
+                self.why = Some("it breaks the connection".to_owned());
+                self.handle_exit(now);
+            }
+            (_, Fault::Refused { why }) => self.reject(&why, now),
+            (_, fault) => self.reject(&fault.to_string(), now),
+        }
+    }
+
+    /// The server is there, and this is what it said.
+    fn establish(&mut self, greeting: Greeting, now: Instant) {
+        let era = greeting.era;
+        // What was asked in the other era is of no interest any more.
+        self.exchanges.retain(|_, e| !(e.method == Method::Initialize && matches!(e.owner, Owner::Link)));
+        if era == Era::Legacy {
+            self.push_text(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        }
+        if !matches!(self.opening, Opening::Pinned(_)) {
+            self.opening = Opening::Learned(era);
+        }
+        self.phase = Phase::Up;
+        self.why = None;
+        let (name, version) = (greeting.name.clone(), greeting.version.clone());
+        self.actions.push_back(Action::Ready { name, version, era });
+        match self.greeting.replace(greeting) {
+            Some(before) if self.greeting.as_ref().is_some_and(|now| !now.promises_the_same_as(&before)) => {
+                // What the clients were told is no longer true; a new handshake tells them anew.
+                self.end_established_sessions(now);
+            }
+            Some(_) => self.restore(now),
+            None => {}
+        }
+        // Who left while the child was starting has had no call on it.
+        self.owners = self.sessions.len();
+        self.pump(now);
+        self.begin_listens(now);
+        self.adjust_union(now);
+        self.settle(now);
+    }
+
+    /// Sends what waits for the server, as far as it may be sent now.
+    pub(super) fn pump(&mut self, now: Instant) {
+        if self.phase != Phase::Up {
+            return;
+        }
+        let mut at = 0;
+        while let Some((id, _)) = self.held.get(at) {
+            let id = *id;
+            if self.must_wait(id, now) {
+                at += 1;
+                continue;
+            }
+            let Some((_, message)) = self.held.remove(at) else { break };
+            // Nobody waits for it any more, and the server has not seen it.
+            if self.exchanges.get(&id.0).is_some_and(|exchange| exchange.reply == Reply::Left) {
+                self.retire(id);
+            } else {
+                if let Some(exchange) = self.exchanges.get_mut(&id.0).filter(|e| e.modern().is_some()) {
+                    // It may have waited for its turn.
+                    exchange.deadline =
+                        self.settings.request_timeout.map(|timeout| (now + timeout).min(exchange.latest));
+                }
+                self.dispatch(id, message, now);
+            }
+        }
+    }
+
+    /// Whether a call must wait for another one to end, so that a question's owner stays certain (mcp-eras 5.6).
+    pub(super) fn must_wait(&self, id: WireId, now: Instant) -> bool {
+        let Some(call) = self.exchanges.get(&id.0).filter(|e| e.modern().is_some() && e.method.may_ask()) else {
+            return false;
+        };
+        // A server that was told to stop answers at once, or never. What it still asks then is at least its client's.
+        let is_over = |e: &Exchange| e.stopped.is_some_and(|at| at + SETTLE <= now) && e.is_of_the_same_client_as(call);
+        self.exclusive
+            && self.settings.wire == Wire::Pipe
+            && self.era() == Era::Legacy
+            && self.exchanges.values().any(|e| e.may_be_asked() && !is_over(e))
+    }
+}
+
+/// Whether a refusal lists the very revision we asked in: then asking again is worth it (mcp-eras, check 117).
+fn names_our_revision(message: &Message) -> bool {
+    let Some(error) = message.error_span().and_then(|span| Members::read(message.text(span))) else { return false };
+    let versions = error.object("data").and_then(|data| serde_json::from_str(data.get("supported")?).ok());
+    let named = |versions: Vec<String>| versions.iter().any(|version| version == modern::VERSION);
+    error.get("code") == Some("-32022") && versions.is_some_and(named)
+}
+
+fn refuses_the_era(message: &Message) -> bool {
+    let error = message.error_span().and_then(|span| Members::read(message.text(span)));
+    error.is_some_and(|error| matches!(error.get("code"), Some("-32601" | "-32022")))
+}

@@ -1,0 +1,128 @@
+//! Lists that several ask for at once, and lists that are kept (mcp-eras 5.11).
+
+use super::check;
+
+// checks 119
+#[test]
+fn a_list_that_two_want_at_once_is_fetched_once_and_each_hears_it_in_its_own_words() {
+    check(
+        r#"
+        up a b
+        a > {"id":1,"method":"tools/list"}
+        server < {"id":$1,"method":"tools/list"}
+        b > {"id":"x","method":"tools/list","params":{"_meta":{"progressToken":1}}}
+        modern:c > {"id":3,"method":"tools/list","params":{"_meta":{‹{}›}}}
+        a:2 > {"id":2,"method":"tools/list","params":{"cursor":"2"}}
+        server < {"id":$2,"method":"tools/list","params":{"cursor":"2"}}
+        server > {"id":$1,"result":{"tools":[1.0]}}
+        b < {"id":"x","result":{"tools":[1.0]}}
+        modern:c < {"id":3,"result":{"resultType":"complete","ttlMs":30000,"cacheScope":"private","tools":[1.0],"_meta":{‹s›}}}
+        a < {"id":1,"result":{"tools":[1.0]}}
+        server > {"id":$2,"result":{"tools":[2]}}
+        a:2 < {"id":2,"result":{"tools":[2]}}
+        ~ 0 exchanges
+        "#,
+    );
+}
+
+// checks 119
+#[test]
+fn a_list_is_kept_until_its_time_is_up_or_it_changes() {
+    check(
+        r#"
+        up a b
+        a > {"id":1,"method":"tools/list"}
+        server < {"id":$1,"method":"tools/list"}
+        server > {"id":$1,"result":{"tools":[1]}}
+        a < {"id":1,"result":{"tools":[1]}}
+        b > {"id":2,"method":"tools/list","params":{}}
+        b < {"id":2,"result":{"tools":[1]}}
+        + 10s
+        modern:c > {"id":3,"method":"tools/list","params":{"_meta":{‹{}›}}}
+        modern:c < {"id":3,"result":{"resultType":"complete","ttlMs":20000,"cacheScope":"private","tools":[1],"_meta":{‹s›}}}
+        a get
+        a get ~ 0-0
+        server > {"method":"notifications/tools/list_changed"}
+        a get ~ {"method":"notifications/tools/list_changed"}
+        a > {"id":4,"method":"tools/list"}
+        server < {"id":$4,"method":"tools/list"}
+        server > {"id":$4,"result":{"tools":[2]}}
+        a < {"id":4,"result":{"tools":[2]}}
+        a > {"id":5,"method":"prompts/list"}
+        server < {"id":$5,"method":"prompts/list"}
+        server > {"id":$5,"error":{"code":-32603,"message":"no"}}
+        a < {"id":5,"error":{"code":-32603,"message":"no"}}
+        a > {"id":6,"method":"prompts/list"}
+        server < {"id":$6,"method":"prompts/list"}
+        + 30s
+        a fault timeout
+        server < {"method":"notifications/cancelled",…
+        a > {"id":7,"method":"tools/list"}
+        server < {"id":$7,"method":"tools/list"}
+        "#,
+    );
+}
+
+#[test]
+fn whoever_waits_for_anothers_list_asks_itself_when_that_one_is_cancelled() {
+    check(
+        r#"
+        up a b c
+        a > {"id":1,"method":"tools/list"}
+        server < {"id":$1,"method":"tools/list"}
+        b > {"id":2,"method":"tools/list"}
+        c > {"id":3,"method":"tools/list"}
+        c > {"method":"notifications/cancelled","params":{"requestId":3}}
+        c cancelled
+        a > {"method":"notifications/cancelled","params":{"requestId":1}}
+        server < {"method":"notifications/cancelled","params":{"requestId":$1}}
+        a cancelled
+        server < {"id":$2,"method":"tools/list"}
+        server > {"id":$1,"result":{"tools":["late"]}}
+        server > {"id":$2,"result":{"tools":[]}}
+        b < {"id":2,"result":{"tools":[]}}
+        ~ 0 exchanges
+        "#,
+    );
+}
+
+#[test]
+fn a_list_that_dies_with_its_server_fails_for_all_who_wait_and_is_not_kept() {
+    check(
+        r#"
+        up a b
+        a > {"id":1,"method":"tools/list"}
+        server < {"id":$1,"method":"tools/list"}
+        b > {"id":2,"method":"tools/list"}
+        exit
+        a fault exited
+        b fault exited
+        ~ 0 exchanges
+        "#,
+    );
+}
+
+// checks 119
+#[test]
+fn a_modern_server_says_how_long_its_answers_are_good_and_for_whom() {
+    check(
+        r#"
+        settings pinned modern
+        up modern
+        modern:a > {"id":1,"method":"resources/read","params":{"uri":"u","_meta":{‹{}›}}}
+        server < {"id":$1,…
+        server > {"id":$1,"result":{"resultType":"complete","ttlMs":1000,"cacheScope":"public","contents":[]}}
+        modern:a < {"id":1,"result":{"resultType":"complete","ttlMs":1000,"cacheScope":"public","contents":[]}}
+        + 400ms
+        modern:b > {"id":2,"method":"resources/read","params":{"uri":"u","_meta":{‹{}›}}}
+        modern:b < {"id":2,"result":{"resultType":"complete","ttlMs":600,"cacheScope":"public","contents":[]}}
+        + 600ms
+        modern:b > {"id":3,"method":"resources/read","params":{"uri":"u","_meta":{‹{}›}}}
+        server < {"id":$3,…
+        server > {"id":$3,"result":{"resultType":"complete","ttlMs":0,"cacheScope":"public","contents":[]}}
+        modern:b < {"id":3,"result":{"resultType":"complete","ttlMs":0,"cacheScope":"public","contents":[]}}
+        modern:b > {"id":4,"method":"resources/read","params":{"uri":"u","_meta":{‹{}›}}}
+        server < {"id":$4,…
+        "#,
+    );
+}

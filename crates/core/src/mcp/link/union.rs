@@ -1,0 +1,176 @@
+//! The one `subscriptions/listen` that a link has at a modern server, for all that its clients want to hear of
+//! (mcp-eras 5.8). When that changes a new one is opened, and the old one ended once the new one is acknowledged.
+
+use std::time::{Duration, Instant};
+
+use super::{Link, Method, Phase};
+use crate::{
+    mcp::{
+        era::Era,
+        hello::{Class, OWN_INFO},
+        modern::{self, Caller, Filter},
+    },
+    wire::Message,
+};
+
+/// How long to wait before a listen that ended is opened again; doubled each time, up to the second.
+const AGAIN_AFTER: Duration = Duration::from_millis(500);
+const AGAIN_AT_MOST: Duration = Duration::from_secs(30);
+/// How long a server may take to acknowledge a listen.
+const ACKNOWLEDGE_WITHIN: Duration = Duration::from_secs(10);
+
+#[derive(Debug, Default)]
+pub(super) struct Union {
+    current: Option<Upstream>,
+    next: Option<Upstream>,
+    again_at: Option<Instant>,
+    failures: u32,
+    /// Nobody listened for a while: what has changed meanwhile is not known.
+    missed: bool,
+}
+
+#[derive(Debug)]
+struct Upstream {
+    number: u64,
+    asked: Filter,
+    /// What the server will tell of, once it has said so.
+    honoured: Option<Filter>,
+    deadline: Instant,
+}
+
+impl Union {
+    pub(super) fn has(&self, number: u64) -> bool {
+        [&self.current, &self.next].into_iter().flatten().any(|one| one.number == number)
+    }
+
+    pub(super) fn due(&self) -> Option<Instant> {
+        let unanswered = self.next.as_ref().map(|next| next.deadline);
+        [self.again_at, unanswered].into_iter().flatten().min()
+    }
+
+    /// Whether nothing is being changed.
+    pub(super) fn is_settled(&self) -> bool {
+        self.next.is_none()
+    }
+
+    /// What of a filter the server will really tell of.
+    pub(super) fn honours(&self, mut wanted: Filter) -> Filter {
+        let Some(honoured) = self.current.as_ref().and_then(|current| current.honoured.as_ref()) else {
+            return Filter::default();
+        };
+        wanted.tools &= honoured.tools;
+        wanted.prompts &= honoured.prompts;
+        wanted.resources &= honoured.resources;
+        wanted.uris.retain(|uri| honoured.uris.contains(uri));
+        wanted
+    }
+}
+
+impl Link {
+    /// Opens, changes or ends the listen at the server, so that it fits what the clients want.
+    pub(super) fn adjust_union(&mut self, now: Instant) {
+        if self.phase != Phase::Up || self.era() == Era::Legacy {
+            return;
+        }
+        let wanted = self.wanted_changes();
+        if self.union.next.as_ref().is_some_and(|next| next.asked == wanted) {
+            return;
+        }
+        if let Some(unfinished) = self.union.next.take() {
+            self.cancel_number(unfinished.number);
+        }
+        let current = self.union.current.as_ref().map(|current| &current.asked);
+        if wanted.is_empty() || current == Some(&wanted) {
+            if let Some(current) = self.union.current.take_if(|_| wanted.is_empty()) {
+                self.cancel_number(current.number);
+            }
+            // Who waits for a change need not wait any more: there is none.
+            self.settle_watches(now);
+            return self.acknowledge_listens();
+        }
+        self.union.again_at = None;
+        let number = self.next_id().0;
+        let params = format!(r#"{{"notifications":{}}}"#, wanted.to_json());
+        let caller = Caller { class: Class::NONE, level: None, info: OWN_INFO };
+        self.push_text(&modern::own_request(number, Method::Listen, &params, caller));
+        let deadline = now + ACKNOWLEDGE_WITHIN;
+        self.union.next = Some(Upstream { number, asked: wanted, honoured: None, deadline });
+    }
+
+    /// After a restart: the new child is asked for all of it.
+    pub(super) fn replay_union(&mut self, now: Instant) {
+        self.union.missed = true;
+        self.adjust_union(now);
+    }
+
+    /// All that clients want to hear of and the server tells of. Legacy sessions hear of every list.
+    fn wanted_changes(&self) -> Filter {
+        let Some(greeting) = &self.greeting else { return Filter::default() };
+        let all = !self.sessions.is_empty();
+        let any = |wants: fn(&Filter) -> bool| all || self.listens.values().any(|listen| wants(&listen.wanted));
+        Filter {
+            tools: any(|filter| filter.tools),
+            prompts: any(|filter| filter.prompts),
+            resources: any(|filter| filter.resources),
+            uris: self.watches.keys().cloned().collect(),
+        }
+        .within(greeting)
+    }
+
+    /// The server acknowledged a listen of ours.
+    pub(super) fn union_acknowledged(&mut self, message: &Message, now: Instant) {
+        let Some(number) = modern::subscription(message) else { return };
+        let Some(next) = self.union.next.take_if(|next| next.number == number) else { return };
+        let honoured = Filter::acknowledged(message).unwrap_or_default();
+        let old = self.union.current.replace(Upstream { honoured: Some(honoured), ..next });
+        if let Some(old) = old {
+            self.cancel_number(old.number);
+        }
+        self.union.failures = 0;
+        if std::mem::take(&mut self.union.missed) {
+            self.tell_what_was_missed();
+        }
+        self.settle_watches(now);
+        self.acknowledge_listens();
+    }
+
+    /// A listen of ours is over: ended by the server, refused, or cut.
+    pub(super) fn union_over(&mut self, number: u64, now: Instant) {
+        if self.union.current.take_if(|current| current.number == number).is_some() {
+            self.union.missed = true;
+        } else if self.union.next.take_if(|next| next.number == number).is_none() {
+            return;
+        }
+        let wait = AGAIN_AFTER.saturating_mul(1 << self.union.failures.min(6)).min(AGAIN_AT_MOST);
+        self.union.failures += 1;
+        self.union.again_at = Some(now + wait);
+        // Who waits for an acknowledgement gets one: that there is nothing, for now.
+        self.settle_watches(now);
+        self.acknowledge_listens();
+    }
+
+    pub(super) fn handle_union_timeout(&mut self, now: Instant) {
+        if let Some(silent) = self.union.next.as_ref().filter(|next| next.deadline <= now).map(|next| next.number) {
+            self.cancel_number(silent);
+            self.union_over(silent, now);
+        }
+        if self.union.again_at.is_some_and(|at| at <= now) {
+            self.union.again_at = None;
+            self.adjust_union(now);
+        }
+    }
+
+    /// Whether a change came on a listen that counts: while one replaces another, the old one does.
+    pub(super) fn hears(&self, message: &Message) -> bool {
+        match modern::subscription(message) {
+            Some(number) => self.union.current.as_ref().is_some_and(|current| current.number == number),
+            None => true,
+        }
+    }
+
+    fn cancel_number(&mut self, number: u64) {
+        self.push_text(&format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{number}}}}}"#
+        ));
+    }
+}
