@@ -3,6 +3,8 @@
 pub mod body;
 pub mod fault;
 mod guard;
+mod modern;
+mod plain;
 mod post;
 mod probes;
 mod request;
@@ -31,11 +33,13 @@ use tokio::{
 };
 use tracing::{info, warn};
 
+use self::plain::Plains;
 use crate::{
     config::Config,
     drive::{
         Command, Destination, Sessions,
         destination::{self, Parts},
+        remote::TargetError,
     },
     home::Token,
     telemetry::Access,
@@ -57,6 +61,8 @@ pub struct Server {
     /// The destination at `/mcp`, where there is only one.
     pub root: Option<Arc<Destination>>,
     pub sessions: Arc<Sessions>,
+    /// Sessions of the transport of 2024-11-05.
+    plains: Arc<Plains>,
     /// `None`: nobody is asked for a token.
     pub token: Option<Token>,
     pub access: Access,
@@ -73,6 +79,14 @@ pub enum BindError {
     Unix { path: PathBuf, source: io::Error },
     #[error("another Prism already listens on {}\n  fix: stop it, or give this one its own folder with PRISM_HOME", path.display())]
     Running { path: PathBuf },
+}
+
+/// A destination that cannot be one.
+#[derive(Debug, thiserror::Error)]
+#[error("destination {name:?} cannot be reached")]
+pub struct DestinationError {
+    name: String,
+    source: TargetError,
 }
 
 /// Opens the port. Loopback, unless the config says otherwise and that it is insecure (D-01).
@@ -97,7 +111,21 @@ pub async fn bind_unix(path: &Path) -> Result<UnixListener, BindError> {
 
 impl Server {
     /// Builds the server and its destinations. `root` names the one that is at `/mcp` too.
-    pub fn new(config: Config, root: Option<&str>, token: Option<Token>, access: Access, parts: &Parts) -> Arc<Self> {
+    pub fn new(
+        config: Config,
+        root: Option<&str>,
+        token: Option<Token>,
+        access: Access,
+        parts: &Parts,
+    ) -> Result<Arc<Self>, DestinationError> {
+        let eras = match parts.store.as_ref().map(prism_store::Store::eras) {
+            Some(Ok(eras)) => eras,
+            Some(Err(error)) => {
+                warn!(%error, "Cannot read which eras servers speak");
+                Vec::new()
+            }
+            None => Vec::new(),
+        };
         let quiet = match parts.store.as_ref().map(prism_store::Store::quiet) {
             Some(Ok(quiet)) => quiet,
             Some(Err(error)) => {
@@ -113,12 +141,18 @@ impl Server {
                 let key = destination::key(one);
                 let learned =
                     quiet.iter().find(|q| q.destination == key).map(|q| (q.server.clone(), q.version.clone()));
-                (one.name.clone(), Destination::new(one.clone(), &config, parts, learned))
+                let era = eras.iter().find(|learned| learned.destination == key).and_then(destination::still_counts);
+                match Destination::new(one.clone(), &config, parts, learned, era) {
+                    Ok(destination) => Ok((one.name.clone(), destination)),
+                    Err(source) => Err(DestinationError { name: one.name.clone(), source }),
+                }
             })
-            .collect();
+            .collect::<Result<_, _>>()?;
         let root = root.and_then(|name| destinations.get(name).cloned());
         let sessions = parts.sessions.clone();
-        Arc::new(Self { config, destinations, root, sessions, token, access, stopping: AtomicBool::new(false) })
+        let plains = Arc::new(Plains::default());
+        let stopping = AtomicBool::new(false);
+        Ok(Arc::new(Self { config, destinations, root, sessions, plains, token, access, stopping }))
     }
 
     /// Accepts connections until the future is dropped.

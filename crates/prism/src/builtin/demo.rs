@@ -1,19 +1,20 @@
-//! `prism demo-server`: a small, real stdio MCP server of the legacy era, to try things out with and to stand
-//! behind the bridge in our tests. This file is the connection: lines, state, answers. What the server has on
-//! offer is in `tools.rs` and `shelf.rs`; how it writes, and writes badly on request, in `outbox.rs`.
+//! `prism demo-server`: a small, real stdio MCP server, to try things out with and to stand behind the bridge in our
+//! tests. This file is the connection: lines, state, answers, in the legacy era. The modern one is in `modern.rs`, what
+//! the server has on offer in `tools.rs` and `shelf.rs`; how it writes, and writes badly on request, in `outbox.rs`.
 //!
 //! One thread reads. A call that may wait runs in a thread of its own, so that a ping, a cancellation or the
 //! reply to our own question is seen while it waits. The entry in `State::calls` is the right to answer:
 //! whoever removes it, the finished call or its cancellation, has decided which of the two came first.
 
 mod arguments;
+mod modern;
 mod outbox;
 mod shelf;
 #[cfg(test)]
 mod tests;
 mod tools;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, hash_map::RandomState};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
@@ -31,12 +32,25 @@ pub struct Options {
     /// Misbehave in one way
     #[arg(long, value_enum, default_value_t, hide = true)]
     pub fault: Fault,
+    /// Speak the eras of the protocol that are named
+    #[arg(long, value_enum, default_value_t, hide = true)]
+    pub era: Eras,
     /// Append the process id to FILE at each start, so that starts can be counted
     #[arg(long, value_name = "FILE", hide = true)]
     pub starts: Option<PathBuf>,
     /// Append every line read from stdin to FILE, before acting on it
     #[arg(long, value_name = "FILE", hide = true)]
     pub record: Option<PathBuf>,
+}
+
+/// Which eras of the protocol are spoken.
+#[derive(clap::ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Eras {
+    #[default]
+    Legacy,
+    Modern,
+    /// Whichever the client speaks. From `initialize` on it is the legacy one.
+    Both,
 }
 
 /// One way in which a child can be bad. The bridge has to outlive every one.
@@ -62,15 +76,23 @@ pub enum Fault {
 struct Server {
     fault: Fault,
     out: Outbox,
+    /// What marks a state that a client brings back as ours.
+    seal: RandomState,
     state: Mutex<State>,
 }
 
 struct State {
+    /// The eras that are spoken from here on.
+    eras: Eras,
     /// The params of `initialize`, whole: `caps` shows them.
     client: Value,
     /// Index into `LEVELS`.
     level: usize,
     subscribed: BTreeSet<String>,
+    /// Who listens in the modern era, by the JSON text of the request's id.
+    listens: BTreeMap<String, modern::Listen>,
+    /// Pages that a client was told to open.
+    opened: BTreeSet<String>,
     /// How often `demo://counter` was touched.
     counter: u64,
     /// Calls not yet answered, by the JSON text of their id: `1` and `"1"` are two ids.
@@ -84,8 +106,8 @@ struct State {
 /// What ends the waiting of a call.
 enum Wake {
     Cancelled,
-    /// The reply to our question: an object with `result` or `error`.
-    Replied(Value),
+    /// The reply to one of our questions: an object with `result` or `error`.
+    Replied(u64, Value),
 }
 
 /// A JSON-RPC error.
@@ -110,8 +132,8 @@ const DEFAULT_LEVEL: usize = 1;
 /// Calls that may wait at the same time, each in a thread of its own. Beyond it a call is refused, not queued.
 const MAX_CALLS: usize = 1024;
 
-/// Room in a call's mailbox: it asks one question at most, so one reply and one cancellation. More is dropped.
-const MAILBOX: usize = 2;
+/// Room in a call's mailbox: it asks two questions at most, so two replies and one cancellation. More is dropped.
+const MAILBOX: usize = 3;
 
 const INSTRUCTIONS: &str = "A server to try things out with. Call `echo` to hear yourself, `slow` and \
     `progress` to wait, `ask` to be asked, `change` and `touch` to be notified.";
@@ -127,7 +149,7 @@ pub fn run(options: Options) -> io::Result<()> {
         std::process::exit(1);
     }
     let record = options.record.as_deref().map(append).transpose()?;
-    let server = Arc::new(Server::new(options.fault, Box::new(io::stdout())));
+    let server = Arc::new(Server::new(options.fault, options.era, Box::new(io::stdout())));
     match listen(&server, io::stdin().lock(), record) {
         // A client that closes both pipes at once may leave requests for us to read. It is gone all the same.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -160,17 +182,20 @@ fn listen(server: &Arc<Server>, mut input: impl BufRead, mut record: Option<File
 // === impl Server ===
 
 impl Server {
-    fn new(fault: Fault, to: Box<dyn Write + Send>) -> Self {
+    fn new(fault: Fault, eras: Eras, to: Box<dyn Write + Send>) -> Self {
         let state = State {
+            eras,
             client: Value::Null,
             level: DEFAULT_LEVEL,
             subscribed: BTreeSet::new(),
+            listens: BTreeMap::new(),
+            opened: BTreeSet::new(),
             counter: 0,
             calls: HashMap::new(),
             questions: HashMap::new(),
             next_question: 0,
         };
-        Self { fault, out: Outbox::new(fault, to), state: Mutex::new(state) }
+        Self { fault, out: Outbox::new(fault, to), seal: modern::new_seal(), state: Mutex::new(state) }
     }
 
     /// Locks the state, for a few lines of memory work. A call that panicked ended itself, not the server, so
@@ -206,6 +231,15 @@ impl Server {
     }
 
     fn handle_request(self: &Arc<Self>, id: Value, method: &str, params: Value) -> io::Result<()> {
+        let eras = self.state().eras;
+        match eras {
+            Eras::Modern if method == "initialize" && !modern::is_claimed(&params) => {
+                return self.respond(&id, Err(modern::wrong_version(&params["protocolVersion"])));
+            }
+            Eras::Modern => return self.handle_modern(id, method, params),
+            Eras::Both if modern::is_claimed(&params) => return self.handle_modern(id, method, params),
+            Eras::Both | Eras::Legacy => {}
+        }
         match (method, self.fault) {
             ("initialize", Fault::Deaf) => {
                 self.respond(&id, Ok(self.introduce(params)))?;
@@ -216,8 +250,30 @@ impl Server {
             ("initialize", _) => self.respond(&id, Ok(self.introduce(params))),
             ("tools/call", Fault::Mute) => Ok(()),
             ("tools/call", Fault::HalfLine) => self.out.break_off(&response(&id, Ok(json!({})))),
-            ("tools/call", _) => tools::call(self, id, params),
+            ("tools/call", _) => tools::call(self, id, params, None),
             _ => self.respond(&id, self.answer(method, &params)),
+        }
+    }
+
+    fn handle_modern(self: &Arc<Self>, id: Value, method: &str, params: Value) -> io::Result<()> {
+        let caller = match modern::Caller::read(&params) {
+            Ok(caller) => caller,
+            Err(failure) => return self.respond(&id, Err(failure)),
+        };
+        match (method, self.fault) {
+            ("tools/call", Fault::Mute) => Ok(()),
+            ("tools/call", Fault::HalfLine) => self.out.break_off(&response(&id, Ok(json!({})))),
+            ("tools/call", _) => tools::call(self, id, params, Some(caller)),
+            ("subscriptions/listen", _) => self.attend(id, &params),
+            _ => {
+                let outcome = match method {
+                    "server/discover" => Ok(modern::discovery(introduction(VERSIONS[0]))),
+                    method if modern::is_gone(method) => Err(unknown(method)),
+                    method => self.answer(method, &params),
+                };
+                let outcome = outcome.map(|result| modern::dressed(method, result)).map_err(modern::refitted);
+                self.respond(&id, outcome)
+            }
         }
     }
 
@@ -225,7 +281,7 @@ impl Server {
     fn handle_reply(&self, id: &Value, reply: Value) {
         let Some(id) = id.as_u64() else { return };
         if let Some(asker) = self.state().questions.remove(&id) {
-            let _ = asker.try_send(Wake::Replied(reply));
+            let _ = asker.try_send(Wake::Replied(id, reply));
         }
     }
 
@@ -234,7 +290,10 @@ impl Server {
         let Some(id) = params.and_then(|params| params.get("requestId")) else {
             return;
         };
-        if let Some(call) = self.state().calls.remove(&id.to_string()) {
+        let id = id.to_string();
+        let mut state = self.state();
+        state.listens.remove(&id);
+        if let Some(call) = state.calls.remove(&id) {
             let _ = call.try_send(Wake::Cancelled);
         }
     }
@@ -242,19 +301,10 @@ impl Server {
     fn introduce(&self, params: Value) -> Value {
         let asked = params["protocolVersion"].as_str().unwrap_or_default();
         let known = VERSIONS.into_iter().find(|version| *version == asked);
-        let introduction = json!({
-            "protocolVersion": known.unwrap_or(VERSIONS[VERSIONS.len() - 1]),
-            "capabilities": {
-                "tools": {"listChanged": true},
-                "resources": {"subscribe": true, "listChanged": true},
-                "prompts": {"listChanged": true},
-                "logging": {},
-                "completions": {},
-            },
-            "serverInfo": {"name": "prism-demo", "version": env!("CARGO_PKG_VERSION")},
-            "instructions": INSTRUCTIONS,
-        });
-        self.state().client = params;
+        let introduction = introduction(known.unwrap_or(VERSIONS[VERSIONS.len() - 1]));
+        let mut state = self.state();
+        state.client = params;
+        state.eras = Eras::Legacy;
         introduction
     }
 
@@ -288,7 +338,7 @@ impl Server {
                 self.state().level = level.ok_or_else(|| Failure::invalid("unknown level"))?;
                 Ok(json!({}))
             }
-            _ => Err(Failure::new(-32601, format!("method not found: {method}"))),
+            _ => Err(unknown(method)),
         }
     }
 
@@ -339,6 +389,30 @@ impl Server {
     fn respond(&self, id: &Value, outcome: Result<Value, Failure>) -> io::Result<()> {
         self.out.send(&response(id, outcome))
     }
+}
+
+/// What we say of ourselves when somebody comes.
+fn introduction(version: &str) -> Value {
+    json!({
+        "protocolVersion": version,
+        "capabilities": {
+            "tools": {"listChanged": true},
+            "resources": {"subscribe": true, "listChanged": true},
+            "prompts": {"listChanged": true},
+            "logging": {},
+            "completions": {},
+        },
+        "serverInfo": info(),
+        "instructions": INSTRUCTIONS,
+    })
+}
+
+fn info() -> Value {
+    json!({"name": "prism-demo", "version": env!("CARGO_PKG_VERSION")})
+}
+
+fn unknown(method: &str) -> Failure {
+    Failure::new(-32601, format!("method not found: {method}"))
 }
 
 /// Builds a request or a notification; `Null` stands for no params.

@@ -4,22 +4,26 @@ use std::{
     collections::HashMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use prism_core::mcp::{
-    Class, Settings,
+    Class, Era, Opening, Settings, Wire,
     link::SessionKey,
+    params::ToolHeaders,
     quiet::{Ledger, Verdict},
 };
 use prism_os::census::Owner;
-use prism_store::Store;
+use prism_store::{LearnedEra, Store};
 use tracing::{info, warn};
 use uuid::Uuid;
 
-use super::{Command, Entry, LinkHandle, Sessions};
+use super::{
+    Command, Entry, LinkHandle, Sessions,
+    remote::{Target, TargetError, Transport},
+};
 use crate::{
     config::{self, Config, Process},
     telemetry::metrics::{DestinationMetrics, Metrics},
@@ -29,12 +33,23 @@ use crate::{
 /// of one task must not lose its session to the next editor window.
 const EVICTABLE_AFTER: Duration = Duration::from_secs(60);
 
+/// Children of one class for calls without a session: each but the first is there because all before it wait for
+/// somebody's answer. Beyond it the call that has waited the longest gives way.
+const MAX_TWINS: usize = 8;
+/// How long such a further child outlives its last call.
+const TWIN_WARM: Duration = Duration::from_secs(60);
+/// How long it counts that a server was found to be of the legacy era: that it learned the new one is not noticed
+/// otherwise (mcp-eras 4.1).
+const LEGACY_COUNTS_FOR: Duration = Duration::from_secs(24 * 60 * 60);
+
 pub struct Destination {
     shared: Arc<Shared>,
     links: Mutex<HashMap<Class, LinkHandle>>,
     alone: Mutex<Vec<LinkHandle>>,
+    twins: Mutex<HashMap<Class, Vec<LinkHandle>>>,
     settings: Settings,
     count: AtomicUsize,
+    last_number: AtomicU64,
 }
 
 /// What a destination's links share.
@@ -45,6 +60,12 @@ pub struct Shared {
     pub(super) owner: Owner,
     sessions: Arc<Sessions>,
     ledger: Mutex<Ledger>,
+    /// Where the server is, if it is reached over HTTP.
+    pub(super) target: Option<Arc<Target>>,
+    era: Mutex<Option<(Era, Instant)>>,
+    /// Which headers calls of tools must carry, as any link has learned it, and how often that has changed.
+    tools: Mutex<Arc<ToolHeaders>>,
+    tools_version: AtomicU64,
     /// Name and version of the server that runs, or of the one that was learned to be quiet.
     server: Mutex<(String, String)>,
     store: Option<Store>,
@@ -71,7 +92,19 @@ impl Destination {
         daemon: &Config,
         parts: &Parts,
         quiet: Option<(String, String)>,
-    ) -> Arc<Self> {
+        era: Option<Era>,
+    ) -> Result<Arc<Self>, TargetError> {
+        let target = match &config.http {
+            Some(http) => {
+                let headers = http.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+                let transport = http.transport.map(|transport| match transport {
+                    config::Transport::Sse => Transport::Sse,
+                    config::Transport::StreamableHttp => Transport::Streamable,
+                });
+                Some(Target::new(&http.url, headers, transport, daemon.max_message_bytes)?)
+            }
+            None => None,
+        };
         let settings = Settings {
             request_timeout: daemon.request_timeout,
             max_request_time: daemon.max_request_time,
@@ -81,6 +114,10 @@ impl Destination {
             strict_streams: config.strict_streams,
             class: Class::NONE,
             alone: false,
+            opening: Opening::Probe,
+            wire: if target.is_some() { Wire::Http } else { Wire::Pipe },
+            exclusive: false,
+            number: 0,
         };
         let shared = Arc::new(Shared {
             metrics: parts.metrics.destination(&config.name),
@@ -90,15 +127,21 @@ impl Destination {
             ledger: Mutex::new(Ledger::with_verdict(if quiet.is_some() { Verdict::Quiet } else { Verdict::Unknown })),
             server: Mutex::new(quiet.unwrap_or_default()),
             store: parts.store.clone(),
+            target,
+            era: Mutex::new(era.map(|era| (era, Instant::now()))),
+            tools: Mutex::default(),
+            tools_version: AtomicU64::new(0),
             config,
         });
-        Arc::new(Self {
+        Ok(Arc::new(Self {
             shared,
             links: Mutex::default(),
             alone: Mutex::default(),
+            twins: Mutex::default(),
             settings,
             count: AtomicUsize::new(0),
-        })
+            last_number: AtomicU64::new(0),
+        }))
     }
 
     pub fn config(&self) -> &config::Destination {
@@ -138,14 +181,14 @@ impl Destination {
     pub fn link_for(&self, class: Class) -> LinkHandle {
         match self.isolates(class) {
             true => {
-                let link =
-                    LinkHandle::spawn(Settings { class, alone: true, ..self.settings.clone() }, self.shared.clone());
+                let link = self.spawn(Settings { class, alone: true, ..self.settings.clone() });
                 let mut alone = lock(&self.alone);
                 alone.retain(|link| !link.commands.is_closed());
                 alone.push(link.clone());
                 link
             }
-            false if self.config().asks == Some(false) => self.shared_link(Class::NONE),
+            // A modern server hears with every call what its client can answer.
+            false if self.config().asks == Some(false) || self.is_modern() => self.shared_link(Class::NONE),
             false => self.shared_link(class),
         }
     }
@@ -155,15 +198,66 @@ impl Destination {
         self.shared_link(Class::NONE)
     }
 
-    fn shared_link(&self, class: Class) -> LinkHandle {
-        let spawn = || LinkHandle::spawn(Settings { class, ..self.settings.clone() }, self.shared.clone());
-        let mut links = lock(&self.links);
-        let link = links.entry(class).or_insert_with(spawn);
-        // A shared link only ends with the daemon, or by a bug in it: then the next session gets a new one.
-        if link.commands.is_closed() {
-            *link = spawn();
+    /// The link for a call of the modern era: one where the owner of a question is certain, without a session to tell
+    /// it by. There the calls that may be asked take turns; while one waits for its client's answer, the next goes to a
+    /// further child. Returns too whether the call must drive out one that waits.
+    pub fn modern_link(&self, class: Class, may_ask: bool) -> (LinkHandle, bool) {
+        let quiet = self.config().asks == Some(false) || self.verdict() == Verdict::Quiet;
+        if self.is_modern() || self.config().asks == Some(false) {
+            return (self.shared_link(Class::NONE), false);
         }
-        link.clone()
+        if !class.answers_questions() || quiet {
+            return (self.shared_link(class), false);
+        }
+        let mut twins = lock(&self.twins);
+        let twins = twins.entry(class).or_default();
+        twins.retain(|link| !link.commands.is_closed());
+        if let Some(free) = twins.iter().find(|link| !may_ask || link.parked.age().is_none()) {
+            return (free.clone(), false);
+        }
+        let full = twins.len() >= MAX_TWINS;
+        match twins.iter().filter(|_| full).max_by_key(|link| link.parked.age()) {
+            Some(oldest) => (oldest.clone(), true),
+            None => {
+                let mut settings = Settings { class, exclusive: true, ..self.settings.clone() };
+                if !twins.is_empty() {
+                    settings.keep_stateless = settings.keep_stateless.min(TWIN_WARM);
+                }
+                let link = self.spawn(settings);
+                twins.push(link.clone());
+                (link, false)
+            }
+        }
+    }
+
+    /// The link of a call that waits for its client's answer.
+    pub fn link_numbered(&self, number: u64) -> Option<LinkHandle> {
+        self.links().into_iter().find(|link| link.number == number)
+    }
+
+    fn shared_link(&self, class: Class) -> LinkHandle {
+        let mut links = lock(&self.links);
+        // A shared link only ends with the daemon, or by a bug in it: then the next session gets a new one.
+        if let Some(link) = links.get(&class).filter(|link| !link.commands.is_closed()) {
+            return link.clone();
+        }
+        let link = self.spawn(Settings { class, ..self.settings.clone() });
+        links.insert(class, link.clone());
+        link
+    }
+
+    fn spawn(&self, settings: Settings) -> LinkHandle {
+        let opening = match (self.config().era, self.shared.known_era()) {
+            (Some(era), _) => Opening::Pinned(era),
+            (None, Some(era)) => Opening::Learned(era),
+            (None, None) => Opening::Probe,
+        };
+        let number = self.last_number.fetch_add(1, Ordering::Relaxed) + 1;
+        LinkHandle::spawn(Settings { opening, number, ..settings }, self.shared.clone())
+    }
+
+    fn is_modern(&self) -> bool {
+        self.config().era.or(self.shared.known_era()) == Some(Era::Modern)
     }
 
     /// Whether a session of this class gets a child of its own.
@@ -172,7 +266,10 @@ impl Destination {
             Process::PerSession => true,
             Process::SharedAlways => false,
             Process::Shared => {
-                class.answers_questions() && self.config().asks != Some(false) && self.verdict() != Verdict::Quiet
+                class.answers_questions()
+                    && self.config().asks != Some(false)
+                    && self.verdict() != Verdict::Quiet
+                    && !self.is_modern()
             }
         }
     }
@@ -183,7 +280,10 @@ impl Destination {
 
     /// The links that exist.
     pub fn links(&self) -> Vec<LinkHandle> {
-        lock(&self.links).values().cloned().chain(lock(&self.alone).iter().cloned()).collect()
+        let mut links: Vec<LinkHandle> = lock(&self.links).values().cloned().collect();
+        links.extend(lock(&self.alone).iter().cloned());
+        links.extend(lock(&self.twins).values().flatten().cloned());
+        links
     }
 }
 
@@ -201,7 +301,8 @@ impl Shared {
         self.sessions.remove(&Uuid::from_u128(key.0));
     }
 
-    pub(super) fn greeted(&self, name: &str, version: &str) {
+    pub(super) fn greeted(&self, name: &str, version: &str, era: Era) {
+        self.learned_era(era);
         let now = (name.to_owned(), version.to_owned());
         let before = std::mem::replace(&mut *lock(&self.server), now.clone());
         // What was learned of another version says nothing about this one.
@@ -219,10 +320,46 @@ impl Shared {
         }
     }
 
-    pub(super) fn answered(&self, tool: &str) {
+    pub(super) fn know_tools(&self, tools: Arc<ToolHeaders>) {
+        *lock(&self.tools) = tools;
+        self.tools_version.fetch_add(1, Ordering::Release);
+    }
+
+    /// What is known of the tools, if it is newer than what was seen.
+    pub(super) fn tools_since(&self, seen: &mut u64) -> Option<Arc<ToolHeaders>> {
+        let version = self.tools_version.load(Ordering::Acquire);
+        (version != *seen).then(|| {
+            *seen = version;
+            lock(&self.tools).clone()
+        })
+    }
+
+    /// Which era the server was found to speak, as long as that counts.
+    fn known_era(&self) -> Option<Era> {
+        let known = *lock(&self.era);
+        known.filter(|(era, at)| *era == Era::Modern || at.elapsed() < LEGACY_COUNTS_FOR).map(|(era, _)| era)
+    }
+
+    fn learned_era(&self, era: Era) {
+        let before = lock(&self.era).replace((era, Instant::now()));
+        if before.is_some_and(|(before, _)| before == era) || self.config.era.is_some() {
+            return;
+        }
+        let destination = key(&self.config);
+        if let Some(store) = self.store.clone() {
+            tokio::spawn(async move {
+                if let Err(error) = store.remember_era(&destination, era.name(), now_us()).await {
+                    warn!(%error, "Cannot remember which era a server speaks");
+                }
+            });
+        }
+    }
+
+    /// Notes a call that was answered without a question. Returns whether the server is known to be quiet since now.
+    pub(super) fn answered(&self, tool: &str) -> bool {
         let learned = lock(&self.ledger).answered(tool);
         if !learned {
-            return;
+            return false;
         }
         let destination = key(&self.config);
         let (server, version) = lock(&self.server).clone();
@@ -231,14 +368,13 @@ impl Shared {
             server, version, "Learned that this server asks nothing; clients share it now"
         );
         if let Some(store) = self.store.clone() {
-            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            let at = i64::try_from(now.as_micros()).unwrap_or(i64::MAX);
             tokio::spawn(async move {
-                if let Err(error) = store.remember_quiet(&destination, &server, &version, at).await {
+                if let Err(error) = store.remember_quiet(&destination, &server, &version, now_us()).await {
                     warn!(%error, "Cannot remember that a server is quiet");
                 }
             });
         }
+        true
     }
 
     pub(super) fn asked(&self) {
@@ -265,9 +401,25 @@ impl Shared {
     }
 }
 
-/// What a destination is remembered by: another command is another server.
+/// What a destination is remembered by: another command, or another place, is another server.
 pub fn key(config: &config::Destination) -> String {
-    format!("{} {}", config.name, config.command.join(" "))
+    match &config.http {
+        Some(http) => format!("{} {}", config.name, http.shown_url()),
+        None => format!("{} {}", config.name, config.command.join(" ")),
+    }
+}
+
+/// The era that was learned of a destination, if it was not too long ago.
+pub fn still_counts(learned: &LearnedEra) -> Option<Era> {
+    let era = Era::named(&learned.era)?;
+    let age = now_us().saturating_sub(learned.learned_at_us);
+    let limit = i64::try_from(LEGACY_COUNTS_FOR.as_micros()).unwrap_or(i64::MAX);
+    (era == Era::Modern || age < limit).then_some(era)
+}
+
+fn now_us() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(now.as_micros()).unwrap_or(i64::MAX)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

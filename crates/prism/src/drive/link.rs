@@ -1,31 +1,35 @@
-//! One link's task: it owns the machine, the child's pipes and the clients' streams, and decides nothing.
+//! One link's task: it owns the machine, the way to the server and the clients' streams, and decides nothing.
 //!
-//! The loop is the same every time: wait for a command, for the child or for a deadline; hand it to the machine; do
+//! The loop is the same every time: wait for a command, for the server or for a deadline; hand it to the machine; do
 //! what the machine says; write what it wrote. One task reads and writes both, so a call crosses two tasks on its way
 //! there and two on its way back, no more.
 
+mod far_end;
+
 use std::{
-    collections::HashMap,
-    io,
+    collections::{HashMap, HashSet},
     pin::Pin,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::{Duration, Instant},
 };
 
-use bytes::{Buf, Bytes};
+use bytes::Bytes;
 use prism_core::{
     mcp::{
-        Accepts, Action, Answer, Hello, Link, Refusal, Settings,
+        Accepts, Action, Answer, Ask, Hello, Link, Refusal, Settings,
         link::{SessionKey, StreamKey, WireId},
+        modern::Filter,
     },
     wire::{Lines, Message, frame},
 };
-use prism_os::child::{Child, Spec};
 use tokio::{
     io::AsyncReadExt,
     net::unix::pipe,
     sync::{mpsc, oneshot},
-    time::{Sleep, sleep_until, timeout},
+    time::{Sleep, sleep_until},
 };
 use tracing::{debug, info, warn};
 
@@ -33,7 +37,7 @@ use super::{
     destination::Shared,
     keeper::Keeper,
     outlet::{Outlet, Pushed, Reader},
-    stderr,
+    remote::{Arrival, Remote},
 };
 
 /// Commands that may wait for a link. Beyond it the sender waits, and with it its client's socket.
@@ -42,6 +46,8 @@ const MAILBOX: usize = 1024;
 const TAKEN_AT_ONCE: usize = 64;
 /// Reads of what a child that has ended had written: more than its pipe can hold.
 const LAST_READS: usize = 64;
+/// Requests that are remembered to have been sent a second time, since the last start. Beyond it they fail.
+const MAX_RESENT: usize = 4096;
 /// How long a child that is being stopped is read from: longer than its keeper lets it live.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
@@ -69,9 +75,37 @@ pub enum Command {
         key: Option<SessionKey>,
         message: Message,
     },
+    /// A call of the modern era.
+    Ask {
+        ask: Box<Ask>,
+        reply: oneshot::Sender<Head>,
+    },
+    /// A modern client's stream of changes.
+    Attend {
+        message: Message,
+        filter: Box<Filter>,
+        by_method: bool,
+        reply: oneshot::Sender<Head>,
+    },
+    /// Opens a session whose one stream is there already (2024-11-05).
+    OpenPlain {
+        key: SessionKey,
+        hello: Box<Hello>,
+        message: Message,
+        by_method: bool,
+        outlet: Arc<Outlet>,
+        reply: oneshot::Sender<Head>,
+    },
+    /// A request of such a session: its answer comes on that stream.
+    Post {
+        key: SessionKey,
+        message: Message,
+        reply: oneshot::Sender<Head>,
+    },
     Listen {
         key: SessionKey,
         after: Option<frame::EventId>,
+        by_method: bool,
         reply: oneshot::Sender<Head>,
     },
     Close {
@@ -99,12 +133,25 @@ pub enum Head {
     Answer(Answer),
     Stream(StreamKey, Reader),
     Accepted,
+    /// The call would have to wait here for a person's answer to another one: find another link.
+    Elsewhere(Message),
     Refused(Refusal),
 }
 
 #[derive(Clone)]
 pub struct LinkHandle {
     pub commands: mpsc::Sender<Command>,
+    /// What leads back here from a `requestState`.
+    pub number: u64,
+    pub parked: Parked,
+}
+
+/// Since when a link's call waits for its client's answer, and others would have to wait with it.
+#[derive(Clone)]
+pub struct Parked {
+    /// Milliseconds since the link was made, plus one; 0 while it does not.
+    since: Arc<AtomicU64>,
+    epoch: Instant,
 }
 
 struct Driver {
@@ -112,13 +159,21 @@ struct Driver {
     shared: Arc<Shared>,
     /// The way into our own mailbox, for the child's keeper.
     commands: mpsc::WeakSender<Command>,
-    child: Option<Running>,
+    back: Option<Back>,
+    parked: Parked,
+    /// Requests that the server did not take because it had forgotten our session.
+    unsent: Vec<Message>,
+    resent: HashSet<u64>,
+    /// There is a new session, and they can go.
+    reopened: bool,
     waiting: HashMap<WireId, Waiting>,
     streams: HashMap<StreamKey, Stream>,
     timer: Pin<Box<Sleep>>,
     armed: Option<Instant>,
     /// The daemon is stopping: nothing new is taken.
     stopping: bool,
+    /// Which version of what is known of the server's tools the machine has.
+    tools_seen: u64,
     /// What the log has been told once, and need not be told with every message.
     told: Told,
 }
@@ -127,6 +182,12 @@ struct Driver {
 struct Told {
     garbage: bool,
     unowned: bool,
+}
+
+/// What is at the other end.
+enum Back {
+    Child(Running),
+    Remote(Box<Remote>),
 }
 
 struct Running {
@@ -153,11 +214,12 @@ struct Stream {
 }
 
 /// What ended the wait.
-#[derive(PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "there is one at a time, and it stays on the stack")]
 enum Turn {
     Ready,
     /// What the child has written is in its buffer.
     Read,
+    Arrived(Arrival),
     Closed,
     Deadline,
 }
@@ -167,20 +229,46 @@ enum Turn {
 impl LinkHandle {
     pub fn spawn(settings: Settings, shared: Arc<Shared>) -> Self {
         let (commands, mailbox) = mpsc::channel(MAILBOX);
+        let (number, parked) = (settings.number, Parked { since: Arc::default(), epoch: Instant::now() });
         let driver = Driver {
             machine: Link::new(settings),
             commands: commands.downgrade(),
-            child: None,
+            back: None,
+            parked: parked.clone(),
+            unsent: Vec::new(),
+            resent: HashSet::new(),
+            reopened: false,
             waiting: HashMap::new(),
             streams: HashMap::new(),
             timer: Box::pin(sleep_until(Instant::now().into())),
             armed: None,
             stopping: false,
+            tools_seen: 0,
             told: Told::default(),
             shared,
         };
         tokio::spawn(driver.run(mailbox));
-        Self { commands }
+        Self { commands, number, parked }
+    }
+}
+
+// === impl Parked ===
+
+impl Parked {
+    /// How long that has been so; `None` if it is not.
+    pub fn age(&self) -> Option<Duration> {
+        match self.since.load(Ordering::Relaxed) {
+            0 => None,
+            since => Some(self.epoch.elapsed().saturating_sub(Duration::from_millis(since - 1))),
+        }
+    }
+
+    fn note(&self, parked: bool) {
+        let was = self.since.load(Ordering::Relaxed) != 0;
+        if parked != was {
+            let now = u64::try_from(self.epoch.elapsed().as_millis()).unwrap_or(u64::MAX - 1) + 1;
+            self.since.store(if parked { now } else { 0 }, Ordering::Relaxed);
+        }
     }
 }
 
@@ -202,21 +290,24 @@ impl Driver {
             for command in taken.drain(..) {
                 self.take(command, now);
             }
+            let closed = matches!(turn, Turn::Closed);
             match turn {
                 Turn::Ready => {}
                 Turn::Read => self.take_frames(now),
+                Turn::Arrived(arrival) => self.take_arrival(arrival, now),
                 Turn::Deadline => self.machine.handle_timeout(now),
                 Turn::Closed => self.machine.shut_down(now),
             }
             self.act(now);
             self.write();
-            if turn == Turn::Closed || self.machine.is_over() {
+            self.parked.note(self.machine.is_parked());
+            if closed || self.machine.is_over() {
                 break;
             }
         }
         // Replies that are still in the mailbox are dropped with it, and their clients told that the link is gone.
         mailbox.close();
-        self.stop_child();
+        self.stop();
     }
 
     /// Waits for whatever comes first. Nothing is lost when the others are dropped: what was read lies in the struct.
@@ -227,13 +318,19 @@ impl Driver {
         }
         self.armed = deadline;
         let commands = |count| if count == 0 { Turn::Closed } else { Turn::Ready };
-        match &mut self.child {
+        match &mut self.back {
+            Some(Back::Remote(remote)) => tokio::select! {
+                biased;
+                arrival = remote.next() => Turn::Arrived(arrival),
+                count = mailbox.recv_many(taken, TAKEN_AT_ONCE) => commands(count),
+                () = self.timer.as_mut(), if deadline.is_some() => Turn::Deadline,
+            },
             None => tokio::select! {
                 biased;
                 count = mailbox.recv_many(taken, TAKEN_AT_ONCE) => commands(count),
                 () = self.timer.as_mut(), if deadline.is_some() => Turn::Deadline,
             },
-            Some(child) => tokio::select! {
+            Some(Back::Child(child)) => tokio::select! {
                 biased;
                 // Cancel safe, and unlike `readable` followed by `try_read` it needs no second read to learn that the
                 // pipe is empty.
@@ -259,7 +356,13 @@ impl Driver {
 
     fn take(&mut self, command: Command, now: Instant) {
         match command {
-            Command::Open { reply, .. } | Command::Call { reply, .. } | Command::Batch { reply, .. }
+            Command::Open { reply, .. }
+            | Command::Call { reply, .. }
+            | Command::Batch { reply, .. }
+            | Command::Ask { reply, .. }
+            | Command::Attend { reply, .. }
+            | Command::OpenPlain { reply, .. }
+            | Command::Post { reply, .. }
                 if self.stopping =>
             {
                 drop(reply.send(Head::Refused(Refusal::Closed)));
@@ -275,13 +378,43 @@ impl Driver {
                 self.await_answer(taken, key, reply);
             }
             Command::Batch { key, messages, reply } => match self.machine.batch(key, messages, now) {
-                Ok(Some(stream)) => self.open_stream(stream, Some(key), reply),
+                Ok(Some(stream)) => self.open_stream(stream, Some(key), reply, now),
                 Ok(None) => drop(reply.send(Head::Accepted)),
                 Err(refusal) => drop(reply.send(Head::Refused(refusal))),
             },
+            Command::Ask { ask, reply } => {
+                if let Some(tools) = self.shared.tools_since(&mut self.tools_seen) {
+                    self.machine.know_tools(tools);
+                }
+                let taken = self.machine.ask(*ask, now);
+                self.await_answer(taken, None, reply);
+            }
+            Command::Attend { message, filter, by_method, reply } => {
+                match self.machine.attend(&message, *filter, by_method, now) {
+                    Ok(stream) => self.open_stream(stream, None, reply, now),
+                    Err(refusal) => drop(reply.send(Head::Refused(refusal))),
+                }
+            }
+            Command::OpenPlain { key, hello, message, by_method, outlet, reply } => {
+                match self.machine.open_plain(key, *hello, message, by_method, now) {
+                    Ok(stream) => {
+                        self.streams.insert(stream, Stream { outlet, key: Some(key) });
+                        self.shared.metrics.streams.inc();
+                        drop(reply.send(Head::Accepted));
+                    }
+                    Err(refusal) => drop(reply.send(Head::Refused(refusal))),
+                }
+            }
+            Command::Post { key, message, reply } => {
+                let accepts = Accepts { json: false, events: true, by_method: false };
+                drop(reply.send(match self.machine.call(Some(key), message, accepts, now) {
+                    Ok(_) => Head::Accepted,
+                    Err(refusal) => Head::Refused(refusal),
+                }));
+            }
             Command::Tell { key, message } => self.machine.tell(key, message, now),
-            Command::Listen { key, after, reply } => match self.machine.listen(key, after, now) {
-                Ok(stream) => self.open_stream(stream, Some(key), reply),
+            Command::Listen { key, after, by_method, reply } => match self.machine.listen(key, after, by_method, now) {
+                Ok(stream) => self.open_stream(stream, Some(key), reply, now),
                 Err(refusal) => drop(reply.send(Head::Refused(refusal))),
             },
             Command::Close { key, done } => {
@@ -290,7 +423,7 @@ impl Driver {
                 let _ = done.map(|done| done.send(()));
             }
             Command::Left => self.sweep(now),
-            Command::StreamGone { stream } => self.stream_gone(stream),
+            Command::StreamGone { stream } => self.stream_gone(stream, now),
             Command::Exited { pid } => self.exited(pid, now),
             Command::Probe { reply } => {
                 let taken = self.machine.probe(now);
@@ -319,19 +452,19 @@ impl Driver {
         }
     }
 
-    fn open_stream(&mut self, stream: StreamKey, key: Option<SessionKey>, reply: oneshot::Sender<Head>) {
+    fn open_stream(&mut self, stream: StreamKey, key: Option<SessionKey>, reply: oneshot::Sender<Head>, now: Instant) {
         let (outlet, reader) = Outlet::open();
         self.streams.insert(stream, Stream { outlet, key });
         self.shared.metrics.streams.inc();
         if reply.send(Head::Stream(stream, reader)).is_err() {
-            self.stream_gone(stream);
+            self.stream_gone(stream, now);
         }
     }
 
-    fn stream_gone(&mut self, stream: StreamKey) {
+    fn stream_gone(&mut self, stream: StreamKey, now: Instant) {
         if let Some(Stream { key, outlet }) = self.streams.remove(&stream) {
             self.shared.metrics.streams.dec();
-            self.machine.handle_stream_gone(key, stream, outlet.taken());
+            self.machine.handle_stream_gone(key, stream, outlet.taken(), now);
         }
     }
 
@@ -349,17 +482,24 @@ impl Driver {
                         self.machine.close(key, now);
                     }
                 }
-                Action::Stream(id, stream) => {
-                    if let Some(Waiting { reply, key, .. }) = self.waiting.remove(&id) {
-                        self.open_stream(stream, key, reply);
+                Action::Elsewhere(id, message) => {
+                    // Before it hears of it, so that it does not come back here.
+                    self.parked.note(true);
+                    if let Some(Waiting { reply, .. }) = self.waiting.remove(&id) {
+                        drop(reply.send(Head::Elsewhere(message)));
                     }
                 }
-                Action::Event { stream, number, bytes } => self.push(stream, number, bytes),
+                Action::Stream(id, stream) => {
+                    if let Some(Waiting { reply, key, .. }) = self.waiting.remove(&id) {
+                        self.open_stream(stream, key, reply, now);
+                    }
+                }
+                Action::Event { stream, number, bytes } => self.push(stream, number, bytes, now),
                 Action::End(stream) => {
                     if let Some(Stream { outlet, .. }) = self.streams.get(&stream) {
                         outlet.end();
                     }
-                    self.stream_gone(stream);
+                    self.stream_gone(stream, now);
                 }
                 Action::KeepAlive => {
                     self.sweep(now);
@@ -367,11 +507,11 @@ impl Driver {
                     let gone: Vec<StreamKey> =
                         self.streams.iter().filter(|(_, stream)| silent(stream)).map(|(key, _)| *key).collect();
                     for stream in gone {
-                        self.stream_gone(stream);
+                        self.stream_gone(stream, now);
                     }
                 }
-                Action::Start => self.start_child(now),
-                Action::Stop => self.stop_child(),
+                Action::Start => self.start(now),
+                Action::Stop => self.stop(),
                 Action::Ended(key) => self.shared.ended(key),
                 Action::Dropped(count) => {
                     self.shared.metrics.dropped.inc_by(count as u64);
@@ -412,105 +552,31 @@ impl Driver {
                     );
                 }
                 Action::Listed { tools, whole } => self.shared.listed(&tools, whole),
-                Action::Answered { tool } => self.shared.answered(&tool),
-                Action::Ready { name, version } => {
-                    info!(destination = self.name(), server = name, version, "Server is ready");
-                    self.shared.greeted(&name, &version);
+                Action::Tools(tools) => self.shared.know_tools(tools),
+                Action::Answered { tool } => {
+                    if self.shared.answered(&tool) {
+                        self.machine.share_freely(now);
+                    }
+                }
+                Action::Ready { name, version, era } => {
+                    info!(destination = self.name(), server = name, version, era = era.name(), "Server is ready");
+                    self.reopened = true;
+                    self.shared.greeted(&name, &version, era);
                 }
             }
         }
     }
 
-    fn push(&mut self, stream: StreamKey, number: u64, bytes: Bytes) {
+    fn push(&mut self, stream: StreamKey, number: u64, bytes: Bytes, now: Instant) {
         let Some(Stream { outlet, .. }) = self.streams.get(&stream) else { return };
         match outlet.push(number, bytes) {
             Pushed::Queued => {}
-            Pushed::Gone => self.stream_gone(stream),
+            Pushed::Gone => self.stream_gone(stream, now),
             Pushed::CutOff => {
                 self.shared.metrics.cut_off.inc();
                 warn!(destination = self.name(), "Cut off a client that stopped reading its stream; it can resume");
-                self.stream_gone(stream);
+                self.stream_gone(stream, now);
             }
-        }
-    }
-
-    // --- The child ---
-
-    fn start_child(&mut self, now: Instant) {
-        let config = &self.shared.config;
-        let spec = Spec { command: &config.command, env: &config.env, cwd: config.cwd.as_deref() };
-        self.shared.metrics.starts.inc();
-        match Child::spawn(&spec, &self.shared.owner) {
-            Ok(Child { stdin, stdout, stderr, group }) => {
-                stderr::drain(stderr, self.shared.config.name.clone());
-                let keeper = Keeper::take(group, self.shared.clone(), self.commands.clone());
-                let lines = Lines::new(self.shared.max_message_bytes);
-                self.child = Some(Running { stdin, stdout, lines, keeper, full: false, silent: false });
-            }
-            Err(error) => {
-                let why = match std::error::Error::source(&error) {
-                    Some(source) => format!("{error}: {source}"),
-                    None => error.to_string(),
-                };
-                warn!(destination = self.name(), why, "Cannot start the server");
-                self.machine.handle_start_failed(&why, now);
-            }
-        }
-    }
-
-    fn take_frames(&mut self, now: Instant) {
-        if let Some(child) = &mut self.child {
-            while let Some(frame) = child.lines.next_frame() {
-                self.machine.handle_child(frame, now);
-            }
-        }
-    }
-
-    fn exited(&mut self, pid: u32, now: Instant) {
-        // One that was stopped is seen to its end elsewhere.
-        if self.child.as_ref().is_none_or(|child| child.keeper.pid() != pid) {
-            return;
-        }
-        // What it wrote before it ended counts. A grandchild may go on writing: that does not.
-        for _ in 0..LAST_READS {
-            let Some(child) = &mut self.child else { return };
-            if !matches!(child.stdout.try_read_buf(child.lines.space()), Ok(1..)) {
-                break;
-            }
-            self.take_frames(now);
-        }
-        self.child = None;
-        self.machine.handle_exit(now);
-    }
-
-    /// Writes what the child takes now. The rest stays with the machine, which refuses calls when it is too much.
-    fn write(&mut self) {
-        let Some(child) = &mut self.child else { return };
-        let output = self.machine.output();
-        while !output.is_empty() && !child.full {
-            match child.stdin.try_write(output) {
-                Ok(count) => output.advance(count),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => child.full = true,
-                // It no longer reads. Its exit is on the way; what it was to read dies with it.
-                Err(_) => output.clear(),
-            }
-        }
-    }
-
-    /// Closes the child's stdin and sees it to its end, in a task of its own (B-13).
-    fn stop_child(&mut self) {
-        // The keeper, dropped, does the rest. A child that is blocked on writing cannot end: its last words are read.
-        if let Some(Running { stdout, .. }) = self.child.take() {
-            tokio::spawn(timeout(LAST_WORDS, async move {
-                let mut sink = [0; 4096];
-                while stdout.readable().await.is_ok() {
-                    match stdout.try_read(&mut sink) {
-                        Ok(1..) => {}
-                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                        _ => break,
-                    }
-                }
-            }));
         }
     }
 

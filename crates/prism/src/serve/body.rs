@@ -10,6 +10,7 @@ use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
 use prism_core::{mcp::link::StreamKey, wire::Chain};
 
+use super::plain::PlainStream;
 use crate::{
     drive::{Command, LinkHandle, outlet::Reader, sessions::Busy},
     telemetry::access::Pending,
@@ -19,6 +20,8 @@ pub enum Body {
     Empty,
     Whole(Chain),
     Stream(Box<EventStream>),
+    /// The one stream of a 2024-11-05 session.
+    Plain(Box<PlainStream>),
 }
 
 /// An open stream. Dropping it, which is how a client's leaving looks from here, tells the link.
@@ -57,6 +60,7 @@ impl hyper::body::Body for Body {
             Self::Empty => Poll::Ready(None),
             Self::Whole(chain) => Poll::Ready(chain.pop()),
             Self::Stream(stream) => Pin::new(&mut stream.reader).poll_next(context),
+            Self::Plain(stream) => Pin::new(&mut stream.reader).poll_next(context),
         };
         next.map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
     }
@@ -65,7 +69,7 @@ impl hyper::body::Body for Body {
         match self {
             Self::Empty => SizeHint::with_exact(0),
             Self::Whole(chain) => SizeHint::with_exact(chain.len() as u64),
-            Self::Stream(_) => SizeHint::default(),
+            Self::Stream(_) | Self::Plain(_) => SizeHint::default(),
         }
     }
 
@@ -73,7 +77,7 @@ impl hyper::body::Body for Body {
         match self {
             Self::Empty => true,
             Self::Whole(chain) => chain.is_empty(),
-            Self::Stream(_) => false,
+            Self::Stream(_) | Self::Plain(_) => false,
         }
     }
 }

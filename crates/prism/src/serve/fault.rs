@@ -5,7 +5,11 @@ use hyper::{
     header::{ALLOW, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE},
 };
 use prism_core::{
-    mcp::{Fault, Refusal, Revision, link::error_body},
+    mcp::{
+        Fault, Refusal, Revision,
+        link::error_body,
+        modern::{self, Unfit},
+    },
     wire::EnvelopeError,
 };
 
@@ -31,7 +35,8 @@ pub(super) enum Denial {
     BadSessionId,
     UnknownSession,
     BadEventId,
-    BadVersion(String),
+    BadVersion { version: String, id: Option<String> },
+    Unfit { unfit: Unfit, id: Option<String> },
     TooLarge { limit: usize },
     Unread,
     Slow,
@@ -58,7 +63,8 @@ impl Denial {
             Self::Accept { .. } => "accept",
             Self::NoSessionId | Self::BadSessionId | Self::UnknownSession => "session",
             Self::BadEventId => "event_id",
-            Self::BadVersion(_) => "version",
+            Self::BadVersion { .. } => "version",
+            Self::Unfit { .. } => "modern",
             Self::TooLarge { .. } => "too_large",
             Self::Unread | Self::Slow => "body",
             Self::Envelope(_) | Self::Invalid { .. } => "message",
@@ -99,7 +105,9 @@ impl Denial {
             }
             Self::Method { allowed } => (S::METHOD_NOT_ALLOWED, -32600, format!("allowed here: {allowed}")),
             Self::Gone { name } => {
-                let why = format!("the SSE transport of {name:?} is gone; use Streamable HTTP at /{name}/mcp");
+                let why = format!(
+                    "the SSE transport of {name:?} is gone; use Streamable HTTP at /{name}/mcp, or set `legacy_sse = true`"
+                );
                 (S::GONE, -32600, why)
             }
             Self::ContentType => {
@@ -117,10 +125,19 @@ impl Denial {
                 let why = "Last-Event-ID names no event of this session, or one that is forgotten; open a new stream";
                 (S::BAD_REQUEST, -32600, why.to_owned())
             }
-            Self::BadVersion(version) => {
-                let known: Vec<&str> = Revision::ALL.iter().map(|r| r.name()).collect();
+            Self::BadVersion { version, .. } => {
+                let known: Vec<&str> = Revision::ALL.iter().map(|r| r.name()).chain([modern::VERSION]).collect();
                 let why = format!("unsupported MCP-Protocol-Version {version:?}; supported: {}", known.join(", "));
-                (S::BAD_REQUEST, -32600, why)
+                (S::BAD_REQUEST, modern::UNSUPPORTED_VERSION, why)
+            }
+            Self::Unfit { unfit: Unfit::Meta(why), .. } => (S::BAD_REQUEST, -32602, why.clone()),
+            Self::Unfit { unfit: Unfit::Mismatch(why), .. } => (S::BAD_REQUEST, modern::HEADER_MISMATCH, why.clone()),
+            Self::Unfit { unfit: Unfit::Version { requested }, .. } => {
+                let why = format!("the revision {requested:?} is not served in this way");
+                (S::BAD_REQUEST, modern::UNSUPPORTED_VERSION, why)
+            }
+            Self::Unfit { unfit: Unfit::Method, .. } => {
+                (S::NOT_FOUND, -32601, "2026-07-28 has no such method".to_owned())
             }
             Self::TooLarge { limit } => {
                 let why =
@@ -151,10 +168,16 @@ impl Denial {
             }
         };
         let id = match &self {
-            Self::Invalid { id, .. } => id.as_deref(),
+            Self::Invalid { id, .. } | Self::BadVersion { id, .. } | Self::Unfit { id, .. } => id.as_deref(),
             _ => None,
         };
-        let mut response = json(status, error_body(id, code, &message, None));
+        let body = match &self {
+            Self::BadVersion { version: requested, .. } | Self::Unfit { unfit: Unfit::Version { requested }, .. } => {
+                unsupported(id, &message, requested)
+            }
+            _ => error_body(id, code, &message, None),
+        };
+        let mut response = json(status, body);
         let extra: Option<(HeaderName, &'static str)> = match &self {
             Self::NoToken => Some((WWW_AUTHENTICATE, r#"Bearer realm="prism""#)),
             Self::WrongToken => Some((WWW_AUTHENTICATE, r#"Bearer realm="prism", error="invalid_token""#)),
@@ -170,10 +193,27 @@ impl Denial {
     }
 }
 
+/// The error that lists what is served. Only the modern revision: the others are opened by `initialize`, which tells.
+fn unsupported(id: Option<&str>, message: &str, requested: &str) -> String {
+    let mut body = serde_json::json!({
+        "jsonrpc": "2.0",
+        "error": {
+            "code": modern::UNSUPPORTED_VERSION,
+            "message": message,
+            "data": {"supported": [modern::VERSION], "requested": requested},
+        },
+    });
+    if let Some(id) = id.and_then(|id| serde_json::from_str::<serde_json::Value>(id).ok()) {
+        body["id"] = id;
+    }
+    body.to_string()
+}
+
 /// A call that failed after it was taken.
 pub(super) fn failed(fault: &Fault, id: &str) -> Response<Body> {
     let status = match fault {
         Fault::Exited | Fault::Unavailable { .. } | Fault::Stuck => StatusCode::SERVICE_UNAVAILABLE,
+        Fault::Cut | Fault::Refused { .. } => StatusCode::BAD_GATEWAY,
         Fault::Timeout { .. } => StatusCode::GATEWAY_TIMEOUT,
         Fault::TooLarge { .. } => StatusCode::BAD_GATEWAY,
         Fault::SessionEnded => StatusCode::NOT_FOUND,

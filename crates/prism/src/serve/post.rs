@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use hyper::{
-    HeaderMap, Response, StatusCode,
+    HeaderMap, Response, StatusCode, Uri,
     body::Incoming,
     header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue},
 };
@@ -23,7 +23,8 @@ use super::{
     Server,
     body::{Body, EventStream},
     fault::{self, Denial, JSON},
-    request::{SESSION_ID, accepts, foreign_version, is_json, read, session},
+    modern::{self, Routing},
+    request::{SESSION_ID, accepts, by_method, is_json, read, session},
 };
 use crate::{
     config::Sessions,
@@ -37,44 +38,53 @@ const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering")
 const MAX_BATCH: usize = 256;
 
 /// Waits for a link's reply. Dropped before it came, which is how a client's leaving looks, it says so.
-struct Reply {
+pub(super) struct Reply {
     reply: oneshot::Receiver<Head>,
     link: LinkHandle,
     came: bool,
 }
 
 /// A place among a destination's sessions, given back unless the session is opened.
-struct Place(Option<Arc<Destination>>);
+pub(super) struct Place(Option<Arc<Destination>>);
 
 /// What the head of a POST says.
 pub(super) struct Asked {
     accepts: Accepts,
     entry: Option<Arc<Entry>>,
-    /// A revision in `MCP-Protocol-Version` that we do not serve.
-    foreign_version: Option<String>,
+    /// What the routing headers say, where they do not name a legacy revision.
+    routing: Option<Box<Routing>>,
 }
 
 impl Asked {
-    pub(super) fn read(server: &Server, destination: &Arc<Destination>, headers: &HeaderMap) -> Result<Self, Denial> {
+    pub(super) fn read(
+        server: &Server,
+        destination: &Arc<Destination>,
+        headers: &HeaderMap,
+        uri: &Uri,
+    ) -> Result<Self, Denial> {
         if !is_json(headers) {
             return Err(Denial::ContentType);
         }
-        let accepts = accepts(headers);
+        let mut accepts = accepts(headers);
         if !accepts.json && !accepts.events {
             return Err(Denial::Accept { wanted: "application/json and text/event-stream" });
         }
+        accepts.by_method = by_method(destination, uri);
+        let routing = Routing::read(headers);
         let entry = match destination.config().sessions {
             Sessions::Never => None,
+            // The modern era has no sessions, whatever else a request may say.
+            _ if routing.as_ref().is_some_and(|routing| routing.is_modern()) => None,
             _ => session(server, destination, headers)?,
         };
-        Ok(Self { accepts, entry, foreign_version: foreign_version(headers) })
+        Ok(Self { accepts, entry, routing })
     }
 }
 
 pub(super) async fn post(
     server: &Arc<Server>,
     destination: Arc<Destination>,
-    Asked { accepts, entry, foreign_version }: Asked,
+    Asked { accepts, entry, routing }: Asked,
     body: Incoming,
     record: &mut Pending,
 ) -> Result<Response<Body>, Denial> {
@@ -91,20 +101,30 @@ pub(super) async fn post(
         Kind::Response => Method::Other,
     };
     record.message(method, message.method_text(), message.id());
-    let claim = message.string(message.params().meta_version);
-    // Some clients name their newest revision while they still ask which one to use: there, the body decides.
-    if let Some(version) = foreign_version.filter(|_| method != Method::Initialize || claim.is_some()) {
-        return Err(Denial::BadVersion(version));
+    let id = || message.id().map(str::to_owned);
+    // Which era a client is of, its body says first (mcp-eras 4.2). Some name their newest revision in the header while
+    // they still ask which one to use.
+    let claims = message.params().meta_version.is_some();
+    let header_claims = routing.as_ref().is_some_and(|routing| routing.is_modern());
+    match message.kind() {
+        Kind::Request(_) if claims || (header_claims && method != Method::Initialize) => {
+            return modern::serve(destination, routing, message, method, accepts, record).await;
+        }
+        // The era knows no notes of clients over HTTP: none has any effect.
+        Kind::Notification(_) if claims || header_claims => return Ok(accepted()),
+        Kind::Response if header_claims => {
+            let why = "a response has no place in the modern era; answers go into `inputResponses`".to_owned();
+            return Err(Denial::Invalid { code: -32600, why, id: id() });
+        }
+        _ => {}
     }
-    // A client of the stateless era must not be taken for one without a session: its answers would have another form.
-    if let Some(claim) = claim.filter(|_| entry.is_none()) {
-        let why = format!("this server speaks the revisions opened by `initialize`, not {claim}");
-        return Err(Denial::Invalid { code: -32601, why, id: message.id().map(str::to_owned) });
+    if let Some(routing) = routing.filter(|_| method != Method::Initialize) {
+        return Err(Denial::BadVersion { version: routing.version(), id: id() });
     }
     match (message.kind(), entry) {
         (Kind::Request(Method::Initialize), Some(_)) => {
             let why = "the session is initialized already; leave Mcp-Session-Id out to open another".to_owned();
-            Err(Denial::Invalid { code: -32600, why, id: message.id().map(str::to_owned) })
+            Err(Denial::Invalid { code: -32600, why, id: id() })
         }
         (Kind::Request(Method::Initialize), None) if destination.config().sessions != Sessions::Never => {
             Box::pin(initialize(server, destination, message, accepts, record)).await
@@ -136,12 +156,12 @@ async fn initialize(
         id: id.clone(),
     })?;
     destination.enter().map_err(|full| Denial::Full { max_sessions: full.max_sessions })?;
-    let mut place = Place(Some(destination.clone()));
+    let place = Place::taken(destination.clone());
     let session = new_session_id().ok_or(Denial::Stopping)?;
     let key = SessionKey(session.as_u128());
     let (link, revision) = (destination.link_for(hello.class), hello.revision);
     let (tx, rx) = oneshot::channel();
-    let reply = Reply { reply: rx, link: link.clone(), came: false };
+    let reply = Reply::new(rx, link.clone());
     let open = Command::Open { key, hello: Box::new(hello), message, accepts, reply: tx };
     link.commands.send(open).await.map_err(|_| Denial::LinkGone)?;
     let head = reply.head().await?;
@@ -152,7 +172,7 @@ async fn initialize(
     let opened = matches!(&head, Head::Answer(Answer::Message(answer)) if !is_error(&answer.to_vec()))
         || matches!(&head, Head::Stream(..));
     if opened {
-        place.0 = None;
+        place.keep();
         server.sessions.insert(session, destination, link.clone(), revision);
     }
     let mut answered = respond(head, accepts, link, None, id.as_deref(), record);
@@ -177,7 +197,7 @@ async fn call(
     };
     let busy = entry.as_ref().map(|entry| server.sessions.occupy(entry));
     let (tx, rx) = oneshot::channel();
-    let reply = Reply { reply: rx, link: link.clone(), came: false };
+    let reply = Reply::new(rx, link.clone());
     let sent = link.commands.send(Command::Call { key, message, accepts, reply: tx }).await;
     let head = match sent {
         Ok(()) => reply.head().await,
@@ -211,6 +231,9 @@ async fn batch(
     let mut messages = Vec::with_capacity(parts.len());
     for part in parts {
         let message = Message::parse(bytes.slice_ref(part.get().as_bytes())).map_err(Denial::Envelope)?;
+        if message.params().meta_version.is_some() {
+            return Err(invalid("the modern era has no batches"));
+        }
         if message.kind() == Kind::Request(Method::Initialize) {
             return Err(invalid("`initialize` must not be in a batch"));
         }
@@ -221,19 +244,19 @@ async fn batch(
     }
     let busy = server.sessions.occupy(&entry);
     let (tx, rx) = oneshot::channel();
-    let reply = Reply { reply: rx, link: entry.link.clone(), came: false };
+    let reply = Reply::new(rx, entry.link.clone());
     let command = Command::Batch { key: entry.key(), messages, reply: tx };
     entry.link.commands.send(command).await.map_err(|_| Denial::UnknownSession)?;
     let stream = match reply.head().await? {
         Head::Stream(stream, reader) => (stream, reader),
         Head::Refused(refusal) => return Ok(fault::refused(refusal, None)),
-        Head::Accepted | Head::Answer(_) => return Ok(accepted()),
+        Head::Accepted | Head::Answer(_) | Head::Elsewhere(_) => return Ok(accepted()),
     };
     Ok(open(stream, entry.link.clone(), Some(busy)))
 }
 
 /// The response to a reply of the link.
-fn respond(
+pub(super) fn respond(
     head: Head,
     accepts: Accepts,
     link: LinkHandle,
@@ -248,6 +271,11 @@ fn respond(
             response.headers_mut().insert(CONTENT_TYPE, JSON);
             response
         }
+        Head::Answer(Answer::Error { body, .. }) => {
+            let mut response = Response::new(Body::Whole(body));
+            response.headers_mut().insert(CONTENT_TYPE, JSON);
+            response
+        }
         // A cancelled call gets no answer: an empty stream says just that (mcp-eras 5.10).
         Head::Answer(Answer::Cancelled { .. }) if accepts.events => events(Body::Empty),
         Head::Answer(Answer::Cancelled { id }) => {
@@ -255,7 +283,7 @@ fn respond(
         }
         Head::Answer(Answer::Fault { fault, id }) => fault::failed(&fault, &id),
         Head::Stream(stream, reader) => open((stream, reader), link, busy),
-        Head::Accepted => accepted(),
+        Head::Accepted | Head::Elsewhere(_) => accepted(),
         Head::Refused(refusal) => fault::refused(refusal, id),
     }
 }
@@ -269,7 +297,7 @@ pub(super) fn open(
     events(Body::Stream(Box::new(EventStream::new(reader, link, stream, busy))))
 }
 
-fn events(body: Body) -> Response<Body> {
+pub(super) fn events(body: Body) -> Response<Body> {
     let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
@@ -278,14 +306,14 @@ fn events(body: Body) -> Response<Body> {
     response
 }
 
-fn accepted() -> Response<Body> {
+pub(super) fn accepted() -> Response<Body> {
     let mut response = Response::new(Body::Empty);
     *response.status_mut() = StatusCode::ACCEPTED;
     response
 }
 
 /// A UUID v4. `None` if the system has no randomness, in which case nothing secret can be made.
-fn new_session_id() -> Option<Uuid> {
+pub(super) fn new_session_id() -> Option<Uuid> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).ok()?;
     Some(uuid::Builder::from_random_bytes(bytes).into_uuid())
@@ -299,7 +327,11 @@ fn is_error(answer: &[u8]) -> bool {
 // === impl Reply ===
 
 impl Reply {
-    async fn head(mut self) -> Result<Head, Denial> {
+    pub(super) fn new(reply: oneshot::Receiver<Head>, link: LinkHandle) -> Self {
+        Self { reply, link, came: false }
+    }
+
+    pub(super) async fn head(mut self) -> Result<Head, Denial> {
         let head = (&mut self.reply).await;
         self.came = true;
         head.map_err(|_| Denial::LinkGone)
@@ -313,6 +345,18 @@ impl Drop for Reply {
             self.reply.close();
             let _ = self.link.commands.try_send(Command::Left);
         }
+    }
+}
+
+impl Place {
+    /// A place that [`Destination::enter`] has given.
+    pub(super) fn taken(destination: Arc<Destination>) -> Self {
+        Self(Some(destination))
+    }
+
+    /// The session is open, and gives its place back itself.
+    fn keep(mut self) {
+        self.0 = None;
     }
 }
 

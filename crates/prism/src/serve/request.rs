@@ -5,19 +5,21 @@ use std::{sync::Arc, time::Duration};
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::{
-    HeaderMap,
+    HeaderMap, Uri,
     body::{Body as _, Incoming},
     header::{ACCEPT, CONTENT_TYPE, HeaderName},
 };
-use prism_core::mcp::{Accepts, Revision};
+use prism_core::mcp::Accepts;
 use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::{Server, fault::Denial};
-use crate::drive::{Destination, Entry};
+use crate::{
+    config::EventNames,
+    drive::{Destination, Entry},
+};
 
 pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
-const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
 /// How long a body may take.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -38,10 +40,10 @@ pub(super) fn session(
     entry.filter(|entry| Arc::ptr_eq(&entry.destination, destination)).map(Some).ok_or(Denial::UnknownSession)
 }
 
-/// The `MCP-Protocol-Version` that we do not serve, if the request names one.
-pub(super) fn foreign_version(headers: &HeaderMap) -> Option<String> {
-    let text = headers.get(PROTOCOL_VERSION)?.to_str().unwrap_or("?");
-    Revision::named(text).is_none().then(|| text.to_owned())
+/// Whether events are to be named after their methods (N-03): for the whole destination, or for whoever asks for it.
+pub(super) fn by_method(destination: &Destination, uri: &Uri) -> bool {
+    destination.config().event_names == EventNames::Method
+        || uri.query().is_some_and(|query| query.split('&').any(|pair| pair == "events=method"))
 }
 
 pub(super) fn is_json(headers: &HeaderMap) -> bool {
@@ -51,7 +53,7 @@ pub(super) fn is_json(headers: &HeaderMap) -> bool {
 
 /// What the client takes, by the media ranges of its Accept header. None at all means anything.
 pub(super) fn accepts(headers: &HeaderMap) -> Accepts {
-    let mut accepts = Accepts { json: false, events: false };
+    let mut accepts = Accepts { json: false, events: false, by_method: false };
     let mut any = false;
     for value in headers.get_all(ACCEPT) {
         any = true;
@@ -66,7 +68,7 @@ pub(super) fn accepts(headers: &HeaderMap) -> Accepts {
             accepts.events |= is("text/event-stream") || is("text/*") || is("*/*");
         }
     }
-    if any { accepts } else { Accepts { json: true, events: true } }
+    if any { accepts } else { Accepts { json: true, events: true, by_method: false } }
 }
 
 /// The body, unless it is too large or too slow.

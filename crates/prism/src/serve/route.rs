@@ -16,7 +16,7 @@ use super::{
     Server,
     body::Body,
     fault::Denial,
-    guard,
+    guard, plain,
     post::{self, Asked},
     probes, streams,
 };
@@ -25,7 +25,9 @@ use crate::{config::Sessions, drive::Destination, telemetry::access::Pending};
 /// Where a path leads.
 enum Route {
     Mcp(Arc<Destination>),
-    OldSse(String),
+    /// The stream, and the place to post to, of 2024-11-05.
+    Sse(Arc<Destination>),
+    Message(Arc<Destination>),
     Healthz,
     Readyz,
     Metrics,
@@ -72,7 +74,11 @@ fn begin(server: &Arc<Server>, request: Request<Incoming>) -> Result<Answering, 
     }
     let destination = match route? {
         Route::Mcp(destination) => destination,
-        Route::OldSse(name) => return Err(Denial::Gone { name }),
+        Route::Sse(destination) | Route::Message(destination) if !destination.config().legacy_sse => {
+            return Err(Denial::Gone { name: destination.config().name.clone() });
+        }
+        Route::Sse(destination) => return plain_stream(server, destination, &request),
+        Route::Message(destination) => return plain_message(server, destination, request),
         Route::Metrics => return get_only(&request).map(|()| at_once(probes::metrics(server))),
         Route::Healthz | Route::Readyz => return Err(Denial::NoRoute),
     };
@@ -93,7 +99,7 @@ fn begin(server: &Arc<Server>, request: Request<Incoming>) -> Result<Answering, 
     record.destination(destination.metrics());
     let server = server.clone();
     Ok(match verb {
-        "POST" => match Asked::read(&server, &destination, headers) {
+        "POST" => match Asked::read(&server, &destination, headers, request.uri()) {
             Ok(asked) => {
                 let body = request.into_body();
                 Box::pin(async move {
@@ -104,7 +110,7 @@ fn begin(server: &Arc<Server>, request: Request<Incoming>) -> Result<Answering, 
             Err(denial) => at_once(conclude(&server, Err(denial), record)),
         },
         "GET" => {
-            let listener = streams::Listener::read(&server, &destination, headers);
+            let listener = streams::Listener::read(&server, &destination, headers, request.uri());
             Box::pin(async move {
                 let outcome = match listener {
                     Ok(listener) => listener.open(&server).await,
@@ -126,6 +132,48 @@ fn begin(server: &Arc<Server>, request: Request<Incoming>) -> Result<Answering, 
     })
 }
 
+fn plain_stream(
+    server: &Arc<Server>,
+    destination: Arc<Destination>,
+    request: &Request<Incoming>,
+) -> Result<Answering, Denial> {
+    get_only(request)?;
+    if server.is_stopping() {
+        return Err(Denial::Stopping);
+    }
+    let mut record = Pending::start(&server.access, "GET");
+    record.destination(destination.metrics());
+    let outcome = plain::open(server, destination, request.headers(), request.uri());
+    Ok(at_once(conclude(server, outcome, record)))
+}
+
+fn plain_message(
+    server: &Arc<Server>,
+    destination: Arc<Destination>,
+    request: Request<Incoming>,
+) -> Result<Answering, Denial> {
+    if request.method() != Method::POST {
+        return Err(Denial::Method { allowed: "POST" });
+    }
+    if server.is_stopping() {
+        return Err(Denial::Stopping);
+    }
+    let mut record = Pending::start(&server.access, "POST");
+    record.destination(destination.metrics());
+    let posted = plain::Posted::read(server, &destination, request.headers(), request.uri());
+    let server = server.clone();
+    Ok(match posted {
+        Ok(posted) => {
+            let body = request.into_body();
+            Box::pin(async move {
+                let outcome = posted.take(&server, body, &mut record).await;
+                conclude(&server, outcome, record)
+            })
+        }
+        Err(denial) => at_once(conclude(&server, Err(denial), record)),
+    })
+}
+
 /// Completes the record of a request with what came of it. A stream is over, and so recorded, when it ends.
 fn conclude(server: &Server, outcome: Result<Response<Body>, Denial>, mut record: Pending) -> Response<Body> {
     let mut response = outcome.unwrap_or_else(|denial| {
@@ -133,8 +181,10 @@ fn conclude(server: &Server, outcome: Result<Response<Body>, Denial>, mut record
         denial.response()
     });
     record.status(response.status().as_u16());
-    if let Body::Stream(stream) = response.body_mut() {
-        stream.record_at_end(record);
+    match response.body_mut() {
+        Body::Stream(stream) => stream.record_at_end(record),
+        Body::Plain(stream) => stream.record = Some(record),
+        Body::Empty | Body::Whole(_) => {}
     }
     response
 }
@@ -169,7 +219,12 @@ fn find(server: &Server, path: &str) -> Result<Route, Denial> {
             None => by_name("mcp").map(Route::Mcp),
         },
         (name, Some("mcp"), None) => by_name(name).map(Route::Mcp),
-        (name, Some("sse" | "message"), None) => by_name(name).map(|d| Route::OldSse(d.config().name.clone())),
+        ("sse" | "message", None, None) => {
+            let root = server.root.clone().ok_or(Denial::NoRoute)?;
+            Ok(if first == "sse" { Route::Sse(root) } else { Route::Message(root) })
+        }
+        (name, Some("sse"), None) => by_name(name).map(Route::Sse),
+        (name, Some("message"), None) => by_name(name).map(Route::Message),
         ("healthz", None, None) => Ok(Route::Healthz),
         ("readyz", None, None) => Ok(Route::Readyz),
         ("metrics", None, None) => Ok(Route::Metrics),

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use hyper::{HeaderMap, Response, StatusCode, header::HeaderName};
+use hyper::{HeaderMap, Response, StatusCode, Uri, header::HeaderName};
 use prism_core::wire::frame::EventId;
 use tokio::{sync::oneshot, time::timeout};
 
@@ -10,8 +10,9 @@ use super::{
     Server,
     body::Body,
     fault::{self, Denial},
+    modern::Routing,
     post::open,
-    request::{accepts, foreign_version, session},
+    request::{accepts, by_method, session},
 };
 use crate::drive::{Command, Destination, Entry, Head};
 
@@ -23,11 +24,17 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 pub(super) struct Listener {
     entry: Arc<Entry>,
     after: Option<EventId>,
+    by_method: bool,
 }
 
 impl Listener {
-    pub(super) fn read(server: &Server, destination: &Arc<Destination>, headers: &HeaderMap) -> Result<Self, Denial> {
-        if !accepts(headers).events {
+    pub(super) fn read(
+        server: &Server,
+        destination: &Arc<Destination>,
+        headers: &HeaderMap,
+        uri: &Uri,
+    ) -> Result<Self, Denial> {
+        if !accepts(headers).events && Routing::read(headers).is_none() {
             return Err(Denial::Accept { wanted: "text/event-stream" });
         }
         let entry = existing_session(server, destination, headers)?;
@@ -35,19 +42,19 @@ impl Listener {
             None | Some("") => None,
             Some(text) => Some(text.parse::<EventId>().map_err(|()| Denial::BadEventId)?),
         };
-        Ok(Self { entry, after })
+        Ok(Self { entry, after, by_method: by_method(destination, uri) })
     }
 
     pub(super) async fn open(self, server: &Server) -> Result<Response<Body>, Denial> {
-        let Self { entry, after } = self;
+        let Self { entry, after, by_method } = self;
         let busy = server.sessions.occupy(&entry);
         let (reply, head) = oneshot::channel();
-        let listen = Command::Listen { key: entry.key(), after, reply };
+        let listen = Command::Listen { key: entry.key(), after, by_method, reply };
         entry.link.commands.send(listen).await.map_err(|_| Denial::UnknownSession)?;
         match head.await {
             Ok(Head::Stream(stream, reader)) => Ok(open((stream, reader), entry.link.clone(), Some(busy))),
             Ok(Head::Refused(refusal)) => Ok(fault::refused(refusal, None)),
-            Ok(Head::Accepted | Head::Answer(_)) | Err(_) => Err(Denial::UnknownSession),
+            Ok(Head::Accepted | Head::Answer(_) | Head::Elsewhere(_)) | Err(_) => Err(Denial::UnknownSession),
         }
     }
 }
@@ -58,8 +65,13 @@ pub(super) fn existing_session(
     destination: &Arc<Destination>,
     headers: &HeaderMap,
 ) -> Result<Arc<Entry>, Denial> {
+    let routing = Routing::read(headers);
+    if routing.as_ref().is_some_and(|routing| routing.is_modern()) {
+        // That era has neither streams of this kind nor sessions.
+        return Err(Denial::Method { allowed: "POST" });
+    }
     let entry = session(server, destination, headers)?.ok_or(Denial::NoSessionId)?;
-    foreign_version(headers).map_or(Ok(entry), |version| Err(Denial::BadVersion(version)))
+    routing.map_or(Ok(entry), |routing| Err(Denial::BadVersion { version: routing.version(), id: None }))
 }
 
 pub(super) async fn delete(server: &Server, entry: &Entry) -> Result<Response<Body>, Denial> {

@@ -1,6 +1,8 @@
 //! Transcripts of one connection, in memory. Calls that wait are only tested where the outcome does not depend
 //! on the clock; the rest belongs to the integration tests.
 
+mod modern;
+
 use super::*;
 
 /// A stdout that can be read back.
@@ -19,8 +21,12 @@ impl Write for Sink {
 
 /// Feeds the lines to a server and returns all it wrote until they ended.
 fn written(fault: Fault, lines: impl AsRef<[u8]>) -> String {
+    written_in(Eras::Legacy, fault, lines)
+}
+
+fn written_in(eras: Eras, fault: Fault, lines: impl AsRef<[u8]>) -> String {
     let sink = Sink::default();
-    let server = Arc::new(Server::new(fault, Box::new(sink.clone())));
+    let server = Arc::new(Server::new(fault, eras, Box::new(sink.clone())));
     listen(&server, lines.as_ref(), None).unwrap();
     let bytes = sink.0.lock().unwrap();
     String::from_utf8_lossy(&bytes).into_owned()
@@ -114,7 +120,7 @@ fn an_update_goes_to_subscribers_only() {
 #[test]
 fn a_cancelled_call_is_not_answered_and_its_question_is_withdrawn() {
     let sink = Sink::default();
-    let server = Arc::new(Server::new(Fault::None, Box::new(sink.clone())));
+    let server = Arc::new(Server::new(Fault::None, Eras::Legacy, Box::new(sink.clone())));
     let feed = |line: &str| listen(&server, line.as_bytes(), None).unwrap();
     let wait_for = |what: &str| {
         let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);

@@ -12,8 +12,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::arguments::Kind::{self, Count, OneOf, Text};
-use super::arguments::{Argument, check, may, must, schema};
+use super::arguments::Kind::{self, Count, Integer, OneOf, Text};
+use super::arguments::{Argument, check, may, must, schema, shown};
+use super::modern::{self, Caller, Failed, Question};
 use super::{DEFAULT_LEVEL, Failure, Fault, LEVELS, Server, Wake, level, shelf};
 
 struct Tool {
@@ -36,7 +37,9 @@ enum Pace {
 struct Call {
     server: Arc<Server>,
     id: Value,
-    arguments: Value,
+    /// Who calls, if it is a call of the modern era.
+    caller: Option<Caller>,
+    params: Value,
     progress_token: Option<Value>,
     /// The other end of the mailbox, to be left with a question.
     tx: SyncSender<Wake>,
@@ -47,6 +50,10 @@ struct Call {
 enum Stop {
     /// The tool failed; the model is told why.
     Trouble(String),
+    /// The result is more than a text.
+    Whole(Value),
+    /// The call failed; the client is told why.
+    Failed(Failure),
     /// No answer is owed: the call was cancelled, or has its answer already.
     Silent,
     /// The client is gone.
@@ -65,8 +72,16 @@ static TOOLS: &[Tool] = &[
         arguments: &[must("steps", Count), must("ms", Count), may("text", Text)], pace: Pace::Waits, run: progress },
     Tool { name: "log", about: "Logs `count` notes, if the level is not below the one set.",
         arguments: &[may("level", OneOf(&LEVELS)), may("count", Count), may("text", Text)], pace: Pace::AtOnce, run: log },
-    Tool { name: "ask", about: "Asks the client, and answers what it replied.",
-        arguments: &[must("kind", OneOf(&["sampling", "elicitation", "roots"])), must("text", Text)], pace: Pace::Waits, run: ask },
+    Tool { name: "ask", about: "Asks the client, with `also` two things at once, and answers what it replied.",
+        arguments: &[must("kind", OneOf(&["sampling", "elicitation", "roots"])), must("text", Text), may("also", Text)], pace: Pace::Waits, run: ask },
+    Tool { name: "visit", about: "Wants a page opened, and is content when it is called again for it.",
+        arguments: &[must("url", Text)], pace: Pace::AtOnce, run: visit },
+    Tool { name: "route", about: "Answers where to; HTTP clients of the modern era say it in headers, too.",
+        arguments: &[shown("Region", must("region", Text)), shown("Priority", may("priority", Count))], pace: Pace::AtOnce, run: route },
+    Tool { name: "show", about: "Answers a block of that kind.",
+        arguments: &[must("kind", OneOf(&["audio", "resource_link", "structured", "list"]))], pace: Pace::AtOnce, run: show },
+    Tool { name: "fail", about: "Fails with `code`, as an error of the protocol.",
+        arguments: &[must("code", Integer)], pace: Pace::AtOnce, run: fail },
     Tool { name: "ping_client", about: "Pings the client, and answers when it did.",
         arguments: &[], pace: Pace::Waits, run: ping_client },
     Tool { name: "touch", about: "Reports an update of `uri`, if it is subscribed to.",
@@ -83,7 +98,7 @@ static TOOLS: &[Tool] = &[
         arguments: &[must("text", Text)], pace: Pace::AtOnce, run: stderr },
     Tool { name: "big", about: "Answers a text of that many bytes.",
         arguments: &[must("bytes", Count)], pace: Pace::AtOnce, run: big },
-    Tool { name: "caps", about: "Answers what the client said of itself in `initialize`, as JSON.",
+    Tool { name: "caps", about: "Answers what the client said of itself, as JSON.",
         arguments: &[], pace: Pace::AtOnce, run: caps },
     Tool { name: "subscriptions", about: "Answers the subscribed URIs and the log level, as JSON.",
         arguments: &[], pace: Pace::AtOnce, run: subscriptions },
@@ -101,7 +116,7 @@ pub(super) fn list() -> Value {
 }
 
 /// Runs a call, here or in its own thread.
-pub(super) fn call(server: &Arc<Server>, id: Value, mut params: Value) -> io::Result<()> {
+pub(super) fn call(server: &Arc<Server>, id: Value, params: Value, caller: Option<Caller>) -> io::Result<()> {
     let Some(tool) = TOOLS.iter().find(|tool| params["name"] == tool.name) else {
         let failure = Failure::invalid(format!("unknown tool: {}", params["name"]));
         return server.respond(&id, Err(failure));
@@ -114,7 +129,8 @@ pub(super) fn call(server: &Arc<Server>, id: Value, mut params: Value) -> io::Re
     let call = Call {
         server: Arc::clone(server),
         id: id.clone(),
-        arguments: params.get_mut("arguments").map(Value::take).unwrap_or_default(),
+        caller,
+        params,
         progress_token: token.filter(|token| !token.is_null()),
         tx,
         mailbox,
@@ -150,7 +166,7 @@ fn progress(call: &Call) -> Result<String, Stop> {
             continue;
         };
         let mut note = json!({"progressToken": token, "progress": step, "total": steps});
-        if let Some(text) = call.arguments.get("text") {
+        if let Some(text) = call.params["arguments"].get("text") {
             note["message"] = text.clone();
         }
         call.server.notify("notifications/progress", note)?;
@@ -164,7 +180,11 @@ fn progress(call: &Call) -> Result<String, Stop> {
 fn log(call: &Call) -> Result<String, Stop> {
     let grade = level(call.text("level")).unwrap_or(DEFAULT_LEVEL);
     let count = call.count("count").unwrap_or(1);
-    if grade < call.server.state().level {
+    let wanted = match &call.caller {
+        None => Some(call.server.state().level),
+        Some(caller) => caller.level,
+    };
+    if wanted.is_none_or(|wanted| grade < wanted) {
         return Ok("0 notes sent".to_owned());
     }
     for i in 1..=count {
@@ -178,39 +198,90 @@ fn log(call: &Call) -> Result<String, Stop> {
     Ok(format!("{count} notes sent"))
 }
 
-/// Asks whatever the client said it can do: a well-bred server would look first, but then nobody would see how
-/// a question out of turn is refused.
+/// In the legacy era it asks whatever the client said it can do: a well-bred server would look first, but then nobody
+/// would see how a question out of turn is refused.
 fn ask(call: &Call) -> Result<String, Stop> {
-    let text = call.text("text");
-    let (method, params) = match call.text("kind") {
-        "sampling" => {
-            let content = json!({"type": "text", "text": text});
-            let messages = json!([{"role": "user", "content": content}]);
-            let params = json!({"messages": messages, "maxTokens": 100});
-            ("sampling/createMessage", params)
-        }
-        "elicitation" => {
-            let schema = json!({"type": "object", "properties": {"answer": {"type": "string"}}});
-            let params = json!({"message": text, "requestedSchema": schema});
-            ("elicitation/create", params)
-        }
-        _ => ("roots/list", Value::Null),
-    };
+    let kind = call.text("kind");
+    let mut questions = vec![question("first", kind, call.text("text"))];
+    if let Some(also) = call.params["arguments"]["also"].as_str() {
+        questions.push(question("second", kind, also));
+    }
     if call.server.fault == Fault::LateAsk {
         call.answer("the question comes later")?;
-        call.server.ask(method, params, None)?;
+        // In the modern era there is no way to ask that late.
+        if let (None, Some(Question { method, params, .. })) = (&call.caller, questions.pop()) {
+            call.server.ask(method, params, None)?;
+        }
         return Err(Stop::Silent);
     }
-    let result = call.ask(method, params)?;
-    match result["content"]["text"].as_str() {
-        Some(text) if method == "sampling/createMessage" => Ok(text.to_owned()),
-        // The other kinds give objects, which are shown as they came.
-        _ => Ok(result.to_string()),
+    let mut results = call.ask(questions)?;
+    match results.as_mut_slice() {
+        [result] => match result["content"]["text"].as_str() {
+            Some(text) if kind == "sampling" => Ok(text.to_owned()),
+            // The other kinds give objects, which are shown as they came.
+            _ => Ok(result.to_string()),
+        },
+        results => Ok(json!(results).to_string()),
     }
 }
 
+fn question(key: &'static str, kind: &str, text: &str) -> Question {
+    let (method, params) = match kind {
+        "sampling" => {
+            let content = json!({"type": "text", "text": text});
+            let messages = json!([{"role": "user", "content": content}]);
+            ("sampling/createMessage", json!({"messages": messages, "maxTokens": 100}))
+        }
+        "elicitation" => {
+            let schema = json!({"type": "object", "properties": {"answer": {"type": "string"}}});
+            ("elicitation/create", json!({"message": text, "requestedSchema": schema}))
+        }
+        _ => ("roots/list", Value::Null),
+    };
+    Question { key, method, params }
+}
+
+fn visit(call: &Call) -> Result<String, Stop> {
+    let url = call.text("url");
+    let page = json!({"mode": "url", "url": url, "message": "Please open this page."});
+    if call.caller.is_some() {
+        let question = Question { key: "page", method: "elicitation/create", params: page };
+        return Ok(call.ask(vec![question])?.pop().unwrap_or_default().to_string());
+    }
+    if call.server.state().opened.remove(url) {
+        return Ok(format!("{url} was opened"));
+    }
+    call.server.state().opened.insert(url.to_owned());
+    let mut page = page;
+    page["elicitationId"] = "visit-1".into();
+    let data = json!({"elicitations": [page]});
+    Err(Stop::Failed(Failure { data, ..Failure::new(-32042, "a page must be opened first") }))
+}
+
+fn route(call: &Call) -> Result<String, Stop> {
+    Ok(format!("to {} with {}", call.text("region"), call.params["arguments"]["priority"]))
+}
+
+fn show(call: &Call) -> Result<String, Stop> {
+    let result = match call.text("kind") {
+        "audio" => json!({"content": [{"type": "audio", "data": "UklGRg==", "mimeType": "audio/wav"}]}),
+        "resource_link" => json!({"content": [{"type": "resource_link", "uri": "demo://hello", "name": "hello"}]}),
+        "structured" => json!({"content": [], "structuredContent": {"sum": 3}}),
+        _ => json!({"content": [], "structuredContent": [1, 2]}),
+    };
+    Err(Stop::Whole(result))
+}
+
+fn fail(call: &Call) -> Result<String, Stop> {
+    let code = call.params["arguments"]["code"].as_i64().unwrap_or_default();
+    Err(Stop::Failed(Failure::new(code, "as you wish")))
+}
+
 fn ping_client(call: &Call) -> Result<String, Stop> {
-    call.ask("ping", Value::Null)?;
+    if call.caller.is_some() {
+        return Err(Stop::Trouble(format!("{} has no ping", modern::VERSION)));
+    }
+    call.ask(vec![Question { key: "ping", method: "ping", params: Value::Null }])?;
     Ok("pong".to_owned())
 }
 
@@ -221,11 +292,11 @@ fn touch(call: &Call) -> Result<String, Stop> {
         state.counter += u64::from(uri == shelf::COUNTER);
         state.subscribed.contains(uri)
     };
-    if !subscribed {
-        return Ok("not subscribed".to_owned());
+    let told = call.server.tell_updated(uri)?;
+    if subscribed {
+        call.server.notify("notifications/resources/updated", json!({"uri": uri}))?;
     }
-    call.server.notify("notifications/resources/updated", json!({"uri": uri}))?;
-    Ok("update sent".to_owned())
+    Ok(if subscribed || told > 0 { "update sent" } else { "not subscribed" }.to_owned())
 }
 
 fn change(call: &Call) -> Result<String, Stop> {
@@ -263,10 +334,17 @@ fn big(call: &Call) -> Result<String, Stop> {
 }
 
 fn caps(call: &Call) -> Result<String, Stop> {
-    Ok(call.server.state().client.to_string())
+    match &call.caller {
+        None => Ok(call.server.state().client.to_string()),
+        Some(caller) => Ok(caller.introduction().to_string()),
+    }
 }
 
 fn subscriptions(call: &Call) -> Result<String, Stop> {
+    if let Some(caller) = &call.caller {
+        let level = caller.level.map(|level| LEVELS[level]);
+        return Ok(json!({"subscriptions": call.server.watched(), "level": level}).to_string());
+    }
     let state = call.server.state();
     Ok(json!({"subscriptions": state.subscribed, "level": LEVELS[state.level]}).to_string())
 }
@@ -282,14 +360,16 @@ fn filler(bytes: u64) -> Result<String, Stop> {
 
 impl Call {
     fn run(&self, tool: &Tool) -> io::Result<()> {
-        let outcome = check(tool.arguments, &self.arguments).map_err(Stop::Trouble);
+        let outcome = check(tool.arguments, &self.params["arguments"]).map_err(Stop::Trouble);
         match outcome.and_then(|()| (tool.run)(self)) {
             Ok(text) => self.answer(&text),
             // 2025-11-25, Tools: bad arguments too are an error of the tool, which the model sees and can mend.
             Err(Stop::Trouble(why)) => {
                 let content = json!([{"type": "text", "text": why}]);
-                self.server.close_call(&self.id, Ok(json!({"content": content, "isError": true})))
+                self.close(Ok(json!({"content": content, "isError": true})))
             }
+            Err(Stop::Whole(result)) => self.close(Ok(result)),
+            Err(Stop::Failed(failure)) => self.close(Err(failure)),
             Err(Stop::Silent) => Ok(()),
             Err(Stop::Lost(error)) => Err(error),
         }
@@ -297,16 +377,24 @@ impl Call {
 
     fn answer(&self, text: &str) -> io::Result<()> {
         let content = json!([{"type": "text", "text": text}]);
-        self.server.close_call(&self.id, Ok(json!({"content": content})))
+        self.close(Ok(json!({"content": content})))
+    }
+
+    fn close(&self, outcome: Result<Value, Failure>) -> io::Result<()> {
+        let outcome = match self.caller {
+            None => outcome,
+            Some(_) => outcome.map(|result| modern::dressed("tools/call", result)),
+        };
+        self.server.close_call(&self.id, outcome)
     }
 
     /// Returns an argument of kind text, empty if it was left out.
     fn text(&self, name: &str) -> &str {
-        self.arguments[name].as_str().unwrap_or_default()
+        self.params["arguments"][name].as_str().unwrap_or_default()
     }
 
     fn count(&self, name: &str) -> Option<u64> {
-        self.arguments[name].as_u64()
+        self.params["arguments"][name].as_u64()
     }
 
     /// Waits for as many milliseconds as the argument says, or until the call is cancelled.
@@ -318,28 +406,51 @@ impl Call {
         }
     }
 
-    /// Asks the client and waits for its result, however long: patience is the business of whoever called us.
-    fn ask(&self, method: &str, params: Value) -> Result<Value, Stop> {
-        let question = self.server.ask(method, params, Some(self.tx.clone()))?;
-        let Ok(Wake::Replied(mut reply)) = self.mailbox.recv() else {
-            // Nobody waits for the reply any more, so the question is withdrawn.
-            let open = self.server.state().questions.remove(&question).is_some();
-            if open {
-                let note = json!({"requestId": question});
-                self.server.notify("notifications/cancelled", note)?;
-            }
-            return Err(Stop::Silent);
-        };
-        if let Some(error) = reply.get("error") {
-            let message = error["message"].as_str().unwrap_or_default();
-            return Err(Stop::Trouble(format!("{}: {message}", error["code"])));
+    /// Asks the client. In the modern era that ends the call, and its client calls again with the answers; in the legacy
+    /// one they are waited for, however long: patience is the business of whoever called us.
+    fn ask(&self, questions: Vec<Question>) -> Result<Vec<Value>, Stop> {
+        if let Some(caller) = &self.caller {
+            return Ok(caller.ask(&self.server, &self.params, questions)?);
         }
-        Ok(reply.get_mut("result").map(Value::take).unwrap_or_default())
+        let mut open = Vec::new();
+        for Question { method, params, .. } in questions {
+            open.push((self.server.ask(method, params, Some(self.tx.clone()))?, None));
+        }
+        while open.iter().any(|(_, result)| result.is_none()) {
+            let Ok(Wake::Replied(id, mut reply)) = self.mailbox.recv() else {
+                self.withdraw(&open)?;
+                return Err(Stop::Silent);
+            };
+            if let Some(error) = reply.get("error") {
+                let message = error["message"].as_str().unwrap_or_default();
+                let why = format!("{}: {message}", error["code"]);
+                self.withdraw(&open)?;
+                return Err(Stop::Trouble(why));
+            }
+            if let Some((_, result)) = open.iter_mut().find(|(asked, _)| *asked == id) {
+                *result = Some(reply.get_mut("result").map(Value::take).unwrap_or_default());
+            }
+        }
+        Ok(open.into_iter().filter_map(|(_, result)| result).collect())
+    }
+
+    /// Takes back the questions whose replies nobody waits for any more.
+    fn withdraw(&self, questions: &[(u64, Option<Value>)]) -> io::Result<()> {
+        for (question, _) in questions {
+            let open = self.server.state().questions.remove(question).is_some();
+            if open {
+                self.server.notify("notifications/cancelled", json!({"requestId": question}))?;
+            }
+        }
+        Ok(())
     }
 
     fn report_change(&self) -> io::Result<()> {
-        let method = format!("notifications/{}/list_changed", self.text("what"));
-        self.server.notify(&method, Value::Null)
+        let what = self.text("what");
+        if self.caller.is_some() {
+            return self.server.tell_changed(what).map(drop);
+        }
+        self.server.notify(&format!("notifications/{what}/list_changed"), Value::Null)
     }
 }
 
@@ -348,5 +459,14 @@ impl Call {
 impl From<io::Error> for Stop {
     fn from(error: io::Error) -> Self {
         Self::Lost(error)
+    }
+}
+
+impl From<Failed> for Stop {
+    fn from(failed: Failed) -> Self {
+        match failed {
+            Failed::Asks(result) => Self::Whole(result),
+            Failed::Refused(failure) => Self::Failed(failure),
+        }
     }
 }

@@ -1,0 +1,230 @@
+//! Requests of the modern era (2026-07-28): each stands for itself, says in its headers what its body says, and is
+//! cancelled by closing it.
+
+use std::sync::Arc;
+
+use hyper::{
+    HeaderMap, Response, StatusCode,
+    header::{CONTENT_TYPE, HeaderName},
+};
+use prism_core::{
+    mcp::{
+        Accepts, Answer, Ask, Fault, Method, Revision,
+        link::read_state,
+        modern::{self, Envelope, Filter, Header, Headers},
+    },
+    wire::Message,
+};
+use tokio::sync::oneshot;
+
+use super::{
+    body::Body,
+    fault::{self, Denial, JSON},
+    post::{Reply, open, respond},
+};
+use crate::{
+    drive::{Command, Destination, Head},
+    telemetry::access::Pending,
+};
+
+const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
+const PARAM_PREFIX: &str = "mcp-param-";
+/// `Mcp-Param-*` headers that are looked at. What comes after them is ignored, as unknown ones are.
+const MAX_PARAMS: usize = 64;
+
+/// How often a call is sent to another link before it drives out another call instead.
+const MAX_MOVES: usize = 16;
+
+/// What the routing headers of a request say, where they do not name a legacy revision.
+#[derive(Debug, Default)]
+pub(super) struct Routing {
+    version: Said,
+    method: Said,
+    name: Said,
+    params: Vec<(String, String)>,
+}
+
+/// One header, copied: the head itself must not be held while the body is waited for.
+#[derive(Debug, Default)]
+enum Said {
+    #[default]
+    Nothing,
+    Once(String),
+    Repeatedly,
+}
+
+impl Routing {
+    /// Reads the routing headers; `None` if the request names a legacy revision or none.
+    pub(super) fn read(headers: &HeaderMap) -> Option<Box<Self>> {
+        let version = Said::of(headers, &PROTOCOL_VERSION);
+        match &version {
+            Said::Nothing => return None,
+            Said::Once(version) if Revision::named(version).is_some() => return None,
+            _ => {}
+        }
+        let params = headers.iter().filter_map(|(name, value)| {
+            let name = name.as_str().strip_prefix(PARAM_PREFIX)?;
+            Some((name.to_owned(), value.to_str().unwrap_or("=?base64??=").to_owned()))
+        });
+        let (method, name) = (Said::of(headers, &METHOD), Said::of(headers, &NAME));
+        Some(Box::new(Self { version, method, name, params: params.take(MAX_PARAMS).collect() }))
+    }
+
+    /// Whether they name the modern revision.
+    pub(super) fn is_modern(&self) -> bool {
+        matches!(&self.version, Said::Once(version) if version == modern::VERSION)
+    }
+
+    /// The revision that they name, as it is shown to people.
+    pub(super) fn version(&self) -> String {
+        match &self.version {
+            Said::Once(version) => version.clone(),
+            Said::Nothing | Said::Repeatedly => "?".to_owned(),
+        }
+    }
+
+    fn headers(&self) -> Headers<'_> {
+        Headers { version: self.version.as_header(), method: self.method.as_header(), name: self.name.as_header() }
+    }
+}
+
+impl Said {
+    fn of(headers: &HeaderMap, name: &HeaderName) -> Self {
+        let mut values = headers.get_all(name).iter();
+        match (values.next(), values.next()) {
+            (None, _) => Self::Nothing,
+            (Some(value), None) => value.to_str().map_or(Self::Repeatedly, |value| Self::Once(value.to_owned())),
+            (Some(_), Some(_)) => Self::Repeatedly,
+        }
+    }
+
+    fn as_header(&self) -> Header<'_> {
+        match self {
+            Self::Nothing => Header::Absent,
+            Self::Once(value) => Header::Once(value),
+            Self::Repeatedly => Header::Repeated,
+        }
+    }
+}
+
+/// Answers a request whose body, or whose headers, claim to be of the modern era.
+pub(super) async fn serve(
+    destination: Arc<Destination>,
+    routing: Option<Box<Routing>>,
+    message: Message,
+    method: Method,
+    accepts: Accepts,
+    record: &mut Pending,
+) -> Result<Response<Body>, Denial> {
+    let routing = routing.unwrap_or_default();
+    let id = message.id().map(str::to_owned);
+    let envelope =
+        modern::check(&message, method, &routing.headers()).map_err(|unfit| Denial::Unfit { unfit, id: id.clone() })?;
+    match method {
+        Method::Listen => attend(&destination, envelope, message, accepts).await,
+        _ => ask(&destination, envelope, routing.params, message, method, accepts, record).await,
+    }
+}
+
+async fn ask(
+    destination: &Destination,
+    envelope: Envelope,
+    headers: Vec<(String, String)>,
+    message: Message,
+    method: Method,
+    accepts: Accepts,
+    record: &mut Pending,
+) -> Result<Response<Body>, Denial> {
+    let class = envelope.class;
+    let state = message.string(message.params().request_state);
+    let resumed = match state.as_deref().and_then(read_state) {
+        Some((number, ticket)) => match destination.link_numbered(number) {
+            Some(link) => Some((link, ticket)),
+            None => return Ok(unknown_state(message.id())),
+        },
+        None => None,
+    };
+    drop(state);
+    let (mut message, mut moves) = (message, 0);
+    loop {
+        let (link, evicts, resumes) = match &resumed {
+            Some((link, ticket)) => (link.clone(), false, Some(*ticket)),
+            None => {
+                let (link, evicts) = destination.modern_link(class, method.may_ask());
+                (link, evicts || moves >= MAX_MOVES, None)
+            }
+        };
+        // Only who can be asked something needs a way back.
+        let ticket = if class.answers_questions() && method.may_ask() { random().ok_or(Denial::Stopping)? } else { 0 };
+        let (envelope, headers) = (envelope.clone(), headers.clone());
+        let ask = Ask { message, envelope, headers, accepts, ticket, resumes, evicts };
+        let (tx, rx) = oneshot::channel();
+        let reply = Reply::new(rx, link.clone());
+        link.commands.send(Command::Ask { ask: Box::new(ask), reply: tx }).await.map_err(|_| Denial::LinkGone)?;
+        return match reply.head().await? {
+            Head::Answer(Answer::Error { code, body }) => {
+                let mut response = Response::new(Body::Whole(body));
+                *response.status_mut() = status(code);
+                response.headers_mut().insert(CONTENT_TYPE, JSON);
+                Ok(response)
+            }
+            // There is no session that could have ended: it is the daemon that does.
+            Head::Answer(Answer::Fault { fault: Fault::SessionEnded, .. }) => Err(Denial::Stopping),
+            Head::Elsewhere(given_back) => {
+                message = given_back;
+                moves += 1;
+                continue;
+            }
+            head => Ok(respond(head, accepts, link, None, None, record)),
+        };
+    }
+}
+
+/// Opens a stream of changes.
+async fn attend(
+    destination: &Destination,
+    envelope: Envelope,
+    message: Message,
+    accepts: Accepts,
+) -> Result<Response<Body>, Denial> {
+    let id = message.id().map(str::to_owned);
+    if !accepts.events {
+        return Err(Denial::Accept { wanted: "text/event-stream" });
+    }
+    let Some(filter) = Filter::read(&message) else {
+        let why = "`params.notifications` must be an object of what to listen for".to_owned();
+        return Err(Denial::Invalid { code: -32602, why, id });
+    };
+    let (link, _) = destination.modern_link(envelope.class, false);
+    let (reply, head) = oneshot::channel();
+    let attend = Command::Attend { message, filter: Box::new(filter), by_method: accepts.by_method, reply };
+    link.commands.send(attend).await.map_err(|_| Denial::LinkGone)?;
+    match head.await {
+        Ok(Head::Stream(stream, reader)) => Ok(open((stream, reader), link, None)),
+        Ok(Head::Refused(refusal)) => Ok(fault::refused(refusal, id.as_deref())),
+        Ok(Head::Accepted | Head::Answer(_) | Head::Elsewhere(_)) | Err(_) => Err(Denial::LinkGone),
+    }
+}
+
+/// The status of an error, where the era has one for it (mcp-eras 1.3).
+fn status(code: i32) -> StatusCode {
+    match code {
+        -32601 => StatusCode::NOT_FOUND,
+        modern::HEADER_MISMATCH | modern::MISSING_CAPABILITY | modern::UNSUPPORTED_VERSION => StatusCode::BAD_REQUEST,
+        _ => StatusCode::OK,
+    }
+}
+
+/// A `requestState` of ours that leads nowhere any more.
+fn unknown_state(id: Option<&str>) -> Response<Body> {
+    let why = "this `requestState` is not known: it was used, has expired, or the daemon was restarted since";
+    fault::json(StatusCode::OK, prism_core::mcp::link::error_body(id, -32602, why, None))
+}
+
+fn random() -> Option<u128> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).ok()?;
+    Some(u128::from_ne_bytes(bytes))
+}

@@ -1,0 +1,194 @@
+//! The transport of 2024-11-05: one stream that everything comes on, and a place where messages are posted (B-20, B-21).
+//!
+//! The stream is opened before anything is known of its client, so it waits here until `initialize` says which link is
+//! its own. It is the session: when it ends, so does that.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    time::Duration,
+};
+
+use hyper::{HeaderMap, Response, Uri, body::Incoming, header::HeaderName};
+use prism_core::{
+    mcp::{Hello, Method, link::SessionKey},
+    wire::{Kind, Message, frame},
+};
+use tokio::sync::oneshot;
+use uuid::Uuid;
+
+use super::{
+    Server,
+    body::Body,
+    fault::{self, Denial},
+    post::{Place, accepted, events, new_session_id},
+    request::{accepts, by_method, is_json, read},
+};
+use crate::{
+    drive::{
+        Command, Destination, Head, LinkHandle,
+        outlet::{Outlet, Reader},
+    },
+    telemetry::access::Pending,
+};
+
+const FORWARDED_PREFIX: HeaderName = HeaderName::from_static("x-forwarded-prefix");
+
+/// How long a client may leave its stream without `initialize`. It takes a session's place meanwhile.
+const INITIALIZE_WITHIN: Duration = Duration::from_secs(60);
+
+/// All open streams of this kind.
+#[derive(Default)]
+pub(super) struct Plains {
+    open: Mutex<HashMap<Uuid, Arc<Plain>>>,
+}
+
+/// One client's stream, and from `initialize` on its link.
+struct Plain {
+    id: Uuid,
+    destination: Arc<Destination>,
+    outlet: Arc<Outlet>,
+    by_method: bool,
+    link: OnceLock<LinkHandle>,
+    _place: Place,
+}
+
+/// The reader's end of such a stream. Dropping it ends the session.
+pub struct PlainStream {
+    pub(super) reader: Reader,
+    plain: Arc<Plain>,
+    plains: Arc<Plains>,
+    pub(super) record: Option<Pending>,
+}
+
+impl Plains {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Uuid, Arc<Plain>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for PlainStream {
+    fn drop(&mut self) {
+        self.plains.lock().remove(&self.plain.id);
+        if let Some(link) = self.plain.link.get().cloned() {
+            let key = SessionKey(self.plain.id.as_u128());
+            tokio::spawn(async move { link.commands.send(Command::Close { key, done: None }).await });
+        }
+    }
+}
+
+/// GET: opens the stream, and says on it where to post.
+pub(super) fn open(
+    server: &Server,
+    destination: Arc<Destination>,
+    headers: &HeaderMap,
+    uri: &Uri,
+) -> Result<Response<Body>, Denial> {
+    if !accepts(headers).events {
+        return Err(Denial::Accept { wanted: "text/event-stream" });
+    }
+    destination.enter().map_err(|full| Denial::Full { max_sessions: full.max_sessions })?;
+    let place = Place::taken(destination.clone());
+    let id = new_session_id().ok_or(Denial::Stopping)?;
+    let by_method = by_method(&destination, uri);
+    let (outlet, reader) = Outlet::open();
+    // A proxy that serves us below a path of its own says so.
+    let prefix = headers.get(FORWARDED_PREFIX).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let prefix = if is_path(prefix) { prefix.trim_end_matches('/') } else { "" };
+    let folder = uri.path().strip_suffix("/sse").unwrap_or_default();
+    outlet.push(0, frame::endpoint_event(&format!("{prefix}{folder}/message?sessionId={id}")));
+    let plain = Arc::new(Plain { id, destination, outlet, by_method, link: OnceLock::new(), _place: place });
+    server.plains.lock().insert(id, plain.clone());
+    let waiting = Arc::downgrade(&plain);
+    tokio::spawn(async move {
+        tokio::time::sleep(INITIALIZE_WITHIN).await;
+        if let Some(plain) = waiting.upgrade().filter(|plain| plain.link.get().is_none()) {
+            plain.outlet.end();
+        }
+    });
+    Ok(events(Body::Plain(Box::new(PlainStream { reader, plain, plains: server.plains.clone(), record: None }))))
+}
+
+fn is_path(prefix: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"/-._~%".contains(&b);
+    prefix.starts_with('/') && !prefix.starts_with("//") && prefix.bytes().all(plain)
+}
+
+/// What the head of a POST says: whose message it is.
+pub(super) struct Posted(Arc<Plain>);
+
+impl Posted {
+    pub(super) fn read(
+        server: &Server,
+        destination: &Arc<Destination>,
+        headers: &HeaderMap,
+        uri: &Uri,
+    ) -> Result<Self, Denial> {
+        if !is_json(headers) {
+            return Err(Denial::ContentType);
+        }
+        let id = uri.query().unwrap_or_default().split('&').find_map(|pair| pair.strip_prefix("sessionId="));
+        let id = id.ok_or(Denial::NoSessionId)?;
+        let id = Uuid::try_parse(id).map_err(|_| Denial::UnknownSession)?;
+        let plain = server.plains.lock().get(&id).cloned();
+        plain.filter(|plain| Arc::ptr_eq(&plain.destination, destination)).map(Self).ok_or(Denial::UnknownSession)
+    }
+
+    /// Takes the message. Whatever comes of it comes on the stream.
+    pub(super) async fn take(
+        self,
+        server: &Server,
+        body: Incoming,
+        record: &mut Pending,
+    ) -> Result<Response<Body>, Denial> {
+        let bytes = read(body, server.config.max_message_bytes).await?;
+        record.request_body(&bytes);
+        let message = Message::parse(bytes).map_err(Denial::Envelope)?;
+        let method = match message.kind() {
+            Kind::Request(method) | Kind::Notification(method) => method,
+            Kind::Response => Method::Other,
+        };
+        record.message(method, message.method_text(), message.id());
+        let id = message.id().map(str::to_owned);
+        let key = SessionKey(self.0.id.as_u128());
+        let (reply, head) = oneshot::channel();
+        let command = match (message.kind(), self.0.link.get()) {
+            (Kind::Request(Method::Initialize), None) => {
+                let hello = Hello::read(&message).map_err(|error| Denial::Invalid {
+                    code: -32602,
+                    why: error.to_string(),
+                    id: id.clone(),
+                })?;
+                let link = self.0.destination.link_for(hello.class);
+                // Of two at once, one is the first.
+                if self.0.link.set(link).is_err() {
+                    return Err(already_open(id));
+                }
+                let (by_method, outlet) = (self.0.by_method, self.0.outlet.clone());
+                Command::OpenPlain { key, hello: Box::new(hello), message, by_method, outlet, reply }
+            }
+            (Kind::Request(Method::Initialize), Some(_)) => return Err(already_open(id)),
+            (_, None) => {
+                let why = "the session is not initialized; send `initialize` first".to_owned();
+                return Err(Denial::Invalid { code: -32600, why, id });
+            }
+            (Kind::Request(_), Some(_)) => Command::Post { key, message, reply },
+            (_, Some(link)) => {
+                let _ = link.commands.send(Command::Tell { key: Some(key), message }).await;
+                return Ok(accepted());
+            }
+        };
+        let link = self.0.link.get().ok_or(Denial::LinkGone)?;
+        link.commands.send(command).await.map_err(|_| Denial::LinkGone)?;
+        match head.await {
+            Ok(Head::Refused(refusal)) => Ok(fault::refused(refusal, id.as_deref())),
+            Ok(_) => Ok(accepted()),
+            Err(_) => Err(Denial::LinkGone),
+        }
+    }
+}
+
+fn already_open(id: Option<String>) -> Denial {
+    let why = "the session is initialized already; open another stream for another session".to_owned();
+    Denial::Invalid { code: -32600, why, id }
+}
