@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: Prism and the floor, interleaved in one run, held against the promises.
+//! `cargo xtask bench`: Prism and the floor (or a plain proxy), interleaved in one run, held against the promises.
 //!
 //! A figure by itself says more about the machine than about Prism. So each round measures both sides back
 //! to back, and what counts is the ratio: the median over the rounds.
@@ -19,7 +19,7 @@ struct Options {
     secs: f64,
     sessions: usize,
     form: Form,
-    /// Another bridge in Prism's place, with `{port}` and `{echo}` to fill in.
+    /// Another bridge in Prism's place, with `{port}` and `{echo}` (a command) or `{upstream}` (a URL) to fill in.
     bridge: Option<Vec<String>>,
 }
 

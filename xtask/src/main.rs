@@ -1,6 +1,7 @@
-//! `cargo xtask`: proves the tree (`test`) and measures it (`bench`). Nothing here is run by a user of Prism.
+//! `cargo xtask`: proves the tree (`test`, `checks`) and measures it (`bench`). Nothing here is run by a user of Prism.
 
 mod bench;
+mod checks;
 mod place;
 mod process;
 mod say;
@@ -15,21 +16,24 @@ use say::{complain, say};
 
 const USAGE: &str = "\
 cargo xtask test [LANE...]      format, lints, all tests and the yardsticks, fast ones first
-    lanes: fmt tidy lint unit fuzz release crosstalk conformance clients     (default: all)
+    lanes: fmt tidy checks lint unit fuzz release crosstalk conformance clients matrix     (default: all)
     a yardstick lane builds the release binary first, and installs what it needs
 
+cargo xtask checks              what must hold between all revisions, each with the tests that assert it
+
 cargo xtask bench [MEASURE...]  Prism and the floor, interleaved in one run, against the promises
-    measures: call1 call16 call64 sess16 notify big idle many fanout first rest     (default: all)
+    measures: call1 call16 call64 sess16 modern16 notify big proxy16 idle many fanout first rest     (default: all)
     --rounds N     back-to-back pairs a measure; the ratio is their median (5)
     --secs S       seconds of load in a round (3)
     --sessions N   sessions of idle, and streams of fanout (1000)
     --json         one JSON object a measure, with every round
-    --bridge CMD   measure another bridge instead; {port} and {echo} are filled in";
+    --bridge CMD   measure another bridge instead; {port} and {echo} (or {upstream}) are filled in";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match arguments.split_first() {
         Some((verb, rest)) if verb == "test" => Place::find().and_then(|place| test::run(&place, rest)),
+        Some((verb, [])) if verb == "checks" => Place::find().and_then(|place| checks::run(&place)),
         Some((verb, rest)) if verb == "bench" => Place::find().and_then(|place| bench::run(&place, rest)),
         Some((verb, _)) if !matches!(verb.as_str(), "help" | "--help" | "-h") => {
             Err(anyhow::anyhow!("unknown task {verb:?}; `cargo xtask` lists them"))

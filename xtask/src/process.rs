@@ -91,6 +91,19 @@ pub(crate) fn run(mut command: Command, limit: Duration, show: Show, mut tick: i
     Ok(ran)
 }
 
+/// Ends whoever still has `mark` at the end of a variable of its environment, and returns who that was. What is
+/// already on its way out gets the time to go.
+pub(crate) fn sweep(mark: &str) -> Vec<String> {
+    let marked = || Process::all().into_iter().filter(|process| process.carries(mark) && !process.is_dead());
+    let deadline = Instant::now() + VANISH;
+    while marked().next().is_some() && Instant::now() < deadline {
+        thread::sleep(TICK);
+    }
+    let left: Vec<Process> = marked().collect();
+    left.iter().for_each(|process| signal("KILL", i64::from(process.pid)));
+    left.iter().map(Process::describe).collect()
+}
+
 /// Sends a signal by name to a process, or to a group when `whom` is negative.
 fn signal(name: &str, whom: i64) {
     let _ = Command::new("sh")
@@ -167,6 +180,10 @@ impl Group {
 
     pub(crate) fn stdout(&mut self) -> Option<impl Read + Send + 'static> {
         self.leader.stdout.take()
+    }
+
+    pub(crate) fn stderr(&mut self) -> Option<impl Read + Send + 'static> {
+        self.leader.stderr.take()
     }
 
     /// Whether the leader has ended. Does not reap it where the process table can be read.

@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, bail};
 
-use crate::{Outcome, Place, say::say, tidy, yardstick};
+use crate::{Outcome, Place, checks, say::say, tidy, yardstick};
 
 /// How long each fuzz target runs: enough to notice a target that falls over, no substitute for a night.
 const FUZZ_SECS: u32 = 5;
@@ -51,13 +51,15 @@ struct Row {
 const LANES: &[Lane] = &[
     lane("fmt", "cargo fmt --all --check", fmt),
     lane("tidy", "the invariants, read off the source", tidy::lane),
+    lane("checks", "what must hold between all revisions, and the tests that say so", checks::lane),
     lane("lint", "cargo clippy, warnings are errors", lint),
     lane("unit", "every test of the workspace", unit),
     lane("fuzz", "each fuzz target for a few seconds", fuzz),
     lane(RELEASE, "the release binaries", release),
     yard("crosstalk", "many sessions with the same ids on one child", yardstick::crosstalk),
-    yard("conformance", "the official suite", yardstick::conformance),
-    yard("clients", "real clients of the legacy era", yardstick::clients),
+    yard("conformance", "the official suite, both ways", yardstick::conformance),
+    yard("clients", "real clients on a server of either era", yardstick::clients),
+    yard("matrix", "every revision on every kind of server", yardstick::matrix),
 ];
 
 const RELEASE: &str = "release";

@@ -5,8 +5,8 @@
 //! strings and test code first; a check names the view it wants.
 
 mod check;
-mod source;
-mod tree;
+pub(crate) mod source;
+pub(crate) mod tree;
 
 #[cfg(test)]
 mod tests;

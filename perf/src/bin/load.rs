@@ -5,6 +5,8 @@
 //! load fanout  URL   time for one list_changed to reach N open GET streams
 //! load first   URL -- COMMAND [ARGS]   time from the start of COMMAND to its first answers
 //!
+//! `call` with `--revision 2026-07-28` makes stateless requests, each with the headers and the envelope of that revision.
+//!
 //! One JSON line on stdout. Exit status 1 when an answer was wrong, missing or late.
 use anyhow::{Context, bail};
 use bytes::Bytes;
@@ -28,6 +30,8 @@ use tokio::net::TcpStream;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// What a log note is counted by.
 const NOTE: &str = "notifications/message";
+/// What every request of 2026-07-28 says about its client.
+const ENVELOPE: &str = r#","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"load","version":"0"}}"#;
 
 #[derive(Parser)]
 struct Cli {
@@ -36,7 +40,7 @@ struct Cli {
     /// Extra request header, as `Name: value`.
     #[arg(long, global = true)]
     header: Vec<String>,
-    /// Revision to ask for in initialize.
+    /// Revision to ask for in initialize, or to make each request in.
     #[arg(long, global = true, default_value = "2025-06-18")]
     revision: String,
     /// Name of the echo tool as the bridge shows it.
@@ -131,10 +135,18 @@ impl Target {
         if let Some(session) = session {
             builder = builder.header("mcp-session-id", session)
         }
+        if self.is_modern() {
+            builder = builder.header("mcp-method", "tools/call").header("mcp-name", &self.tool)
+        }
         for (name, value) in &self.headers {
             builder = builder.header(name, value)
         }
         builder.body(Full::new(body)).unwrap()
+    }
+
+    /// Without sessions: each request speaks for itself.
+    fn is_modern(&self) -> bool {
+        self.revision.as_str() >= "2026"
     }
 
     fn client(&self) -> Client {
@@ -190,8 +202,11 @@ impl Client {
         outcome
     }
 
-    /// Opens a session: initialize, then notifications/initialized.
+    /// Opens a session, where the revision has them: initialize, then notifications/initialized.
     async fn open(&mut self) -> anyhow::Result<Option<String>> {
+        if self.target.is_modern() {
+            return Ok(None);
+        }
         let hello = json!({"jsonrpc":"2.0","id":0,"method":"initialize","params":{
             "protocolVersion": self.target.revision, "capabilities": {}, "clientInfo": {"name":"load","version":"0"}}});
         let (session, body) = self.exchange(None, hello.to_string()).await.context("initialize")?;
@@ -236,6 +251,9 @@ fn count(hay: &[u8], needle: &str) -> usize {
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let cli = Cli::parse();
+    if cli.revision.as_str() >= "2026" && !matches!(cli.command, Command::Call { notify: 0, .. }) {
+        bail!("{} has no sessions and no GET stream: `call` only, and without --notify", cli.revision)
+    }
     let target = |url: &str| Target::new(url, &cli);
     match &cli.command {
         Command::Call { url, conns, secs, size, answer, sessions, notify } => {
@@ -312,6 +330,7 @@ async fn call(
         let pad = pad.clone();
         let arguments = format!(r#","size":{answer},"notify":{notify}"#);
         let tool = target.tool.clone();
+        let envelope = if target.is_modern() { ENVELOPE } else { "" };
         workers.push(tokio::spawn(async move {
             let mut tally = Tally { latencies: Vec::with_capacity(1 << 16), ..Tally::default() };
             let mut n = 0u64;
@@ -319,7 +338,7 @@ async fn call(
                 n += 1;
                 let id = worker as u64 * 100_000_000 + n;
                 let mark = format!("{id:020}");
-                let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}","arguments":{{"text":"{mark}{pad}"{arguments}}}}}}}"#);
+                let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}","arguments":{{"text":"{mark}{pad}"{arguments}}}{envelope}}}}}"#);
                 let begun = Instant::now();
                 let outcome = client.post(session.as_deref(), body).await;
                 let took = begun.elapsed();

@@ -4,7 +4,7 @@ use std::{fmt, thread, time::Duration};
 
 use serde_json::{Value, json};
 
-use super::rig::{Rig, Running, Side, open_files};
+use super::rig::{Behind, Rig, Running, Side, open_files};
 use crate::process::{cpu_us, rss_kib};
 
 /// Sessions of `many`, each with two sockets.
@@ -12,6 +12,8 @@ const MANY: usize = 5000;
 
 /// Files a side or the load needs beside the sockets of its sessions.
 const SPARE_FILES: usize = 200;
+
+const MODERN: &str = "2026-07-28";
 
 pub(super) struct Measure {
     pub(super) name: &'static str,
@@ -25,6 +27,8 @@ pub(super) struct Measure {
 enum Kind {
     /// `load call` with these arguments, on a bridge with those options.
     Call(&'static [&'static str], &'static [&'static str]),
+    /// `load call` with these arguments, in front of an HTTP server; the other side is a plain reverse proxy.
+    Proxied(&'static [&'static str]),
     Idle,
     Many,
     Fanout,
@@ -63,6 +67,7 @@ pub(super) const MEASURES: &[Measure] = &[
     call("call16", &["--conns", "16"], "rps", "/s", Promise::AtLeast(0.8)),
     call("call64", &["--conns", "64"], "rps", "/s", Promise::None),
     call("sess16", &["--conns", "16", "--sessions"], "rps", "/s", Promise::None),
+    call("modern16", &["--conns", "16", "--revision", MODERN], "rps", "/s", Promise::AtLeast(0.75)),
     call("notify", &["--conns", "16", "--notify", "1"], "rps", "/s", Promise::AtLeast(0.7)),
     Measure {
         name: "big",
@@ -71,6 +76,7 @@ pub(super) const MEASURES: &[Measure] = &[
         unit: "MB/s",
         promise: Promise::AtLeast(0.8),
     },
+    other("proxy16", Kind::Proxied(&["--conns", "16"]), "rps", "/s", Promise::AtLeast(0.8)),
     other("idle", Kind::Idle, "kib_per_session", "KiB", Promise::AtMost(1.25)),
     other("many", Kind::Many, "sessions", "open", Promise::Opens),
     other("fanout", Kind::Fanout, "all_heard_us_median", "us", Promise::AtMost(2.0)),
@@ -99,7 +105,14 @@ impl Measure {
         let mut report = Report { measure: self, rounds: Vec::new(), faults: Vec::new(), skipped: None };
         let rounds = rig.options.rounds;
         match self.kind {
-            Kind::Call(load, extra) => calls(rig, load, extra, &mut report)?,
+            Kind::Call(load, extra) => calls(rig, Behind::Child, load, extra, &mut report)?,
+            Kind::Proxied(load) => {
+                if rig.options.bridge.as_ref().is_some_and(|words| !words.iter().any(|w| w.contains("{upstream}"))) {
+                    report.skipped = Some("--bridge has no {upstream}".to_owned());
+                } else {
+                    calls(rig, Behind::Server(&rig.echo_http()?), load, &[], &mut report)?;
+                }
+            }
             Kind::Idle => {
                 let sessions = rig.options.sessions.to_string();
                 fresh(rig, rounds, &mut report, |running| idle(running, &sessions))?;
@@ -128,11 +141,19 @@ impl Measure {
         report.judge_rounds();
         Ok(report)
     }
+
+    /// What the side is called that Prism is held against.
+    fn name_of(&self, side: Side) -> &'static str {
+        match (side, &self.kind) {
+            (Side::Floor, Kind::Proxied(_)) => "proxy",
+            _ => side.name(),
+        }
+    }
 }
 
 /// Rounds on two sides that stay up: the one that is not measured rests.
-fn calls(rig: &Rig, load: &[&str], extra: &[&str], report: &mut Report) -> anyhow::Result<()> {
-    let (floor, bridge) = (rig.start(Side::Floor, extra)?, rig.start(Side::Bridge, extra)?);
+fn calls(rig: &Rig, behind: Behind<'_>, load: &[&str], extra: &[&str], report: &mut Report) -> anyhow::Result<()> {
+    let (floor, bridge) = (rig.start(Side::Floor, behind, extra)?, rig.start(Side::Bridge, behind, extra)?);
     let limit = Duration::from_secs_f64(rig.options.secs) + Duration::from_secs(40);
     let secs = rig.options.secs.to_string();
     let with = |secs: &str| [load, &["--secs", secs]].concat().into_iter().map(str::to_owned).collect::<Vec<_>>();
@@ -154,7 +175,8 @@ fn calls(rig: &Rig, load: &[&str], extra: &[&str], report: &mut Report) -> anyho
         report.add(round, |side| run(side, &full))?;
     }
     for (side, running) in [(Side::Floor, floor), (Side::Bridge, bridge)] {
-        report.faults.extend(running.stop().into_iter().map(|wrong| format!("{}: {wrong}", side.name())));
+        let name = report.measure.name_of(side);
+        report.faults.extend(running.stop().into_iter().map(|wrong| format!("{name}: {wrong}")));
     }
     Ok(())
 }
@@ -168,7 +190,7 @@ fn fresh(
 ) -> anyhow::Result<()> {
     for round in 0..rounds {
         report.add(round, |side| {
-            let running = rig.start(side, &[])?;
+            let running = rig.start(side, Behind::Child, &[])?;
             let mut figures = load(&running)?;
             figures["left"] = json!(running.stop());
             Ok(figures)
@@ -236,7 +258,7 @@ impl Report {
             for (side, figures) in [(Side::Floor, &round.floor), (Side::Bridge, &round.bridge)] {
                 let left = figures["left"].as_array().into_iter().flatten();
                 let wrong = left.chain(Some(&figures["failed"])).filter_map(Value::as_str);
-                self.faults.extend(wrong.map(|wrong| format!("{}: {wrong}", side.name())));
+                self.faults.extend(wrong.map(|wrong| format!("{}: {wrong}", self.measure.name_of(side))));
             }
             let notes = &round.bridge["notes"];
             if let (Some(sent), heard) = (notes["sent"].as_u64(), heard(notes))
@@ -282,6 +304,7 @@ impl Report {
             self.rounds.iter().map(|round| json!({"floor": round.floor, "prism": round.bridge})).collect();
         json!({
             "measure": measure.name,
+            "against": measure.name_of(Side::Floor),
             "figure": measure.figure,
             "prism": self.middle(Side::Bridge, measure.figure),
             "floor": self.middle(Side::Floor, measure.figure),
@@ -298,10 +321,11 @@ impl Report {
     fn aside(&self) -> Option<String> {
         let pair = |figure: &str| Some((self.middle(Side::Bridge, figure)?, self.middle(Side::Floor, figure)?));
         match self.measure.kind {
-            Kind::Call(..) => {
+            Kind::Call(..) | Kind::Proxied(_) => {
                 let (cpu, floor_cpu) = pair("cpu_us")?;
                 let (p99, floor_p99) = pair("p99_us")?;
-                Some(format!("cpu {cpu:.1} us a call (floor {floor_cpu:.1}), p99 {p99:.0} us ({floor_p99:.0})"))
+                let floor = self.measure.name_of(Side::Floor);
+                Some(format!("cpu {cpu:.1} us a call ({floor} {floor_cpu:.1}), p99 {p99:.0} us ({floor_p99:.0})"))
             }
             Kind::Many => {
                 let (kib, floor_kib) = pair("kib_per_session")?;
@@ -322,8 +346,9 @@ impl fmt::Display for Report {
         };
         let (prism, floor) = (number(self.middle(Side::Bridge, figure)), number(self.middle(Side::Floor, figure)));
         let ratio = self.ratio().map_or_else(|| "?".to_owned(), |ratio| format!("{ratio:.2}"));
-        write!(f, "{name:<7} prism {prism:>7} {unit:<4}  floor {floor:>7} {unit:<4}  ratio {ratio:>5}  ")?;
-        write!(f, "promise {promise:<8}  {:<7}", self.verdict())?;
+        let other = self.measure.name_of(Side::Floor);
+        write!(f, "{name:<8} prism {prism:>7} {unit:<4}  {other} {floor:>7} {unit:<4}  ratio {ratio:>5}  ")?;
+        write!(f, "promise {promise:<8}  {:<8}", self.verdict())?;
         let notes = self.rounds.last().map(|round| &round.bridge["notes"]).filter(|notes| notes["sent"].is_u64());
         let notes = notes.map(|notes| format!("notes {} of {}", heard(notes), notes["sent"]));
         let faults = (!self.faults.is_empty()).then(|| self.faults.join("; "));

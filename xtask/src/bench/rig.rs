@@ -34,9 +34,25 @@ const UNLIMITED: &str = r#"ulimit -n "$(ulimit -H -n)" 2>/dev/null; exec "$@""#;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
+    /// What Prism is held against: the floor in front of a child, a plain proxy in front of a server.
     Floor,
     /// Prism, or what stands in its place.
     Bridge,
+}
+
+/// What both sides stand in front of.
+#[derive(Clone, Copy)]
+pub(super) enum Behind<'a> {
+    /// A child each: `echo-stdio`.
+    Child,
+    /// One server for both.
+    Server(&'a EchoHttp),
+}
+
+/// `echo-http`, ended when dropped.
+pub(super) struct EchoHttp {
+    port: u16,
+    _daemon: Daemon,
 }
 
 pub(super) struct Rig<'a> {
@@ -76,22 +92,35 @@ impl<'a> Rig<'a> {
     }
 
     /// Starts a side and waits until it listens. `extra` are options of `prism run`.
-    pub(super) fn start(&'a self, side: Side, extra: &[&str]) -> anyhow::Result<Running<'a>> {
+    pub(super) fn start(&'a self, side: Side, behind: Behind<'_>, extra: &[&str]) -> anyhow::Result<Running<'a>> {
         let (port, home) = (free_port()?, Scratch::new()?);
-        let (log, path) = self.place.log(&format!("bench-{}", side.name()))?;
-        let mut command = unlimited(&self.command(side, port, extra));
+        let command = self.command(side, behind, port, extra);
+        let daemon = self.daemon(&format!("bench-{}", side.name()), &command, port, &home)?;
+        Ok(Running { rig: self, daemon, url: url(port), _home: home })
+    }
+
+    /// Starts the server that a proxy and Prism are compared in front of.
+    pub(super) fn echo_http(&self) -> anyhow::Result<EchoHttp> {
+        let (port, home) = (free_port()?, Scratch::new()?);
+        let words = [self.place.release("echo-http").into(), port.to_string().into(), "legacy".into()];
+        Ok(EchoHttp { port, _daemon: self.daemon("bench-echo-http", &words, port, &home)? })
+    }
+
+    fn daemon(&self, name: &str, words: &[OsString], port: u16, home: &Scratch) -> anyhow::Result<Daemon> {
+        let (log, path) = self.place.log(name)?;
+        let mut command = unlimited(words);
         command.env("PRISM_API_KEY", TOKEN).env("PRISM_HOME", home.path());
         command.stdout(log.try_clone().context("cannot share the log")?).stderr(log);
         let mut daemon = Daemon::new(Group::spawn(command)?, format!("={}", home.path().display()));
         let deadline = Instant::now() + START;
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
             if daemon.ended() || Instant::now() >= deadline {
-                bail!("{} does not listen on port {port}; see {}", side.name(), path.display());
+                bail!("{name} does not listen on port {port}; see {}", path.display());
             }
             thread::sleep(Duration::from_millis(5));
         }
         thread::sleep(SETTLE);
-        Ok(Running { rig: self, daemon, url: url(port), _home: home })
+        Ok(daemon)
     }
 
     /// Time from the start of a side to its first answer: here the load starts it.
@@ -99,26 +128,44 @@ impl<'a> Rig<'a> {
         let (port, home) = (free_port()?, Scratch::new()?);
         let mut command = Command::new(self.place.release("load"));
         command.args(["first", &url(port), "--secs", "20", "--header", &authorization(), "--"]);
-        command.args(self.command(side, port, &[])).env("PRISM_API_KEY", TOKEN).env("PRISM_HOME", home.path());
+        command
+            .args(self.command(side, Behind::Child, port, &[]))
+            .env("PRISM_API_KEY", TOKEN)
+            .env("PRISM_HOME", home.path());
         outcome(command, Duration::from_secs(40))
     }
 
-    fn command(&self, side: Side, port: u16, extra: &[&str]) -> Vec<OsString> {
+    fn command(&self, side: Side, behind: Behind<'_>, port: u16, extra: &[&str]) -> Vec<OsString> {
         let echo = self.place.release("echo-stdio").into_os_string();
         let port = port.to_string();
-        match (side, &self.options.bridge) {
-            (Side::Floor, _) => vec![self.place.release("floor").into(), port.into(), echo],
-            (Side::Bridge, Some(other)) => {
-                let fill =
-                    |word: &String| word.replace("{port}", &port).replace("{echo}", &echo.to_string_lossy()).into();
+        let upstream = match behind {
+            Behind::Child => String::new(),
+            Behind::Server(server) => url(server.port),
+        };
+        match (side, &self.options.bridge, behind) {
+            (Side::Floor, _, Behind::Child) => vec![self.place.release("floor").into(), port.into(), echo],
+            (Side::Floor, _, Behind::Server(server)) => {
+                vec![self.place.release("proxy").into(), port.into(), format!("127.0.0.1:{}", server.port).into()]
+            }
+            (Side::Bridge, Some(other), _) => {
+                let fill = |word: &String| {
+                    let word = word.replace("{port}", &port).replace("{upstream}", &upstream);
+                    word.replace("{echo}", &echo.to_string_lossy()).into()
+                };
                 other.iter().map(fill).collect()
             }
-            (Side::Bridge, None) => {
-                let most = (self.options.sessions + 100).max(10_000).to_string();
+            (Side::Bridge, None, _) => {
                 let mut words: Vec<OsString> = vec![self.place.release("prism").into()];
-                words.extend(["run", "--port", &port, "--max-sessions", &most].map(OsString::from));
+                words.extend(["run", "--port", &port].map(OsString::from));
                 words.extend(extra.iter().map(OsString::from));
-                words.extend(["--".into(), echo]);
+                match behind {
+                    Behind::Child => {
+                        let most = (self.options.sessions + 100).max(10_000).to_string();
+                        words.extend(["--max-sessions", &most, "--"].map(OsString::from));
+                        words.push(echo);
+                    }
+                    Behind::Server(_) => words.extend(["--url", &upstream].map(OsString::from)),
+                }
                 words
             }
         }

@@ -49,6 +49,19 @@ fn a_child_that_escaped_from_the_group_is_reported_and_ended() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn who_carries_a_mark_is_swept_up() {
+    let mark = format!("=a-mark-to-sweep-{}", std::process::id());
+    let mut command = shell("exec sleep 62");
+    command.env("A_MARK", &mark[1..]);
+    let mut group = Group::spawn(command).unwrap();
+    let left = sweep(&mark);
+    assert!(left.len() == 1 && left[0].contains(&group.pid().to_string()), "{left:?}");
+    assert!(group.wait(VANISH, &mut || ()));
+    assert_eq!(sweep(&mark), Vec::<String>::new());
+}
+
+#[test]
 fn a_daemon_that_does_not_listen_is_killed_and_reported() {
     let daemon = Daemon::new(
         Group::spawn(shell("trap '' TERM; echo ready; while :; do sleep 1; done")).unwrap(),

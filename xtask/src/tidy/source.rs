@@ -74,7 +74,7 @@ pub(super) fn test_items(code: &str) -> Vec<Range<usize>> {
 }
 
 /// Returns the offset behind the bracket that closes the one at `open`.
-pub(super) fn closing(code: &str, open: usize) -> usize {
+pub(crate) fn closing(code: &str, open: usize) -> usize {
     let mut depth = 0;
     for (offset, byte) in code.bytes().enumerate().skip(open) {
         match byte {

@@ -11,19 +11,19 @@ use anyhow::Context;
 /// What is nobody's text: built, fetched, or git's own.
 const SKIPPED: [&str; 6] = ["target", "node_modules", "corpus", "artifacts", "__pycache__", ".git"];
 
-pub(super) struct Tree {
-    pub(super) files: Vec<File>,
+pub(crate) struct Tree {
+    pub(crate) files: Vec<File>,
 }
 
 /// One text file. All views have the same length, so that an offset means the same in each.
-pub(super) struct File {
+pub(crate) struct File {
     /// From the root, with forward slashes.
-    pub(super) path: String,
-    pub(super) text: String,
+    pub(crate) path: String,
+    pub(crate) text: String,
     /// Without comments.
     pub(super) bare: String,
     /// Without comments and without the insides of strings.
-    pub(super) code: String,
+    pub(crate) code: String,
     /// What is compiled for tests only.
     tests: Vec<Range<usize>>,
 }
@@ -31,7 +31,7 @@ pub(super) struct File {
 // === impl Tree ===
 
 impl Tree {
-    pub(super) fn read(root: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn read(root: &Path) -> anyhow::Result<Self> {
         let mut files = Vec::new();
         let mut folders = vec![root.to_owned()];
         while let Some(folder) = folders.pop() {
@@ -54,7 +54,7 @@ impl Tree {
     }
 
     #[cfg(test)]
-    pub(super) fn of(files: &[(&str, &str)]) -> Self {
+    pub(crate) fn of(files: &[(&str, &str)]) -> Self {
         Self { files: files.iter().map(|(path, text)| File::new(path, (*text).to_owned())).collect() }
     }
 
@@ -115,7 +115,7 @@ impl File {
         self.tests.iter().any(|range| range.contains(&at))
     }
 
-    pub(super) fn line(&self, at: usize) -> usize {
+    pub(crate) fn line(&self, at: usize) -> usize {
         self.text.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count() + 1
     }
 

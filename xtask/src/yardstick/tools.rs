@@ -12,6 +12,7 @@ use std::{
 
 use anyhow::{Context, ensure};
 
+use super::bridge::Server;
 use crate::{
     Place,
     process::{self, Show},
@@ -94,6 +95,19 @@ impl Tools {
     pub(super) fn everything(&self, place: &Place) -> anyhow::Result<PathBuf> {
         library(place, "yard_npm everything-server", &self.path)?;
         Ok(place.root.join("yardstick/everything-server/run.sh"))
+    }
+
+    /// The fixture on stdio, with these options.
+    pub(super) fn fixture(&self, place: &Place, options: &[&str]) -> anyhow::Result<Server> {
+        let words = std::iter::once(self.everything(place)?.into_os_string());
+        Ok(Server::Command(words.chain(options.iter().map(OsString::from)).collect()))
+    }
+
+    /// A runner of `yardstick/`, to be given its arguments.
+    pub(super) fn bash(&self, place: &Place, script: &str) -> Command {
+        let mut command = Command::new("bash");
+        command.arg(place.root.join("yardstick").join(script)).env("PATH", &self.path).env_remove("CARGO_TARGET_DIR");
+        command
     }
 }
 

@@ -60,3 +60,12 @@ fn a_skipped_measure_is_not_a_miss() {
     skipped.skipped = Some("too few open files".into());
     assert_eq!((skipped.is_kept(), skipped.verdict()), (true, "skipped"));
 }
+
+#[test]
+fn a_proxied_measure_is_held_against_the_proxy() {
+    let kept = rates("proxy16", &[(100.0, 80.0)]);
+    assert!(kept.is_kept() && kept.to_string().contains("proxy     100 /s"), "{kept}");
+    let faulty = report("proxy16", &[(json!({"rps": 1.0, "failed": "no answer"}), json!({"rps": 1.0}))]);
+    assert!(!faulty.is_kept() && faulty.to_string().contains("proxy: no answer"), "{faulty}");
+    assert!(!rates("modern16", &[(100.0, 74.0)]).is_kept());
+}

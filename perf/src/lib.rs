@@ -1,0 +1,3 @@
+//! What the binaries of the rig share: the echo server itself, without its transport.
+
+pub mod echo;
