@@ -22,6 +22,9 @@ const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
+/// The extension for tasks.
+pub const TASKS: &str = "io.modelcontextprotocol/tasks";
+
 /// How long a client may keep a list of a server that tells of changes.
 pub const LIST_TTL_MS: u32 = 30_000;
 /// How long it may keep what the server is.
@@ -55,6 +58,8 @@ pub struct Envelope {
     pub level: Option<Level>,
     /// `clientInfo` as it was written; empty if it was left out.
     pub info: Box<str>,
+    /// Whether it knows the extension for tasks.
+    pub tasks: bool,
 }
 
 /// Why a request is not served (mcp-eras 1.4, in that order).
@@ -116,7 +121,14 @@ pub fn check(message: &Message, method: Method, headers: &Headers) -> Result<Env
     if method.is_legacy_only() {
         return Err(Unfit::Method);
     }
-    Ok(Envelope { class, level, info: meta.get(CLIENT_INFO).unwrap_or_default().into() })
+    let info = meta.get(CLIENT_INFO).unwrap_or_default().into();
+    let tasks = meta.get(CAPABILITIES).is_some_and(|text| text.contains(TASKS) && declares_tasks(text));
+    Ok(Envelope { class, level, info, tasks })
+}
+
+fn declares_tasks(capabilities: &str) -> bool {
+    let capabilities = Members::read(capabilities);
+    capabilities.is_some_and(|all| all.object("extensions").is_some_and(|known| known.get(TASKS).is_some()))
 }
 
 /// The text that a header's value stands for; `None` if it is broken (mcp-eras 1.8).
@@ -378,6 +390,12 @@ impl Filter {
         let top = Members::read(whole)?;
         let params = top.object("params")?;
         Self::of(&params.object("notifications")?)
+    }
+
+    /// Whether a listen asks for tasks, which only who knows that extension may.
+    pub fn names_tasks(message: &Message) -> bool {
+        let params = message.params_text().and_then(Members::read);
+        params.is_some_and(|params| params.object("notifications").is_some_and(|n| n.get("taskIds").is_some()))
     }
 
     /// Reads the `notifications` of an acknowledgement.

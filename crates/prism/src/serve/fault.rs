@@ -37,6 +37,8 @@ pub(super) enum Denial {
     BadEventId,
     BadVersion { version: String, id: Option<String> },
     Unfit { unfit: Unfit, id: Option<String> },
+    /// A request of the modern era that needs an extension which its client does not declare.
+    Lacks { capability: &'static str, id: Option<String> },
     TooLarge { limit: usize },
     Unread,
     Slow,
@@ -64,7 +66,7 @@ impl Denial {
             Self::NoSessionId | Self::BadSessionId | Self::UnknownSession => "session",
             Self::BadEventId => "event_id",
             Self::BadVersion { .. } => "version",
-            Self::Unfit { .. } => "modern",
+            Self::Unfit { .. } | Self::Lacks { .. } => "modern",
             Self::TooLarge { .. } => "too_large",
             Self::Unread | Self::Slow => "body",
             Self::Envelope(_) | Self::Invalid { .. } => "message",
@@ -130,6 +132,9 @@ impl Denial {
                 let why = format!("unsupported MCP-Protocol-Version {version:?}; supported: {}", known.join(", "));
                 (S::BAD_REQUEST, modern::UNSUPPORTED_VERSION, why)
             }
+            Self::Lacks { capability, .. } => {
+                (S::BAD_REQUEST, modern::MISSING_CAPABILITY, format!("the client must declare {capability:?}"))
+            }
             Self::Unfit { unfit: Unfit::Meta(why), .. } => (S::BAD_REQUEST, -32602, why.clone()),
             Self::Unfit { unfit: Unfit::Mismatch(why), .. } => (S::BAD_REQUEST, modern::HEADER_MISMATCH, why.clone()),
             Self::Unfit { unfit: Unfit::Version { requested }, .. } => {
@@ -168,12 +173,22 @@ impl Denial {
             }
         };
         let id = match &self {
-            Self::Invalid { id, .. } | Self::BadVersion { id, .. } | Self::Unfit { id, .. } => id.as_deref(),
+            Self::Invalid { id, .. }
+            | Self::BadVersion { id, .. }
+            | Self::Unfit { id, .. }
+            | Self::Lacks { id, .. } => id.as_deref(),
             _ => None,
         };
         let body = match &self {
             Self::BadVersion { version: requested, .. } | Self::Unfit { unfit: Unfit::Version { requested }, .. } => {
-                unsupported(id, &message, requested)
+                let data = serde_json::json!({"supported": [modern::VERSION], "requested": requested});
+                with_data(id, code, &message, &data)
+            }
+            Self::Lacks { capability, .. } => {
+                let mut extensions = serde_json::Map::new();
+                extensions.insert((*capability).to_owned(), serde_json::json!({}));
+                let data = serde_json::json!({"requiredCapabilities": {"extensions": extensions}});
+                with_data(id, code, &message, &data)
             }
             _ => error_body(id, code, &message, None),
         };
@@ -193,20 +208,11 @@ impl Denial {
     }
 }
 
-/// The error that lists what is served. Only the modern revision: the others are opened by `initialize`, which tells.
-fn unsupported(id: Option<&str>, message: &str, requested: &str) -> String {
-    let mut body = serde_json::json!({
-        "jsonrpc": "2.0",
-        "error": {
-            "code": modern::UNSUPPORTED_VERSION,
-            "message": message,
-            "data": {"supported": [modern::VERSION], "requested": requested},
-        },
-    });
-    if let Some(id) = id.and_then(|id| serde_json::from_str::<serde_json::Value>(id).ok()) {
-        body["id"] = id;
-    }
-    body.to_string()
+/// An error with data. What is served is only the modern revision, there: the others are opened by `initialize`, which
+/// tells.
+fn with_data(id: Option<&str>, code: i32, message: &str, data: &serde_json::Value) -> String {
+    let (id, message) = (id.map(|id| format!(r#""id":{id},"#)).unwrap_or_default(), serde_json::Value::from(message));
+    format!(r#"{{"jsonrpc":"2.0",{id}"error":{{"code":{code},"message":{message},"data":{data}}}}}"#)
 }
 
 /// A call that failed after it was taken.

@@ -197,6 +197,9 @@ async fn attend(
         let why = "`params.notifications` must be an object of what to listen for".to_owned();
         return Err(Denial::Invalid { code: -32602, why, id });
     };
+    if Filter::names_tasks(&message) && !envelope.tasks {
+        return Err(Denial::Lacks { capability: modern::TASKS, id });
+    }
     let (link, _) = destination.modern_link(envelope.class, false);
     let (reply, head) = oneshot::channel();
     let attend = Command::Attend { message, filter: Box::new(filter), by_method: accepts.by_method, reply };

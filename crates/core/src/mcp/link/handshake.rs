@@ -186,6 +186,11 @@ impl Link {
     pub(super) fn opening_failed(&mut self, method: Method, fault: Fault, evidence: bool, now: Instant) {
         match (method, fault) {
             (Method::Discover, _) if evidence => self.is_not_modern("it knows no `server/discover`", now),
+            // It was of the legacy era once. What it is now is found out as if nothing were known.
+            (Method::Initialize, _) if evidence && self.opening == Opening::Learned(Era::Legacy) => {
+                self.opening = Opening::Probe;
+                self.send_discover(now);
+            }
             // An outage says nothing about eras. It may be over soon.
             (_, Fault::Unavailable { why }) => {
                 self.why = Some(why);

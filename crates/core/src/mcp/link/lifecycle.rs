@@ -349,7 +349,7 @@ impl Link {
         self.watches.clear();
     }
 
-    fn waiting_for_initialize(&self) -> Vec<SessionKey> {
+    pub(super) fn waiting_for_initialize(&self) -> Vec<SessionKey> {
         let exchange = |id: &WireId| self.exchanges.get(&id.0);
         let initialize = self.held.iter().filter_map(|(id, _)| exchange(id)).filter(|e| e.method == Method::Initialize);
         initialize.filter_map(Exchange::session).collect()

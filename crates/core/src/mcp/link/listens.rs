@@ -126,9 +126,14 @@ impl Link {
         }
     }
 
+    pub(super) fn has_acknowledged_listens(&self) -> bool {
+        self.listens.values().any(|listen| listen.honoured.is_some())
+    }
+
     /// Tells one listen of a change, under its own id.
     pub(super) fn tell_listen(&mut self, stream: StreamKey, text: &str) {
-        let Some(listen) = self.listens.get_mut(&stream) else { return };
+        // What was before a listen is no change to it.
+        let Some(listen) = self.listens.get_mut(&stream).filter(|listen| listen.begun) else { return };
         let Ok(message) = Message::parse(Bytes::copy_from_slice(text.as_bytes())) else { return };
         let tagged = modern::tagged(&message, &listen.id);
         if listen.honoured.is_some() {

@@ -99,7 +99,10 @@ impl Link {
 
     /// After a restart: the new child is asked for all of it.
     pub(super) fn replay_union(&mut self, now: Instant) {
-        self.union.missed = true;
+        // Only who was there before can have missed something.
+        let waiting = self.waiting_for_initialize();
+        let sessions = self.sessions.keys().any(|key| !waiting.contains(key));
+        self.union.missed = sessions || self.has_acknowledged_listens();
         self.adjust_union(now);
     }
 

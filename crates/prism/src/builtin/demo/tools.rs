@@ -406,8 +406,8 @@ impl Call {
         }
     }
 
-    /// Asks the client. In the modern era that ends the call, and its client calls again with the answers; in the legacy
-    /// one they are waited for, however long: patience is the business of whoever called us.
+    /// Asks the client. In the modern era that ends the call, and its client calls again with the answers; in the
+    /// legacy one they are waited for, however long: patience is the business of whoever called us.
     fn ask(&self, questions: Vec<Question>) -> Result<Vec<Value>, Stop> {
         if let Some(caller) = &self.caller {
             return Ok(caller.ask(&self.server, &self.params, questions)?);

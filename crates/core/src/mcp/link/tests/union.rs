@@ -398,3 +398,29 @@ fn a_subscription_that_is_taken_back_before_it_is_acknowledged_is_answered() {
         up(),
     ));
 }
+
+// checks 81 82
+#[test]
+fn who_comes_to_a_server_that_was_started_again_for_it_has_missed_nothing() {
+    let tools = r#"{"toolsListChanged":true}"#;
+    check(&format!(
+        r#"
+        {}
+        close a
+        a get end
+        ! stop
+        {}
+        ! start
+        server < {{"id":$e,"method":"server/discover",…
+        discover
+        ! ready s 2 modern
+        {}
+        ack
+        {}
+        "#,
+        up(),
+        listen("modern:l", "1", tools),
+        listens(tools),
+        ack("modern:l", "1", tools),
+    ));
+}
