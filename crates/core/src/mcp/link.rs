@@ -10,6 +10,7 @@ mod exchange;
 mod fault;
 mod flights;
 mod handshake;
+mod incoming;
 mod lifecycle;
 mod listens;
 mod notes;
@@ -370,8 +371,7 @@ impl Link {
     ) -> Result<StreamKey, Refusal> {
         let stream = StreamKey(self.last_stream + 1);
         let session = self.sessions.get_mut(&key).ok_or(Refusal::UnknownSession)?;
-        session.by_method |= by_method;
-        session.listen(stream, after, &mut self.actions)?;
+        session.listen(stream, after, by_method, &mut self.actions)?;
         self.last_stream = stream.0;
         self.count_stream(now);
         Ok(stream)

@@ -6,6 +6,8 @@
 use std::time::Instant;
 use std::{collections::VecDeque, time::Duration};
 
+use bytes::Bytes;
+
 use super::{
     era::Revision,
     hello::{Class, Hello},
@@ -34,8 +36,6 @@ pub struct Session {
     pub level: Option<Level>,
     /// What the client calls itself, as it wrote it.
     pub info: Box<str>,
-    /// Its events are named after their methods (N-03).
-    pub by_method: bool,
     /// Everything goes down its one stream, without ids, and it ends with it (2024-11-05).
     plain: bool,
     /// Calls that the server has not answered yet.
@@ -56,6 +56,8 @@ pub struct Session {
 struct Get {
     stream: StreamKey,
     from: u64,
+    /// Its events are named after their methods (N-03).
+    by_method: bool,
 }
 
 /// A POST that became a stream.
@@ -64,6 +66,7 @@ struct Post {
     number: u64,
     replay: Replay,
     attached: Option<StreamKey>,
+    by_method: bool,
     /// Calls on it that are not answered yet: one, or as many as a batch had.
     open: usize,
     finished: Option<Instant>,
@@ -110,7 +113,6 @@ impl Session {
             class: hello.class,
             level: None,
             info: hello.info.get().into(),
-            by_method: false,
             plain: false,
             calls: 0,
             standalone: Replay::default(),
@@ -124,9 +126,9 @@ impl Session {
     }
 
     /// Makes a stream the one and only of this session (2024-11-05).
-    pub fn make_plain(&mut self, stream: StreamKey) {
+    pub fn make_plain(&mut self, stream: StreamKey, by_method: bool) {
         self.plain = true;
-        self.gets.push(Get { stream, from: 0 });
+        self.gets.push(Get { stream, from: 0, by_method });
     }
 
     pub fn is_plain(&self) -> bool {
@@ -145,7 +147,13 @@ impl Session {
     // --- GET streams ---
 
     /// Attaches a GET stream: to the standalone track, or to the track of the event it goes on from.
-    pub fn listen(&mut self, stream: StreamKey, after: Option<EventId>, actions: &mut Actions) -> Result<(), Refusal> {
+    pub fn listen(
+        &mut self,
+        stream: StreamKey,
+        after: Option<EventId>,
+        by_method: bool,
+        actions: &mut Actions,
+    ) -> Result<(), Refusal> {
         match after {
             Some(EventId { stream: number, event }) if number != STANDALONE => {
                 let at = self.posts.iter().position(|post| post.number == number && post.replay.has_sent(event));
@@ -154,8 +162,9 @@ impl Session {
                 if let Some(old) = post.attached.replace(stream) {
                     actions.push_back(Action::End(old));
                 }
+                post.by_method = by_method;
                 for (number, bytes, _) in post.replay.after(event) {
-                    actions.push_back(Action::Event { stream, number, bytes: bytes.clone() });
+                    actions.push_back(Action::Event { stream, number, bytes: named(bytes, by_method) });
                 }
                 post.replay.mark_delivered();
                 if post.open == 0 {
@@ -187,10 +196,10 @@ impl Session {
                             None => continue,
                         }
                     }
-                    actions.push_back(Action::Event { stream, number, bytes: bytes.clone() });
+                    actions.push_back(Action::Event { stream, number, bytes: named(bytes, by_method) });
                 }
                 self.standalone.mark_delivered();
-                self.gets.push(Get { stream, from });
+                self.gets.push(Get { stream, from, by_method });
             }
         }
         Ok(())
@@ -202,7 +211,7 @@ impl Session {
             return;
         }
         let id = EventId { stream: STANDALONE, event: self.standalone.next_number() };
-        let bytes = frame::event(self.by_method, (!self.plain).then_some(id), parts);
+        let bytes = frame::event((!self.plain).then_some(id), parts);
         let only_one = strict || matches!(what, What::Question(_));
         if let (What::Question(number), Some(newest)) = (&what, self.gets.last())
             && let Some(question) = self.questions.iter_mut().find(|q| q.number == *number)
@@ -211,7 +220,8 @@ impl Session {
         }
         let first = if only_one { self.gets.len().saturating_sub(1) } else { 0 };
         for get in &self.gets[first..] {
-            actions.push_back(Action::Event { stream: get.stream, number: id.event, bytes: bytes.clone() });
+            let bytes = named(&bytes, get.by_method);
+            actions.push_back(Action::Event { stream: get.stream, number: id.event, bytes });
         }
         if self.plain {
             // Nobody can ask for it again.
@@ -229,14 +239,15 @@ impl Session {
     // --- POST streams ---
 
     /// Turns a POST into a stream for that many calls. Returns its track.
-    pub fn open_post(&mut self, stream: StreamKey, calls: usize, actions: &mut Actions) -> u64 {
+    pub fn open_post(&mut self, stream: StreamKey, calls: usize, by_method: bool, actions: &mut Actions) -> u64 {
         self.last_post += 1;
         let number = self.last_post;
         if self.revision.knows_priming_events() {
             let id = EventId { stream: number, event: 0 };
             actions.push_back(Action::Event { stream, number: 0, bytes: frame::priming_event(id) });
         }
-        let post = Post { number, replay: Replay::default(), attached: Some(stream), open: calls, finished: None };
+        let replay = Replay::default();
+        let post = Post { number, replay, attached: Some(stream), by_method, open: calls, finished: None };
         self.posts.push(post);
         number
     }
@@ -246,9 +257,9 @@ impl Session {
         let kept: usize = self.posts.iter().map(|post| post.replay.kept_bytes()).sum();
         let Some(post) = self.posts.iter_mut().find(|post| post.number == track) else { return };
         let id = EventId { stream: track, event: post.replay.next_number() };
-        let bytes = frame::event(self.by_method, Some(id), parts);
+        let bytes = frame::event(Some(id), parts);
         if let Some(stream) = post.attached {
-            actions.push_back(Action::Event { stream, number: id.event, bytes: bytes.clone() });
+            actions.push_back(Action::Event { stream, number: id.event, bytes: named(&bytes, post.by_method) });
         }
         let mut lost = post.replay.push(bytes, what);
         if kept > MAX_POST_BYTES {
@@ -366,4 +377,9 @@ impl Session {
             self.send_post(track, parts, what, actions);
         }
     }
+}
+
+/// An event as a stream's client wants it.
+fn named(event: &Bytes, by_method: bool) -> Bytes {
+    if by_method { frame::by_method(event) } else { event.clone() }
 }

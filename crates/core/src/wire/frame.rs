@@ -1,5 +1,7 @@
 //! Framing: lines of a stdio server in, server-sent events out. Every size is bounded.
 
+use std::borrow::Cow;
+
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
 use super::{envelope::Message, splice::push_flat};
@@ -104,17 +106,15 @@ impl Lines {
 /// A comment that no client takes for an event, to keep a silent stream open (N-04).
 pub const KEEP_ALIVE: &[u8] = b": keep-alive\n\n";
 
-/// One message as a server-sent event. The name is always written: one client drops unnamed events, another keeps the
-/// last name it saw (mcp-eras 1.5). It is `message`, unless the client wants to be told the method's by it (N-03).
-pub fn event(by_method: bool, id: Option<EventId>, parts: &[&[u8]]) -> Bytes {
+/// What every event begins with. The name is always written: one client drops unnamed events, another keeps the last
+/// name it saw (mcp-eras 1.5).
+const NAME: &[u8] = b"event: message\n";
+
+/// One message as a server-sent event.
+pub fn event(id: Option<EventId>, parts: &[&[u8]]) -> Bytes {
     let size = parts.iter().map(|part| part.len()).sum::<usize>();
     let mut out = BytesMut::with_capacity(size + 64);
-    out.put_slice(b"event: ");
-    match by_method {
-        true => out.put_slice(name(parts).as_bytes()),
-        false => out.put_slice(b"message"),
-    }
-    out.put_slice(b"\n");
+    out.put_slice(NAME);
     if let Some(id) = id {
         put_id(&mut out, id);
     }
@@ -127,11 +127,25 @@ pub fn event(by_method: bool, id: Option<EventId>, parts: &[&[u8]]) -> Bytes {
     out.freeze()
 }
 
-/// What a message's event is called after its method. An answer has none.
-fn name(parts: &[&[u8]]) -> String {
-    let method = Message::parse(Bytes::from(parts.concat())).ok().and_then(|message| Some(message.method()?.into_owned()));
-    // A name must not end its line.
-    method.filter(|name| !name.contains(['\n', '\r', '\0'])).unwrap_or_else(|| "result".to_owned())
+/// An event named after its message's method, for a client that wants to be told it by that (N-03).
+pub fn by_method(event: &Bytes) -> Bytes {
+    let Some(rest) = event.strip_prefix(NAME) else { return event.clone() };
+    let data = memchr::memmem::find(rest, b"data: ").map(|at| &rest[at + 6..]).unwrap_or_default();
+    let message = Message::parse(Bytes::copy_from_slice(data.trim_ascii_end()));
+    let method = message.ok().map(|message| message.method().map(Cow::into_owned));
+    let name = match method {
+        // A name must not end its line.
+        Some(Some(name)) if !name.contains(['\n', '\r', '\0']) => name,
+        Some(_) => "result".to_owned(),
+        // It carries no message.
+        None => return event.clone(),
+    };
+    let mut out = BytesMut::with_capacity(event.len() + name.len());
+    out.put_slice(b"event: ");
+    out.put_slice(name.as_bytes());
+    out.put_slice(b"\n");
+    out.put_slice(rest);
+    out.freeze()
 }
 
 /// The first event of a 2024-11-05 stream: where its client's messages go.
@@ -139,12 +153,12 @@ pub fn endpoint_event(path: &str) -> Bytes {
     Bytes::from(format!("event: endpoint\ndata: {path}\n\n"))
 }
 
-/// The event that only carries an id, so that a stream cut before its first message can be resumed.
+/// The event that only carries an id, so that a stream cut before its first message can be resumed, and how soon.
 pub fn priming_event(id: EventId) -> Bytes {
-    let mut out = BytesMut::with_capacity(48);
-    out.put_slice(b"event: message\n");
+    let mut out = BytesMut::with_capacity(64);
+    out.put_slice(NAME);
     put_id(&mut out, id);
-    out.put_slice(b"data:\n\n");
+    out.put_slice(b"retry: 1000\ndata:\n\n");
     out.freeze()
 }
 

@@ -26,6 +26,9 @@ const SPARE_FILES: u64 = 128;
 /// Open files of one session: the connection of its calls and that of its stream.
 const FILES_PER_SESSION: u64 = 2;
 
+/// Beyond this many threads there is nothing left to gain: they only pass messages on.
+const MAX_WORKERS: usize = 4;
+
 /// The database, in Prism's home.
 pub const DATABASE: &str = "prism.db";
 
@@ -58,8 +61,11 @@ impl Daemon {
     /// Runs until it is told to stop. `announce` says what a person needs to know, given the port.
     pub fn run(self, home: &Home, announce: impl FnOnce(&Config, Option<&TokenOrigin>)) -> anyhow::Result<()> {
         limits::raise_open_files();
-        let runtime =
-            tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start the runtime")?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(workers())
+            .enable_all()
+            .build()
+            .context("cannot start the runtime")?;
         runtime.block_on(self.serve(home, announce))
     }
 
@@ -143,6 +149,13 @@ impl Daemon {
         log.flush();
         Ok(())
     }
+}
+
+/// Threads to work with. Every call meets its link's task on the way there and back, and a meeting on one thread is
+/// cheaper than one between two; the other half of the cores is for the servers and the agents.
+fn workers() -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    (cores / 2).clamp(1, MAX_WORKERS)
 }
 
 fn end_orphans(home: &Path) {

@@ -203,7 +203,8 @@ impl Destination {
     /// further child. Returns too whether the call must drive out one that waits.
     pub fn modern_link(&self, class: Class, may_ask: bool) -> (LinkHandle, bool) {
         let quiet = self.config().asks == Some(false) || self.verdict() == Verdict::Quiet;
-        if self.is_modern() || self.config().asks == Some(false) {
+        // Until its era is known, all meet where they would meet if it is the modern one; from there they are sent on.
+        if self.era() != Some(Era::Legacy) || self.config().asks == Some(false) {
             return (self.shared_link(Class::NONE), false);
         }
         if !class.answers_questions() || quiet {
@@ -257,7 +258,12 @@ impl Destination {
     }
 
     fn is_modern(&self) -> bool {
-        self.config().era.or(self.shared.known_era()) == Some(Era::Modern)
+        self.era() == Some(Era::Modern)
+    }
+
+    /// Which era the server speaks, as far as that is known.
+    pub fn era(&self) -> Option<Era> {
+        self.config().era.or_else(|| self.shared.known_era())
     }
 
     /// Whether a session of this class gets a child of its own.

@@ -69,6 +69,7 @@ pub enum Command {
     Batch {
         key: SessionKey,
         messages: Vec<Message>,
+        by_method: bool,
         reply: oneshot::Sender<Head>,
     },
     Tell {
@@ -377,11 +378,13 @@ impl Driver {
                 let taken = self.machine.call(key, message, accepts, now);
                 self.await_answer(taken, key, reply);
             }
-            Command::Batch { key, messages, reply } => match self.machine.batch(key, messages, now) {
-                Ok(Some(stream)) => self.open_stream(stream, Some(key), reply, now),
-                Ok(None) => drop(reply.send(Head::Accepted)),
-                Err(refusal) => drop(reply.send(Head::Refused(refusal))),
-            },
+            Command::Batch { key, messages, by_method, reply } => {
+                match self.machine.batch(key, messages, by_method, now) {
+                    Ok(Some(stream)) => self.open_stream(stream, Some(key), reply, now),
+                    Ok(None) => drop(reply.send(Head::Accepted)),
+                    Err(refusal) => drop(reply.send(Head::Refused(refusal))),
+                }
+            }
             Command::Ask { ask, reply } => {
                 if let Some(tools) = self.shared.tools_since(&mut self.tools_seen) {
                     self.machine.know_tools(tools);

@@ -10,6 +10,7 @@ mod address;
 mod chores;
 mod failure;
 mod headers;
+mod pool;
 mod post;
 mod reading;
 mod report;
@@ -98,10 +99,13 @@ pub enum Arrival {
     /// A message. `about` is the number of the request on whose POST response it came; `None` on a stream that belongs
     /// to no request.
     Message { about: Option<u64>, frame: Frame },
+    /// The answer to a request, on its POST response. It may lack the id.
+    Answer { about: u64, message: Message },
     /// A request of ours will get no answer.
     Failed { id: u64, failure: Failure },
-    /// The server does not know our session: it did not process this message. The session is forgotten by now.
-    SessionLost { message: Message },
+    /// The server does not know our session: it did not process this message, if that is how it was found out. The
+    /// session is forgotten by now.
+    SessionLost { message: Option<Message> },
     /// The connection as a whole is lost. Nothing comes after this.
     Ended { why: String },
 }
@@ -337,7 +341,8 @@ impl Remote {
             self.running.remove(&id);
         }
         match says {
-            Says::Message(frame) | Says::Answer(frame) => Some(Arrival::Message { about, frame }),
+            Says::Message(frame) => Some(Arrival::Message { about, frame }),
+            Says::Answer(message) => about.map(|about| Arrival::Answer { about, message }),
             Says::Failed(failure) => about.map(|id| Arrival::Failed { id, failure }),
             Says::Taken => None,
             Says::SessionLost { session, message } => {
@@ -349,9 +354,20 @@ impl Remote {
                     self.stop_listening();
                     // What waits was meant for that session, too.
                     let waiting = self.waiting.drain(..);
-                    self.refused.extend(waiting.map(|waits| Arrival::SessionLost { message: waits.message }));
+                    self.refused.extend(waiting.map(|waits| Arrival::SessionLost { message: Some(waits.message) }));
                 }
-                Some(Arrival::SessionLost { message })
+                // It came too late to mean the one there is.
+                else if self.lane.session.is_some() {
+                    self.waiting.push_back(Outgoing { message, params: Vec::new() });
+                    self.start_waiting();
+                    return None;
+                }
+                Some(Arrival::SessionLost { message: Some(message) })
+            }
+            Says::SessionGone => {
+                self.lane = Lane::default();
+                self.stop_listening();
+                Some(Arrival::SessionLost { message: None })
             }
             Says::Opened(lane) => {
                 self.lane = lane;

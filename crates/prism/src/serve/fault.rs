@@ -26,25 +26,51 @@ pub(super) enum Denial {
     NoToken,
     WrongToken,
     NoRoute,
-    UnknownDestination { name: String, known: Vec<String> },
-    Method { allowed: &'static str },
-    Gone { name: String },
+    UnknownDestination {
+        name: String,
+        known: Vec<String>,
+    },
+    Method {
+        allowed: &'static str,
+    },
+    Gone {
+        name: String,
+    },
     ContentType,
-    Accept { wanted: &'static str },
+    Accept {
+        wanted: &'static str,
+    },
     NoSessionId,
     BadSessionId,
     UnknownSession,
     BadEventId,
-    BadVersion { version: String, id: Option<String> },
-    Unfit { unfit: Unfit, id: Option<String> },
+    BadVersion {
+        version: String,
+        id: Option<String>,
+    },
+    Unfit {
+        unfit: Unfit,
+        id: Option<String>,
+    },
     /// A request of the modern era that needs an extension which its client does not declare.
-    Lacks { capability: &'static str, id: Option<String> },
-    TooLarge { limit: usize },
+    Lacks {
+        capability: &'static str,
+        id: Option<String>,
+    },
+    TooLarge {
+        limit: usize,
+    },
     Unread,
     Slow,
     Envelope(EnvelopeError),
-    Invalid { code: i32, why: String, id: Option<String> },
-    Full { max_sessions: usize },
+    Invalid {
+        code: i32,
+        why: String,
+        id: Option<String>,
+    },
+    Full {
+        max_sessions: usize,
+    },
     Stopping,
     LinkGone,
 }

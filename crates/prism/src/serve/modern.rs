@@ -9,7 +9,7 @@ use hyper::{
 };
 use prism_core::{
     mcp::{
-        Accepts, Answer, Ask, Fault, Method, Revision,
+        Accepts, Answer, Ask, Era, Fault, Method, Revision,
         link::read_state,
         modern::{self, Envelope, Filter, Header, Headers},
     },
@@ -21,13 +21,13 @@ use super::{
     body::Body,
     fault::{self, Denial, JSON},
     post::{Reply, open, respond},
+    request::PROTOCOL_VERSION,
 };
 use crate::{
     drive::{Command, Destination, Head},
     telemetry::access::Pending,
 };
 
-const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 const PARAM_PREFIX: &str = "mcp-param-";
@@ -72,6 +72,12 @@ impl Routing {
         Some(Box::new(Self { version, method, name, params: params.take(MAX_PARAMS).collect() }))
     }
 
+    /// What they say if they name a legacy revision after all: nothing else of them was read.
+    pub(super) fn legacy(revision: Option<Revision>) -> Box<Self> {
+        let version = revision.map_or(Said::Nothing, |revision| Said::Once(revision.name().to_owned()));
+        Box::new(Self { version, ..Self::default() })
+    }
+
     /// Whether they name the modern revision.
     pub(super) fn is_modern(&self) -> bool {
         matches!(&self.version, Said::Once(version) if version == modern::VERSION)
@@ -112,13 +118,12 @@ impl Said {
 /// Answers a request whose body, or whose headers, claim to be of the modern era.
 pub(super) async fn serve(
     destination: Arc<Destination>,
-    routing: Option<Box<Routing>>,
+    routing: Box<Routing>,
     message: Message,
     method: Method,
     accepts: Accepts,
     record: &mut Pending,
 ) -> Result<Response<Body>, Denial> {
-    let routing = routing.unwrap_or_default();
     let id = message.id().map(str::to_owned);
     let envelope =
         modern::check(&message, method, &routing.headers()).map_err(|unfit| Denial::Unfit { unfit, id: id.clone() })?;
@@ -139,16 +144,19 @@ async fn ask(
 ) -> Result<Response<Body>, Denial> {
     let class = envelope.class;
     let state = message.string(message.params().request_state);
-    let resumed = match state.as_deref().and_then(read_state) {
-        Some((number, ticket)) => match destination.link_numbered(number) {
+    let resumed = match state.as_deref().map(read_state) {
+        Some(Some((number, ticket))) => match destination.link_numbered(number) {
             Some(link) => Some((link, ticket)),
             None => return Ok(unknown_state(message.id())),
         },
-        None => None,
+        // Not ours: a modern server's own, or made up.
+        Some(None) if destination.era() == Some(Era::Legacy) => return Ok(unknown_state(message.id())),
+        _ => None,
     };
     drop(state);
     let (mut message, mut moves) = (message, 0);
     loop {
+        let movable = resumed.is_none() && destination.era().is_none() && moves < MAX_MOVES;
         let (link, evicts, resumes) = match &resumed {
             Some((link, ticket)) => (link.clone(), false, Some(*ticket)),
             None => {
@@ -159,7 +167,7 @@ async fn ask(
         // Only who can be asked something needs a way back.
         let ticket = if class.answers_questions() && method.may_ask() { random().ok_or(Denial::Stopping)? } else { 0 };
         let (envelope, headers) = (envelope.clone(), headers.clone());
-        let ask = Ask { message, envelope, headers, accepts, ticket, resumes, evicts };
+        let ask = Ask { message, envelope, headers, accepts, ticket, resumes, evicts, movable };
         let (tx, rx) = oneshot::channel();
         let reply = Reply::new(rx, link.clone());
         link.commands.send(Command::Ask { ask: Box::new(ask), reply: tx }).await.map_err(|_| Denial::LinkGone)?;

@@ -10,7 +10,7 @@ use hyper::{
 };
 use prism_core::{
     mcp::{
-        Accepts, Answer, Fault, Hello, Method,
+        Accepts, Answer, Fault, Hello, Method, Revision,
         link::{SessionKey, error_body},
     },
     wire::{EnvelopeError, Kind, Message},
@@ -24,7 +24,7 @@ use super::{
     body::{Body, EventStream},
     fault::{self, Denial, JSON},
     modern::{self, Routing},
-    request::{SESSION_ID, accepts, by_method, is_json, read, session},
+    request::{SESSION_ID, accepts, by_method, is_json, named_revision, read, session},
 };
 use crate::{
     config::Sessions,
@@ -53,6 +53,8 @@ pub(super) struct Asked {
     entry: Option<Arc<Entry>>,
     /// What the routing headers say, where they do not name a legacy revision.
     routing: Option<Box<Routing>>,
+    /// The legacy revision that they name.
+    revision: Option<Revision>,
 }
 
 impl Asked {
@@ -77,14 +79,15 @@ impl Asked {
             _ if routing.as_ref().is_some_and(|routing| routing.is_modern()) => None,
             _ => session(server, destination, headers)?,
         };
-        Ok(Self { accepts, entry, routing })
+        let revision = if routing.is_none() { named_revision(headers) } else { None };
+        Ok(Self { accepts, entry, routing, revision })
     }
 }
 
 pub(super) async fn post(
     server: &Arc<Server>,
     destination: Arc<Destination>,
-    Asked { accepts, entry, routing }: Asked,
+    Asked { accepts, entry, routing, revision }: Asked,
     body: Incoming,
     record: &mut Pending,
 ) -> Result<Response<Body>, Denial> {
@@ -108,6 +111,7 @@ pub(super) async fn post(
     let header_claims = routing.as_ref().is_some_and(|routing| routing.is_modern());
     match message.kind() {
         Kind::Request(_) if claims || (header_claims && method != Method::Initialize) => {
+            let routing = routing.unwrap_or_else(|| Routing::legacy(revision));
             return modern::serve(destination, routing, message, method, accepts, record).await;
         }
         // The era knows no notes of clients over HTTP: none has any effect.
@@ -245,7 +249,7 @@ async fn batch(
     let busy = server.sessions.occupy(&entry);
     let (tx, rx) = oneshot::channel();
     let reply = Reply::new(rx, entry.link.clone());
-    let command = Command::Batch { key: entry.key(), messages, reply: tx };
+    let command = Command::Batch { key: entry.key(), messages, by_method: accepts.by_method, reply: tx };
     entry.link.commands.send(command).await.map_err(|_| Denial::UnknownSession)?;
     let stream = match reply.head().await? {
         Head::Stream(stream, reader) => (stream, reader),

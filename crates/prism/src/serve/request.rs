@@ -9,7 +9,7 @@ use hyper::{
     body::{Body as _, Incoming},
     header::{ACCEPT, CONTENT_TYPE, HeaderName},
 };
-use prism_core::mcp::Accepts;
+use prism_core::mcp::{Accepts, Revision};
 use tokio::time::timeout;
 use uuid::Uuid;
 
@@ -20,6 +20,7 @@ use crate::{
 };
 
 pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+pub(super) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
 /// How long a body may take.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -38,6 +39,11 @@ pub(super) fn session(
     let entry = server.sessions.get(&id.ok_or(Denial::BadSessionId)?);
     // A session of another destination is unknown here.
     entry.filter(|entry| Arc::ptr_eq(&entry.destination, destination)).map(Some).ok_or(Denial::UnknownSession)
+}
+
+/// The legacy revision that a request names.
+pub(super) fn named_revision(headers: &HeaderMap) -> Option<Revision> {
+    Revision::named(headers.get(PROTOCOL_VERSION)?.to_str().ok()?)
 }
 
 /// Whether events are to be named after their methods (N-03): for the whole destination, or for whoever asks for it.

@@ -26,9 +26,10 @@ fn was_cancelled(record: &str, id: &Value) -> bool {
 }
 
 // B-14; issue 2, must show 7
+// checks 107
 #[tokio::test]
 async fn garbage_on_stdout_is_skipped_and_everything_else_is_served() {
-    let daemon = Daemon::run(&[], &["--fault", "garbage"]).await;
+    let daemon = Daemon::run(&["--era", "legacy"], &["--fault", "garbage"]).await;
     let session = daemon.client().initialize().await;
     let mut stream = session.listen().await;
     assert_eq!(session.text("echo", json!({"text": "hello"})).await, "hello");
@@ -40,6 +41,7 @@ async fn garbage_on_stdout_is_skipped_and_everything_else_is_served() {
 }
 
 // B-07, B-14; issue 2, must show 7
+// checks 46
 #[tokio::test]
 async fn a_child_that_writes_half_a_line_and_stops_costs_that_call_and_no_more() {
     let daemon = Daemon::run(&["--request-timeout", "300ms"], &["--fault", "half-line"]).await;
@@ -162,6 +164,7 @@ async fn notifications_to_a_child_that_never_reads_do_not_pile_up() {
 }
 
 // B-14: an answer of a child to nothing at all reaches nobody and breaks nothing.
+// checks 99
 #[tokio::test]
 async fn answers_that_nobody_waits_for_are_dropped() {
     let home = Home::new();
@@ -176,6 +179,7 @@ async fn answers_that_nobody_waits_for_are_dropped() {
 }
 
 // B-15
+// checks 107
 #[tokio::test]
 async fn stderr_is_logged_with_the_name_and_never_forwarded() {
     let daemon = Daemon::run(&[], &[]).await;

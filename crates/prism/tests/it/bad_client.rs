@@ -70,7 +70,25 @@ async fn a_client_that_stops_reading_is_cut_off_and_nobody_else_notices() {
         read.extend_from_slice(&buffer[..count]);
     }
     assert!(read.len() < NOTES * 500_000);
-    assert_eq!(session.request(Method::GET).send().await.status, 200);
+    let last =
+        String::from_utf8_lossy(&read).lines().filter_map(|line| line.strip_prefix("id: ")).last().map(str::to_owned);
+    let again = session.request(Method::GET).header("last-event-id", &last.expect("an id was sent")).send().await;
+    assert_eq!(again.status, 200);
+}
+
+// We end a stream early only when its reader has stopped reading (above). By then it has had an id, and been told how
+// soon to come back.
+// checks 42
+#[tokio::test]
+async fn whoever_may_be_cut_off_has_an_id_to_come_back_with_and_knows_when() {
+    let daemon = Daemon::run(&[], &[]).await;
+    let session = daemon.client().initialize().await;
+    let first = session.listen().await.next().await.unwrap();
+    assert_eq!((first.data.as_str(), first.retry), ("", Some(1000)));
+    let last = first.id.expect("an id");
+    session.text("change", json!({"what": "tools"})).await;
+    let mut again = session.request(Method::GET).header("last-event-id", &last).send().await.events();
+    assert_eq!(again.message().await["method"], "notifications/tools/list_changed");
 }
 
 // B-03, B-11; issue 2, must show 7
@@ -99,7 +117,8 @@ async fn a_thousand_gets_with_a_made_up_session_are_404_and_cost_nothing() {
     assert!(daemon.children().is_empty(), "nobody was started for them");
 }
 
-// B-19, mcp-eras 6.38
+// B-19
+// checks 38 99
 #[tokio::test]
 async fn a_client_that_leaves_while_its_call_waits_takes_nothing_along() {
     let home = Home::new();
@@ -122,6 +141,7 @@ async fn a_client_that_leaves_while_its_call_waits_takes_nothing_along() {
 }
 
 // B-19: the same for a call that has become a stream.
+// checks 38
 #[tokio::test]
 async fn a_client_that_leaves_its_stream_takes_nothing_along() {
     let home = Home::new();

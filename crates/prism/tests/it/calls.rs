@@ -26,7 +26,9 @@ fn hello(version: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": "hello", "method": "initialize", "params": params})
 }
 
-// B-02, mcp-eras 6.16, 6.17, 6.18
+// B-02
+// By B-03 the id is a UUID v4: 122 of its bits are random.
+// checks 16 17 18
 #[tokio::test]
 async fn initialize_opens_a_session_at_the_revision_that_was_asked_for() {
     let daemon = Daemon::run(&[], &[]).await;
@@ -51,7 +53,8 @@ async fn initialize_opens_a_session_at_the_revision_that_was_asked_for() {
     assert_eq!(daemon.children().len(), 1, "one child, one handshake with it");
 }
 
-// B-05, mcp-eras 6.19, 6.27, 6.40
+// B-05
+// checks 19 27 40
 #[tokio::test]
 async fn what_has_no_answer_is_202_with_an_empty_body() {
     let daemon = Daemon::run(&[], &[]).await;
@@ -71,6 +74,7 @@ async fn what_has_no_answer_is_202_with_an_empty_body() {
 }
 
 // B-06
+// checks 31
 #[tokio::test]
 async fn an_answer_with_nothing_before_it_is_json() {
     let daemon = Daemon::run(&[], &[]).await;
@@ -81,7 +85,8 @@ async fn an_answer_with_nothing_before_it_is_json() {
     assert_eq!(result_text(&reply.json().await), "hello");
 }
 
-// B-06, N-01, N-02, N-03, mcp-eras 6.12, 6.13, 6.31, 6.32
+// B-06, N-01, N-02, N-03
+// checks 12 13 31 32
 #[tokio::test]
 async fn a_call_becomes_a_stream_at_its_first_interim_message() {
     let daemon = Daemon::run(&[], &[]).await;
@@ -107,6 +112,7 @@ async fn a_call_becomes_a_stream_at_its_first_interim_message() {
 }
 
 // N-02: the log notes of a call too, each as it was written.
+// checks 11 31
 #[tokio::test]
 async fn the_log_notes_of_a_call_come_on_its_stream_before_its_result() {
     let daemon = Daemon::run(&[], &[]).await;
@@ -135,7 +141,8 @@ async fn a_client_that_takes_no_stream_gets_json_and_its_notes_on_the_get_stream
     assert_eq!(aside.message().await["params"]["data"], "hear me");
 }
 
-// N-04, mcp-eras 6.41
+// N-04
+// checks 41
 #[tokio::test]
 async fn only_clients_of_2025_11_25_get_an_event_without_a_message() {
     let daemon = Daemon::run(&[], &[]).await;
@@ -151,7 +158,8 @@ async fn only_clients_of_2025_11_25_get_an_event_without_a_message() {
     }
 }
 
-// B-17, mcp-eras 6.10
+// B-17
+// checks 10
 #[tokio::test]
 async fn an_id_comes_back_exactly_as_it_was_written() {
     let daemon = Daemon::run(&[], &[]).await;
@@ -165,7 +173,8 @@ async fn an_id_comes_back_exactly_as_it_was_written() {
     }
 }
 
-// mcp-eras 6.11: what we do not know we do not touch.
+// What we do not know we do not touch.
+// checks 11 93
 #[tokio::test]
 async fn arguments_reach_the_child_as_they_were_written() {
     let home = Home::new();
@@ -183,6 +192,7 @@ async fn arguments_reach_the_child_as_they_were_written() {
 }
 
 // B-17: real clients send every request with id 1.
+// checks 97 98
 #[tokio::test]
 async fn calls_with_the_same_id_at_once_each_get_their_own_answer() {
     let daemon = Daemon::run(&[], &[]).await;
@@ -208,7 +218,8 @@ async fn calls_with_the_same_id_at_once_each_get_their_own_answer() {
     assert_eq!(daemon.children().len(), 1);
 }
 
-// mcp-eras 6.39, 5.10
+// mcp-eras 5.10
+// checks 39
 #[tokio::test]
 async fn a_cancelled_call_is_cancelled_upstream_and_gets_no_answer() {
     let home = Home::new();
@@ -238,7 +249,7 @@ async fn a_cancelled_call_is_cancelled_upstream_and_gets_no_answer() {
     assert_eq!(result_text(&foreign.await.unwrap().answer().await), "x");
 }
 
-// mcp-eras 6.46, 6.47, 6.48, 6.50
+// checks 46 47 48 50
 #[tokio::test]
 async fn small_requests_have_the_answers_that_clients_expect() {
     let daemon = Daemon::run(&[], &[]).await;
@@ -262,6 +273,7 @@ async fn small_requests_have_the_answers_that_clients_expect() {
 }
 
 // B-04: the most verbose level goes upstream, and each session hears its own.
+// checks 103
 #[tokio::test]
 async fn log_levels_are_each_sessions_own() {
     let daemon = Daemon::run(&[], &[]).await;

@@ -123,6 +123,7 @@ async fn every_polite_signal_ends_the_daemon_with_0() {
 }
 
 // B-13, B-25: stdin closed, then SIGTERM, then SIGKILL.
+// checks 108
 #[tokio::test]
 async fn a_child_that_ignores_everything_is_killed_and_the_daemon_still_exits_with_0() {
     let server = demo(&["--fault", "deaf"]).join(" ");
@@ -168,6 +169,7 @@ async fn sigterm_ends_a_child_that_has_not_answered_yet() {
 }
 
 // B-13, B-25: the whole process group.
+// checks 108
 #[tokio::test]
 async fn a_grandchild_ends_with_its_child() {
     let home = Home::new();
@@ -194,6 +196,7 @@ async fn a_grandchild_ends_with_its_child() {
 }
 
 // B-13
+// checks 108
 #[tokio::test]
 async fn the_last_session_takes_its_shared_child_along() {
     let daemon = Daemon::run(&[], &[]).await;
@@ -231,6 +234,7 @@ async fn keep_warm_does_not_keep_a_child_that_was_one_sessions_own() {
 }
 
 // B-13, B-25: no zombie is left by a crash either.
+// checks 108
 #[tokio::test]
 async fn a_child_that_crashed_is_reaped() {
     let daemon = Daemon::run(&[], &[]).await;

@@ -23,7 +23,8 @@ async fn refused(client: &Client, bodies: &[&str], status: u16, code: i64) {
     }
 }
 
-// mcp-eras 6.6; issue 2, must show 7
+// Issue 2, must show 7
+// checks 6
 #[tokio::test]
 async fn what_is_not_json_is_400_with_a_parse_error() {
     let daemon = Daemon::run(&[], &[]).await;
@@ -34,10 +35,12 @@ async fn what_is_not_json_is_400_with_a_parse_error() {
     refused(&daemon.client(), &["not json"], 400, -32700).await;
     let body = &b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}"[..];
     let reply = session.request(Method::POST).body(body).send().await;
-    assert_eq!(error(reply).await.1, -32700);
+    let told = reply.json().await;
+    assert_eq!((&told["error"]["code"], told.get("id")), (&json!(-32700), None), "{told}");
 }
 
-// mcp-eras 6.7; issue 2, must show 7
+// Issue 2, must show 7
+// checks 7
 #[tokio::test]
 async fn json_that_is_no_message_is_400_with_invalid_request() {
     let home = Home::new();
@@ -68,7 +71,8 @@ async fn json_that_is_no_message_is_400_with_invalid_request() {
     assert_eq!(lines(&record).len(), seen, "the child has heard of none of it");
 }
 
-// B-16, mcp-eras 6.45; issue 2, must show 7
+// B-16; issue 2, must show 7
+// checks 45
 #[tokio::test]
 async fn a_batch_is_refused_where_the_revision_has_none() {
     let daemon = Daemon::run(&[], &[]).await;
@@ -81,7 +85,8 @@ async fn a_batch_is_refused_where_the_revision_has_none() {
     assert!(message.contains("2025-03-26") && message.contains("one message per request"), "{message}");
 }
 
-// B-16, mcp-eras 6.43, 6.44, 6.45
+// B-16
+// checks 43 44 45
 #[tokio::test]
 async fn a_batch_is_served_at_2025_03_26() {
     let daemon = Daemon::run(&[], &[]).await;
@@ -108,7 +113,8 @@ async fn a_batch_is_served_at_2025_03_26() {
     refused(&session, &["[", r#"[{"jsonrpc":"2.0","id":1,"method":"ping"},]"#], 400, -32700).await;
 }
 
-// B-18, mcp-eras 6.9; issue 2, must show 7
+// B-18; issue 2, must show 7
+// checks 9
 #[tokio::test]
 async fn a_body_over_the_limit_is_413_and_never_held() {
     let daemon = Daemon::run(&[], &[]).await;
@@ -145,6 +151,7 @@ async fn a_body_just_within_the_limit_passes_chunked_or_not() {
 }
 
 // B-18; issue 2, must show 7
+// checks 107
 #[tokio::test]
 async fn an_answer_over_the_limit_is_502_and_never_held() {
     let daemon = Daemon::run(&[], &[]).await;

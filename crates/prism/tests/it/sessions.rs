@@ -129,6 +129,8 @@ async fn without_a_session_a_call_is_answered_all_the_same() {
 }
 
 // B-24
+// By B-24 it is answered all the same, unless this is set.
+// checks 20
 #[tokio::test]
 async fn sessions_required_refuses_a_call_without_one() {
     let daemon = Launch::serve(&destination("a", &[], "sessions = \"required\"")).start().await;

@@ -1,8 +1,9 @@
 //! Who shares a child, and who has one of their own (B-04).
 
 use serde_json::{Value, json};
+use tokio::task::JoinSet;
 
-use crate::support::{Client, Daemon, Home, Launch, NEWEST, demo, destination, process, until};
+use crate::support::{Client, Daemon, Home, Launch, NEWEST, demo, destination, lines, process, until};
 
 async fn with(client: &Client, capabilities: Value) -> Client {
     client.initialize_as(NEWEST, capabilities).await
@@ -19,7 +20,54 @@ async fn sessions_that_cannot_be_asked_share_one_child() {
     assert_eq!(daemon.children().len(), 1);
 }
 
+// B-02, mcp-eras 5.3
+// checks 94 96
+#[tokio::test]
+async fn many_clients_at_once_make_one_handshake() {
+    let home = Home::new();
+    let record = home.file("record");
+    let daemon = Launch::run(&["--era", "legacy"], &demo(&["--record", &record])).home(&home).start().await;
+    let mut crowd = JoinSet::new();
+    for i in 0..30_u32 {
+        let (client, modern) = (daemon.client(), daemon.modern());
+        crowd.spawn(async move {
+            match i % 3 {
+                0 => modern.child().await,
+                1 => client.child().await,
+                _ => client.initialize().await.child().await,
+            }
+        });
+    }
+    let children = crowd.join_all().await;
+    assert!(children.iter().all(|child| *child == children[0]), "{children:?}");
+    let seen: Vec<Value> = lines(&record).iter().map(|line| line.parse().unwrap()).collect();
+    let methods: Vec<&str> = seen.iter().map(|message| message["method"].as_str().unwrap()).collect();
+    assert_eq!(methods[..2], ["initialize", "notifications/initialized"]);
+    assert!(methods[2..].iter().all(|method| *method == "tools/call"), "{methods:?}");
+    let mut ids: Vec<u64> = seen.iter().filter_map(|message| message.get("id")?.as_u64()).collect();
+    assert_eq!(ids.len(), 31, "each has one");
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!((ids.len(), ids[0] >= 1), (31, true), "and no two the same");
+}
+
+// mcp-eras 5.5
+// checks 100
+#[tokio::test]
+async fn a_ping_of_the_server_is_answered_and_reaches_nobody() {
+    let daemon = Daemon::run(&[], &[]).await;
+    let session = with(&daemon.client(), json!({"sampling": {}})).await;
+    let mut stream = session.listen().await;
+    let reply = session.call("ping_client", json!({})).await;
+    assert!(!reply.is_stream());
+    assert_eq!(reply.json().await["result"]["content"][0]["text"], "pong");
+    assert_eq!(daemon.modern().text("ping_client", json!({})).await, "pong");
+    session.text("change", json!({"what": "tools"})).await;
+    assert_eq!(stream.message().await["method"], "notifications/tools/list_changed", "the first on this stream");
+}
+
 // B-04
+// checks 105
 #[tokio::test]
 async fn sessions_that_can_be_asked_get_a_child_of_their_own() {
     let daemon = Daemon::run(&[], &[]).await;
@@ -82,6 +130,7 @@ async fn per_session_gives_each_session_its_child_and_ends_just_that_one() {
 }
 
 // B-04: on a shared child a question goes to the one session whose call runs, and is refused where two could be meant.
+// checks 104
 #[tokio::test]
 async fn a_question_on_a_shared_child_reaches_its_owner_or_nobody() {
     let daemon = Launch::serve(&destination("a", &[], "process = \"shared_always\"")).start().await;

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use hyper::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Client, Daemon, Event, Launch, NEWEST, destination, result_text, until};
+use crate::support::{Client, Daemon, Event, Home, Launch, NEWEST, demo, destination, lines, result_text, until};
 
 fn progress(steps: u32, ms: u32) -> Value {
     json!({"name": "progress", "arguments": {"steps": steps, "ms": ms}, "_meta": {"progressToken": "p"}})
@@ -25,7 +25,8 @@ async fn open_streams(daemon: &Daemon, count: u64) {
     until("streams are open", async || daemon.metric(metric).await == Some(count)).await;
 }
 
-// B-11, N-04, mcp-eras 6.12, 6.13, 6.34, 6.35
+// B-11, N-04
+// checks 12 13 34 35 101
 #[tokio::test]
 async fn what_belongs_to_no_call_comes_on_the_get_stream() {
     let daemon = Daemon::run(&[], &[]).await;
@@ -72,6 +73,7 @@ async fn what_came_before_the_get_stream_waits_for_it_told_once() {
 }
 
 // B-12
+// checks 30
 #[tokio::test]
 async fn each_get_stream_of_a_session_gets_every_notification() {
     let daemon = Daemon::run(&[], &[]).await;
@@ -91,6 +93,7 @@ async fn each_get_stream_of_a_session_gets_every_notification() {
 }
 
 // B-12
+// checks 30
 #[tokio::test]
 async fn strict_streams_sends_each_message_on_one_stream_only() {
     let daemon = Launch::serve(&destination("a", &[], "strict_streams = true")).start().await;
@@ -106,7 +109,8 @@ async fn strict_streams_sends_each_message_on_one_stream_only() {
     assert_eq!(first.message().await["method"], "notifications/prompts/list_changed");
 }
 
-// B-28, mcp-eras 6.36, 6.37
+// B-28
+// checks 36 37
 #[tokio::test]
 async fn a_call_whose_stream_was_cut_goes_on_where_it_stopped() {
     let daemon = Daemon::run(&[], &[]).await;
@@ -183,7 +187,8 @@ async fn an_event_that_never_was_cannot_be_resumed_from() {
     }
 }
 
-// B-05, mcp-eras 6.32, 6.33
+// B-05
+// checks 32 33
 #[tokio::test]
 async fn a_question_comes_on_the_stream_of_its_call_and_is_answered_by_post() {
     let daemon = Daemon::run(&[], &[]).await;
@@ -209,6 +214,7 @@ async fn a_question_comes_on_the_stream_of_its_call_and_is_answered_by_post() {
 }
 
 // B-04: a client is never asked what it did not say it can answer.
+// checks 106
 #[tokio::test]
 async fn a_client_that_cannot_answer_is_not_asked() {
     let daemon = Daemon::run(&[], &[]).await;
@@ -240,6 +246,7 @@ async fn a_question_that_belongs_to_no_call_is_asked_on_one_stream_only() {
 }
 
 // B-04, mcp-eras 5.8
+// checks 101 102
 #[tokio::test]
 async fn updates_reach_those_who_subscribed_and_nobody_else() {
     let daemon = Daemon::run(&[], &[]).await;
@@ -259,7 +266,24 @@ async fn updates_reach_those_who_subscribed_and_nobody_else() {
     assert_eq!(watched.next().await, None, "its session was deleted");
 }
 
-// B-13, mcp-eras 6.22
+// B-13, mcp-eras 5.8
+// checks 22 102
+#[tokio::test]
+async fn a_deleted_session_watches_nothing_any_more() {
+    let home = Home::new();
+    let record = home.file("record");
+    let daemon = Launch::run(&[], &demo(&["--record", &record])).home(&home).start().await;
+    let (session, other) = (daemon.client().initialize().await, daemon.client().initialize().await);
+    let uri = json!({"uri": "demo://counter"});
+    assert_eq!(session.ask("resources/subscribe", uri.clone()).await.json().await["result"], json!({}));
+    assert_eq!(session.delete().await.status, 204);
+    let told = || lines(&record).iter().filter(|line| line.contains(r#""resources/unsubscribe""#)).count();
+    until("the child is told", async || told() == 1).await;
+    assert_eq!(other.text("touch", uri).await, "not subscribed");
+}
+
+// B-13
+// checks 22
 #[tokio::test]
 async fn a_deleted_session_is_gone_with_its_streams_and_calls() {
     let daemon = Daemon::run(&[], &[]).await;

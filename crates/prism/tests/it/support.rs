@@ -4,14 +4,19 @@
 mod client;
 mod daemon;
 mod http;
+mod modern;
+mod plain;
 pub(crate) mod process;
+pub(crate) mod upstream;
 
 use std::time::{Duration, Instant};
 
 pub(crate) use self::{
     client::{Client, NEWEST, result_text},
     daemon::{Daemon, Home, Launch, demo, destination, lines},
-    http::{Event, Place, Reply, Request},
+    http::{Event, Events, Place, Reply, Request},
+    modern::{MODERN, Modern, SUBSCRIPTION_ID},
+    plain::Plain,
 };
 
 /// Long enough for anything that works, on a machine that is busy.

@@ -6,18 +6,12 @@ use bytes::Bytes;
 
 use super::{
     Accepts, Action, Answer, Exchange, Fault, Link, MAX_CALLS_PER_SESSION, MAX_HELD, Modern, Owner, Refusal, Reply,
-    SessionKey, StreamKey, WireId,
-    exchange::Outcome,
-    fault::{error_body, push_error_line},
-    handshake,
-    lifecycle::Phase,
+    SessionKey, StreamKey, WireId, exchange::Outcome, fault::error_body, handshake, lifecycle::Phase,
 };
 use crate::{
     mcp::{Method, era::Era, replay::What},
     wire::{
-        Chain, Frame, Kind, Message,
-        envelope::{self, Cut},
-        frame,
+        Chain, Kind, Message, envelope, frame,
         splice::{around, push_line},
     },
 };
@@ -52,6 +46,7 @@ impl Link {
         &mut self,
         key: SessionKey,
         messages: Vec<Message>,
+        by_method: bool,
         now: Instant,
     ) -> Result<Option<StreamKey>, Refusal> {
         self.admit(Some(key))?;
@@ -61,10 +56,10 @@ impl Link {
         if !calls.is_empty() {
             let opened = self.next_stream(now);
             let session = self.sessions.get_mut(&key).ok_or(Refusal::UnknownSession)?;
-            let track = session.open_post(opened, calls.len(), &mut self.actions);
+            let track = session.open_post(opened, calls.len(), by_method, &mut self.actions);
             stream = Some(opened);
             for message in calls {
-                let accepts = Accepts { json: false, events: true, by_method: false };
+                let accepts = Accepts { json: false, events: true, by_method };
                 let id = self.enter(Some(key), &message, accepts, Reply::Track(track), None, now);
                 self.dispatch_or_hold(id, message, now);
             }
@@ -283,103 +278,7 @@ impl Link {
         self.check_by(Some(due));
     }
 
-    /// One line of the child's stdout (B-14).
-    pub fn handle_child(&mut self, frame: Frame, now: Instant) {
-        self.handle_frame(None, frame, now);
-    }
-
-    /// One message that came with the response to this request of ours.
-    pub fn handle_reply(&mut self, about: u64, frame: Frame, now: Instant) {
-        self.handle_frame(Some(about), frame, now);
-    }
-
-    fn handle_frame(&mut self, about: Option<u64>, frame: Frame, now: Instant) {
-        let line = match frame {
-            Frame::Line(line) => line,
-            Frame::TooLong { head, tail } => return self.handle_cut_line(head, &tail, now),
-        };
-        let about = about.map(|number| (number, self.exchange_of(number)));
-        match Message::parse(line.clone()) {
-            Ok(message) => match message.kind() {
-                Kind::Response => match (message.id(), about) {
-                    // An error that came as the response to our request answers it, whether it says so or not.
-                    (None, Some((number, _))) => self.handle_nameless(number, &message, now),
-                    _ => self.handle_response(message, now),
-                },
-                Kind::Request(method) => self.handle_question(about.map(|(_, id)| id), method, &message, now),
-                Kind::Notification(method) => self.handle_note(about.map(|(_, id)| id), method, message, now),
-            },
-            Err(_) => self.garbage(line, "not a JSON-RPC message"),
-        }
-    }
-
-    fn handle_nameless(&mut self, number: u64, message: &Message, now: Instant) {
-        let Some(error) = message.error_span().map(|span| message.text(span)) else { return };
-        let named = format!(r#"{{"jsonrpc":"2.0","id":{number},"error":{error}}}"#);
-        if let Ok(message) = Message::parse(Bytes::from(named)) {
-            self.handle_response(message, now);
-        }
-    }
-
-    /// A request of ours will get no answer. `evidence`: that is how a server of the other era would look.
-    pub fn handle_failed(&mut self, number: u64, fault: Fault, evidence: bool, now: Instant) {
-        if self.union.has(number) {
-            return self.union_over(number, now);
-        }
-        let id = self.exchange_of(number);
-        let Some(exchange) = self.exchanges.get(&id.0).filter(|e| e.wire == number) else { return };
-        match (&exchange.owner, exchange.method) {
-            (Owner::Link, method @ (Method::Discover | Method::Initialize)) if self.is_opening() => {
-                self.exchanges.remove(&id.0);
-                self.opening_failed(method, fault, evidence, now);
-            }
-            (Owner::Link, Method::ToolsList) => {
-                self.exchanges.remove(&id.0);
-                self.tools_refreshed(id, None);
-            }
-            _ => {
-                self.fail(id, fault, now);
-                self.acknowledge_listens();
-                self.pump(now);
-                self.settle(now);
-            }
-        }
-    }
-
-    /// Whether a request of ours under this number waits for the server's answer.
-    fn is_known(&self, number: u64) -> bool {
-        self.union.has(number) || self.exchanges.get(&self.exchange_of(number).0).is_some_and(|e| e.wire == number)
-    }
-
-    /// The exchange that the server knows by this number.
-    pub(super) fn exchange_of(&self, number: u64) -> WireId {
-        self.aliases.get(&number).copied().unwrap_or(WireId(number))
-    }
-
-    /// A line that was over the limit: what can be seen of it says whom to tell (B-18).
-    fn handle_cut_line(&mut self, head: Bytes, tail: &[u8], now: Instant) {
-        let limit = self.settings.max_message_bytes;
-        match envelope::cut_message(&head, tail) {
-            Some(Cut::Response(number)) if self.is_known(number) => {
-                let opening = |e: &Exchange| matches!(e.owner, Owner::Link) && e.method == Method::Initialize;
-                if self.exchanges.get(&number).is_some_and(opening) {
-                    self.reject(
-                        &format!("its answer to `initialize` is over `max_message_bytes` ({limit} bytes)"),
-                        now,
-                    );
-                } else {
-                    self.handle_failed(number, Fault::TooLarge { limit }, false, now);
-                }
-            }
-            Some(Cut::Request(id)) if !self.is_stuck() => {
-                let why = format!("the request is over `max_message_bytes` ({limit} bytes)");
-                push_error_line(&mut self.output, &id, -32603, &why);
-            }
-            _ => self.garbage(head, "a line over `max_message_bytes`"),
-        }
-    }
-
-    fn handle_response(&mut self, message: Message, now: Instant) {
+    pub(super) fn handle_response(&mut self, message: Message, now: Instant) {
         // An answer that names no call of ours: late, after a cancel, or wrong. It reaches nobody.
         let (Some(number), Some(span)) = (message.id().and_then(envelope::own_number), message.id_span()) else {
             return;
@@ -607,7 +506,7 @@ impl Link {
             }
             Reply::Bare(stream) => {
                 if !parts.is_empty() {
-                    let bytes = frame::event(by_method, None, &parts);
+                    let bytes = super::exchange::named(frame::event(None, &parts), by_method);
                     self.actions.push_back(Action::Event { stream, number: 0, bytes });
                 }
                 self.actions.push_back(Action::End(stream));
@@ -633,7 +532,7 @@ impl Link {
         let stream = self.next_stream(now);
         self.actions.push_back(Action::Stream(id, stream));
         let reply = match key.and_then(|key| self.sessions.get_mut(&key)) {
-            Some(session) => Reply::Track(session.open_post(stream, 1, &mut self.actions)),
+            Some(session) => Reply::Track(session.open_post(stream, 1, accepts.by_method, &mut self.actions)),
             None => Reply::Bare(stream),
         };
         if let Some(exchange) = self.exchanges.get_mut(&id.0) {
@@ -644,7 +543,7 @@ impl Link {
 
     /// Sends something on the stream of a client without a session: it has no number, for nobody can resume it.
     pub(super) fn push_bare(&mut self, exchange: &Exchange, stream: StreamKey, parts: &[&[u8]]) {
-        let bytes = frame::event(exchange.by_method(), None, parts);
+        let bytes = exchange.named(frame::event(None, parts));
         self.actions.push_back(Action::Event { stream, number: 0, bytes });
     }
 
@@ -677,10 +576,6 @@ impl Link {
             self.parked.remove(&modern.ticket);
         }
         Some(exchange)
-    }
-
-    pub(super) fn garbage(&mut self, line: Bytes, why: &'static str) {
-        self.actions.push_back(Action::Garbage { line, why });
     }
 }
 

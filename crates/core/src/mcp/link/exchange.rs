@@ -2,10 +2,12 @@
 
 use std::time::Instant;
 
+use bytes::Bytes;
+
 use super::{Accepts, Fault, SessionKey, StreamKey, rounds::Rounds};
 use crate::{
     mcp::{Method, modern::Envelope},
-    wire::Message,
+    wire::{Message, frame},
 };
 
 #[derive(Debug)]
@@ -59,6 +61,8 @@ pub(super) struct Modern {
     pub(super) expires: Option<Instant>,
     /// What came of it while its client was away.
     pub(super) outcome: Option<Outcome>,
+    /// It came here before it was known which era the server speaks.
+    pub(super) movable: bool,
 }
 
 /// A legacy server's question that its client has not answered.
@@ -137,6 +141,11 @@ impl Exchange {
         matches!(&self.owner, Owner::Client { accepts, .. } if accepts.by_method)
     }
 
+    /// An event as its client wants it.
+    pub(super) fn named(&self, event: Bytes) -> Bytes {
+        named(event, self.by_method())
+    }
+
     pub(super) fn accepts_json(&self) -> bool {
         matches!(&self.owner, Owner::Client { accepts, .. } if accepts.json)
     }
@@ -168,4 +177,8 @@ impl Exchange {
         let again = self.rounds.as_ref().and_then(|rounds| rounds.again_at);
         [self.deadline, hold, ask, expires, again].into_iter().flatten().min()
     }
+}
+
+pub(super) fn named(event: Bytes, by_method: bool) -> Bytes {
+    if by_method { frame::by_method(&event) } else { event }
 }

@@ -59,9 +59,7 @@ impl Link {
         accepts: super::Accepts,
         now: Instant,
     ) -> Result<WireId, Refusal> {
-        let mut session = Session::new(&hello);
-        session.by_method = accepts.by_method;
-        self.enter_session(key, session, hello, message, accepts, now)
+        self.enter_session(key, Session::new(&hello), hello, message, accepts, now)
     }
 
     /// Opens a session whose messages all come on one stream, which is its life (2024-11-05).
@@ -74,9 +72,8 @@ impl Link {
         now: Instant,
     ) -> Result<StreamKey, Refusal> {
         let mut session = Session::new(&hello);
-        session.by_method = by_method;
         let stream = self.next_stream(now);
-        session.make_plain(stream);
+        session.make_plain(stream, by_method);
         let accepts = super::Accepts { json: false, events: true, by_method };
         let taken = self.enter_session(key, session, hello, message, accepts, now);
         if taken.is_err() {
@@ -183,7 +180,9 @@ impl Link {
         if lived >= PROVEN {
             self.tries = 0;
         }
-        self.forget_child(Fault::Exited, now);
+        // A connection is no process.
+        let fault = if self.why.is_some() { Fault::Cut } else { Fault::Exited };
+        self.forget_child(fault, now);
         if self.sessions.is_empty() && self.held.is_empty() && self.listens.is_empty() {
             self.phase = Phase::Down;
         } else if let Some(wait) = RESTARTS.get(self.tries) {

@@ -177,6 +177,6 @@ impl Link {
 }
 
 fn push(actions: &mut std::collections::VecDeque<Action>, stream: StreamKey, by_method: bool, text: &str) {
-    let bytes = frame::event(by_method, None, &[text.as_bytes()]);
+    let bytes = super::exchange::named(frame::event(None, &[text.as_bytes()]), by_method);
     actions.push_back(Action::Event { stream, number: 0, bytes });
 }

@@ -191,7 +191,7 @@ impl Link {
                 }
             }
             Reply::Bare(stream) => {
-                let bytes = frame::event(exchange.by_method(), None, parts);
+                let bytes = exchange.named(frame::event(None, parts));
                 self.actions.push_back(Action::Event { stream, number: 0, bytes });
             }
             Reply::Held | Reply::Left | Reply::Nobody | Reply::Parked => {}

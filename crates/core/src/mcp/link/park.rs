@@ -47,6 +47,8 @@ pub struct Ask {
     pub resumes: Option<u128>,
     /// There is nowhere else to go: the call that has waited for its client the longest gives way.
     pub evicts: bool,
+    /// Which era the server speaks was not known when this link was chosen: there may be a better one.
+    pub movable: bool,
 }
 
 /// Reads our own `requestState`: the link's number, and the secret.
@@ -56,14 +58,16 @@ pub fn read_state(state: &str) -> Option<(u64, u128)> {
     if !canonical {
         return None;
     }
-    Some((link.parse().ok()?, u128::from_str_radix(ticket, 16).ok()?))
+    // One text for one state: `+1` and `01` are not what we wrote.
+    let number: u64 = link.parse().ok()?;
+    (number.to_string() == link).then_some((number, u128::from_str_radix(ticket, 16).ok()?))
 }
 
 impl Link {
     /// Takes a call of the modern era. The answer comes as an [`Action`] under the returned id.
     pub fn ask(&mut self, ask: Ask, now: Instant) -> Result<WireId, Refusal> {
         self.admit(None)?;
-        let Ask { message, envelope, headers, accepts, ticket, resumes, evicts } = ask;
+        let Ask { message, envelope, headers, accepts, ticket, resumes, evicts, movable } = ask;
         match resumes.map(|state| self.resumable(state, &message, &envelope).ok_or(state)) {
             Some(Ok(parked)) => Ok(self.resume(parked, &message, envelope, accepts, ticket, now)),
             Some(Err(_)) => {
@@ -78,6 +82,9 @@ impl Link {
                     self.evict(now);
                 }
                 let id = self.enter_modern(&message, envelope, headers, accepts, ticket, now);
+                if let Some(modern) = self.exchanges.get_mut(&id.0).and_then(|e| e.modern_mut()) {
+                    modern.movable = movable;
+                }
                 self.dispatch_or_hold(id, message, now);
                 Ok(id)
             }
@@ -102,6 +109,7 @@ impl Link {
             ask_at: None,
             expires: None,
             outcome: None,
+            movable: false,
         };
         self.enter(None, message, accepts, Reply::Held, Some(Box::new(modern)), now)
     }
@@ -286,7 +294,7 @@ impl Link {
                 self.actions.push_back(Action::Answer(id, answer));
             }
             Reply::Bare(stream) => {
-                let bytes = crate::wire::frame::event(by_method, None, &[body.as_bytes()]);
+                let bytes = super::exchange::named(crate::wire::frame::event(None, &[body.as_bytes()]), by_method);
                 self.actions.push_back(Action::Event { stream, number: 0, bytes });
                 self.actions.push_back(Action::End(stream));
             }
@@ -318,13 +326,16 @@ impl Link {
         let running = |id: &WireId| self.exchanges.get(&id.0).filter(|e| e.reply == Reply::Parked && e.wire != 0);
         let since = |id: &WireId| running(id)?.modern()?.expires;
         let oldest = self.parked.values().filter_map(|id| Some((since(id)?, *id))).min();
-        if let Some((_, id)) = oldest {
-            if let Some(modern) = self.exchanges.get_mut(&id.0).and_then(|e| e.modern_mut()) {
-                modern.expires = None;
-                self.parked.remove(&modern.ticket);
-            }
-            self.withdraw_asked(id);
-            self.stop_call(id, None, now);
+        let Some((_, id)) = oldest else { return };
+        if let Some(modern) = self.exchanges.get_mut(&id.0).and_then(|e| e.modern_mut()) {
+            modern.expires = None;
+            self.parked.remove(&modern.ticket);
+        }
+        self.withdraw_asked(id);
+        self.stop_call(id, None, now);
+        // The server may take its time over that, or for ever. Nobody else is on it: a new one is there sooner.
+        if !self.exchanges.values().any(|e| e.wire != 0 && (e.is_awaited() || e.reply == Reply::Parked)) {
+            self.recycle(now);
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use super::{Exchange, Link, Method, Owner, ToolHeaders, Wire, WireId, calls::Told};
+use super::{Action, Exchange, Link, Method, Owner, Reply, ToolHeaders, Wire, WireId, calls::Told};
 use crate::{
     mcp::{
         era::{Era, Revision},
@@ -148,6 +148,19 @@ impl Link {
     /// Sends a call of the modern era, or answers it where it is ours to answer.
     pub(super) fn dispatch_modern(&mut self, id: WireId, method: Method, message: Message, now: Instant) {
         let legacy = self.era() == Era::Legacy;
+        let is_elsewhere = |exchange: &Exchange| {
+            exchange.reply == Reply::Held
+                && exchange.modern().is_some_and(|m| m.movable && m.envelope.class != self.settings.class)
+        };
+        if legacy && method.may_ask() && self.exchanges.get(&id.0).is_some_and(is_elsewhere) {
+            // A legacy server is told once what its clients can answer: there is a child for that, or will be.
+            self.retire(id);
+            if self.calls == 0 {
+                // It was started to find that out.
+                self.stateless_until = None;
+            }
+            return self.actions.push_back(Action::Elsewhere(id, message));
+        }
         match method {
             Method::Discover => {
                 let Some(Owner::Client { id: own, .. }) = self.exchanges.get(&id.0).map(|e| &e.owner) else { return };

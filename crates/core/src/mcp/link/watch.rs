@@ -107,6 +107,10 @@ impl Link {
         if modern || !watch.watchers.is_empty() {
             return watch.add(watcher);
         }
+        if let Some((id, _)) = watch.pending.first().copied() {
+            // The answer to another's is good for this one, too.
+            return watch.pending.push((id, watcher));
+        }
         let id = self.ask_on_our_own(Method::ResourcesSubscribe, &uri_params(uri), Some(by));
         if let Some(watch) = self.watches.get_mut(uri) {
             watch.pending.push((id, watcher));
@@ -115,20 +119,19 @@ impl Link {
 
     /// The server answered a `resources/subscribe`.
     pub(super) fn note_subscribed(&mut self, id: WireId, failed: bool, now: Instant) {
-        let is_it = |watch: &Watch| watch.pending.iter().position(|(pending, _)| *pending == id);
-        let Some((uri, at)) = self.watches.iter().find_map(|(uri, watch)| Some((uri.clone(), is_it(watch)?))) else {
-            return;
-        };
-        let lives = |watcher: Watcher, link: &Self| match watcher {
-            Watcher::Session(key) => link.sessions.contains_key(&key),
-            Watcher::Listen(stream) => link.listens.contains_key(&stream),
-        };
-        let Some(watcher) = self.watches.get_mut(&uri).map(|watch| watch.pending.remove(at).1) else { return };
-        let lives = lives(watcher, self);
+        let is_it = |watch: &Watch| watch.pending.iter().any(|(pending, _)| *pending == id);
+        let Some(uri) = self.watches.iter().find(|(_, watch)| is_it(watch)).map(|(uri, _)| uri.clone()) else { return };
         let Some(watch) = self.watches.get_mut(&uri) else { return };
-        if !failed && lives {
-            watch.add(watcher);
-        } else if watch.is_empty() {
+        for (_, watcher) in watch.pending.extract_if(.., |(pending, _)| *pending == id).collect::<Vec<_>>() {
+            let lives = match watcher {
+                Watcher::Session(key) => self.sessions.contains_key(&key),
+                Watcher::Listen(stream) => self.listens.contains_key(&stream),
+            };
+            if !failed && lives {
+                watch.add(watcher);
+            }
+        }
+        if watch.is_empty() {
             self.watches.remove(&uri);
             if !failed {
                 // It came true after its session had ended.

@@ -144,7 +144,7 @@ proptest! {
     ) {
         let parts: Vec<&[u8]> = pieces.iter().map(String::as_bytes).collect();
         let id = id.map(|(stream, event)| EventId { stream, event });
-        let events = sse::read(&event(false, id, &parts));
+        let events = sse::read(&event(id, &parts));
         let data = pieces.concat().replace(['\r', '\n'], " ");
         prop_assert_eq!(events, [sse::Event { name: "message".to_owned(), id: id.map(|id| id.to_string()), data }]);
     }

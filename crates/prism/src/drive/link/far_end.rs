@@ -60,6 +60,7 @@ impl Driver {
 
     pub(super) fn take_arrival(&mut self, arrival: Arrival, now: Instant) {
         match arrival {
+            Arrival::Answer { about, message } => self.machine.handle_message(Some(about), message, now),
             Arrival::Message { about: Some(number), frame } => self.machine.handle_reply(number, frame, now),
             Arrival::Message { about: None, frame } => {
                 if self.shared.target.as_ref().and_then(|target| target.transport()) == Some(Transport::Sse) {
@@ -82,14 +83,13 @@ impl Driver {
     }
 
     /// The server does not know our session any more. What it did not take is sent again, once, when there is a new one.
-    fn session_lost(&mut self, message: Message, now: Instant) {
-        let number = match message.kind() {
-            Kind::Request(_) => message.id().and_then(own_number),
-            _ => None,
-        };
-        match number {
-            Some(number) if self.resent.len() < MAX_RESENT && self.resent.insert(number) => self.unsent.push(message),
-            Some(number) => {
+    fn session_lost(&mut self, message: Option<Message>, now: Instant) {
+        let request = message.filter(|message| matches!(message.kind(), Kind::Request(_)));
+        match request.and_then(|message| Some((message.id().and_then(own_number)?, message))) {
+            Some((number, message)) if self.resent.len() < MAX_RESENT && self.resent.insert(number) => {
+                self.unsent.push(message);
+            }
+            Some((number, _)) => {
                 let why = "it forgets its sessions at once".to_owned();
                 self.machine.handle_failed(number, Fault::Refused { why }, false, now);
             }
@@ -97,7 +97,22 @@ impl Driver {
             None => {}
         }
         info!(destination = self.name(), "The server has forgotten our session; opening another");
+        // What was written since, and has not left, is for the next one, too.
+        let written = self.take_output();
+        self.unsent.extend(written.into_iter().filter(|message| matches!(message.kind(), Kind::Request(_))));
         self.machine.handle_session_lost(now);
+    }
+
+    /// The messages that the machine has written.
+    fn take_output(&mut self) -> Vec<Message> {
+        let mut output = self.machine.output().split();
+        let mut messages = Vec::new();
+        while let Some(end) = memchr::memchr(b'\n', &output) {
+            let line = output.split_to(end).freeze();
+            output.advance(1);
+            messages.extend(Message::parse(line));
+        }
+        messages
     }
 
     pub(super) fn exited(&mut self, pid: u32, now: Instant) {
@@ -133,19 +148,19 @@ impl Driver {
                     }
                 }
             }
-            Some(Back::Remote(remote)) => {
-                let mut output = self.machine.output().split();
-                while let Some(end) = memchr::memchr(b'\n', &output) {
-                    let line = output.split_to(end).freeze();
-                    output.advance(1);
-                    if let Ok(message) = Message::parse(line) {
-                        let params = self.machine.param_headers(&message);
-                        remote.send_with(message, params);
-                    }
+            Some(Back::Remote(_)) => {
+                let written = self.take_output();
+                let Some(Back::Remote(remote)) = &mut self.back else { return };
+                for message in written {
+                    let params = self.machine.param_headers(&message);
+                    remote.send_with(message, params);
                 }
                 if std::mem::take(&mut self.reopened) {
+                    // Whoever gave up meanwhile was told so: what it asked for must not be done now.
                     for message in self.unsent.drain(..) {
-                        remote.send(message);
+                        if message.id().and_then(own_number).is_some_and(|number| self.machine.still_wants(number)) {
+                            remote.send(message);
+                        }
                     }
                 }
             }

@@ -4,7 +4,7 @@
 use std::{pin::pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use hyper::{HeaderMap, Method as Verb, Response, Uri, body::Incoming, header::HeaderValue};
+use hyper::{HeaderMap, Method as Verb, Response, Uri, header::HeaderValue};
 use prism_core::wire::{EnvelopeError, Frame, Kind, Message, envelope::own_number};
 use serde::Deserialize;
 use tokio::time::{sleep, timeout};
@@ -13,6 +13,7 @@ use tracing::debug;
 use super::{
     Failure, Target, Transport,
     headers::{Lane, SESSION_ID},
+    pool::Answer,
     reading::{self, Content, Piece, Reading},
     report::{Says, Voice},
     request_id,
@@ -43,7 +44,7 @@ enum End {
     /// With this as the last word.
     With(Box<Says>),
     /// The last word was said, and this body is left to be read.
-    Said(Option<Incoming>),
+    Said(Option<Answer>),
 }
 
 impl Job {
@@ -126,14 +127,14 @@ impl Job {
         }
     }
 
-    async fn post(&mut self) -> Result<Response<Incoming>, Failure> {
+    async fn post(&mut self) -> Result<Response<Answer>, Failure> {
         let headers = std::mem::take(&mut self.headers);
         let bytes = self.message.bytes().clone();
         self.target.send(Verb::POST, &self.to, headers, bytes).await.map(|(_, response)| response)
     }
 
     /// Delivers a note: whether it was accepted, and what is left to be read. `None` if there is no response.
-    async fn deliver(&mut self) -> Option<(bool, Incoming)> {
+    async fn deliver(&mut self) -> Option<(bool, Answer)> {
         let response = match timeout(NOTE_TIMEOUT, self.post()).await {
             Ok(Ok(response)) => response,
             Ok(Err(failure)) => {
@@ -162,7 +163,7 @@ impl Job {
 
     // --- The response to a request ---
 
-    async fn read(&mut self, id: u64, response: Response<Incoming>, opening: Opening) -> End {
+    async fn read(&mut self, id: u64, response: Response<Answer>, opening: Opening) -> End {
         let status = response.status().as_u16();
         if !response.status().is_success() {
             return End::with(match self.session_lost(status) {
@@ -210,7 +211,7 @@ impl Job {
         }
         match answer {
             Some(message) => {
-                self.answer(&message, opening).await;
+                self.answer(message, opening).await;
                 End::Said(None)
             }
             None => {
@@ -221,7 +222,7 @@ impl Job {
     }
 
     /// Reads the request's stream, and resumes it where that is possible, until the answer has come.
-    async fn read_events(&mut self, id: u64, body: Incoming, opening: Opening) -> End {
+    async fn read_events(&mut self, id: u64, body: Answer, opening: Opening) -> End {
         let mut cursor = Cursor::default();
         let mut reading = Reading::new(body, self.target.max_message_bytes);
         loop {
@@ -232,7 +233,7 @@ impl Job {
                     for part in reading::messages(data) {
                         match Message::parse(part.clone()) {
                             Ok(message) if answers(&message, id) => {
-                                self.answer(&message, opening).await;
+                                self.answer(message, opening).await;
                                 answered = true;
                             }
                             Ok(message) => self.pass_on(&message).await,
@@ -261,7 +262,7 @@ impl Job {
     }
 
     /// Opens a stream again that ended before the answer. The request itself is never sent twice: it may be at work.
-    async fn resume(&self, cursor: &mut Cursor) -> Option<Incoming> {
+    async fn resume(&self, cursor: &mut Cursor) -> Option<Answer> {
         // 2026-07-28 has no event ids; before it, a stream without them cannot be resumed.
         if self.message.params().meta_version.is_some() {
             return None;
@@ -270,7 +271,7 @@ impl Job {
             sleep(cursor.pause()).await;
             match stream::open(&self.target, &self.lane, cursor).await {
                 Ok(body) => return Some(body),
-                Err(Refused::ForGood) => return None,
+                Err(Refused::ForGood | Refused::Unknown) => return None,
                 Err(Refused::ForNow) => cursor.failed(),
             }
         }
@@ -287,17 +288,17 @@ impl Job {
         }
     }
 
-    async fn answer(&mut self, message: &Message, opening: Opening) {
+    async fn answer(&mut self, message: Message, opening: Opening) {
         self.target.found(Transport::Streamable);
         if opening == Opening::Yes && !message.failed() {
-            self.lane.version = negotiated(message);
+            self.lane.version = negotiated(&message);
             self.voice.say(Says::Opened(std::mem::take(&mut self.lane))).await;
         }
-        self.voice.say(Says::Answer(Frame::Line(message.bytes().clone()))).await;
+        self.voice.say(Says::Answer(message)).await;
     }
 
     /// What a status that says no means. A JSON-RPC error in the body says more than any status.
-    async fn refused(&self, id: u64, response: Response<Incoming>) -> Says {
+    async fn refused(&self, id: u64, response: Response<Answer>) -> Says {
         let status = response.status().as_u16();
         if matches!(status, 401 | 403) {
             return Says::Failed(Failure::Unauthorized { status });
@@ -305,7 +306,7 @@ impl Job {
         let body = timeout(ERROR_TIMEOUT, reading::whole(response.into_body(), MAX_ERROR_BYTES)).await;
         let message = body.ok().and_then(Result::ok).and_then(|bytes| Message::parse(bytes).ok());
         match message.filter(|message| answers(message, id)) {
-            Some(message) => Says::Answer(Frame::Line(message.bytes().clone())),
+            Some(message) => Says::Answer(message),
             None => Says::Failed(Failure::Status { status }),
         }
     }

@@ -4,16 +4,12 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
-use hyper::{
-    HeaderMap,
-    body::{Body, Incoming},
-    header::CONTENT_TYPE,
-};
+use hyper::{HeaderMap, body::Body, header::CONTENT_TYPE};
 use prism_core::wire::sse::{Event, Events};
 use serde_json::value::RawValue;
 use tokio::time::timeout;
 
-use super::Failure;
+use super::{Failure, pool::Answer};
 
 /// What is read of a body that nobody wants, so that its connection can be used again, and how long that may take.
 const MAX_DRAINED_BYTES: usize = 64 << 10;
@@ -32,7 +28,7 @@ pub(super) enum Content {
 
 /// An event stream that is being read.
 pub(super) struct Reading {
-    body: Incoming,
+    body: Answer,
     events: Events,
     limit: usize,
     /// Bytes since the last event's end, as far as that can be seen without reading them twice.
@@ -63,7 +59,7 @@ pub(super) fn content(headers: &HeaderMap) -> Content {
 }
 
 /// Reads a whole body. One that came in one piece is not copied.
-pub(super) async fn whole(mut body: Incoming, limit: usize) -> Result<Bytes, Failure> {
+pub(super) async fn whole(mut body: Answer, limit: usize) -> Result<Bytes, Failure> {
     let too_large = Failure::TooLarge { limit };
     if body.size_hint().lower() > limit as u64 {
         return Err(too_large);
@@ -89,7 +85,7 @@ pub(super) async fn whole(mut body: Incoming, limit: usize) -> Result<Bytes, Fai
 }
 
 /// Reads what is left of a response, within reason, so that its connection can be used again.
-pub(super) async fn drain(mut body: Incoming) {
+pub(super) async fn drain(mut body: Answer) {
     let mut read = 0;
     let all = async {
         while read <= MAX_DRAINED_BYTES
@@ -125,7 +121,7 @@ pub(super) fn is_message(name: Option<&str>) -> bool {
 // === impl Reading ===
 
 impl Reading {
-    pub(super) fn new(body: Incoming, limit: usize) -> Self {
+    pub(super) fn new(body: Answer, limit: usize) -> Self {
         Self { body, events: Events::new(limit), limit, since_event: 0 }
     }
 
@@ -164,7 +160,7 @@ impl Reading {
         self.events.retry_ms().map(Duration::from_millis)
     }
 
-    pub(super) fn into_body(self) -> Incoming {
+    pub(super) fn into_body(self) -> Answer {
         self.body
     }
 }

@@ -24,7 +24,7 @@ pub(super) enum Source {
 pub(super) enum Says {
     Message(Frame),
     /// The request's answer. It is over.
-    Answer(Frame),
+    Answer(Message),
     Failed(Failure),
     /// The request was accepted and will be answered elsewhere.
     Taken,
@@ -32,6 +32,8 @@ pub(super) enum Says {
         session: HeaderValue,
         message: Message,
     },
+    /// The stream of the session could not be opened again: the server has forgotten it.
+    SessionGone,
     /// The answer to `initialize`, which follows, brought this.
     Opened(Lane),
     /// The server refused `initialize` in a way that servers of the older transport do.

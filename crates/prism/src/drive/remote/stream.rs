@@ -7,7 +7,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use hyper::{Method as Verb, body::Incoming, header::HeaderValue};
+use hyper::{Method as Verb, header::HeaderValue};
 use prism_core::wire::Frame;
 use tokio::time::sleep;
 use tracing::debug;
@@ -15,6 +15,7 @@ use tracing::debug;
 use super::{
     Failure, Target,
     headers::{self, Lane},
+    pool::Answer,
     reading::{self, Content, Piece, Reading},
     report::{Says, Voice},
 };
@@ -44,12 +45,14 @@ pub(super) struct Cursor {
 pub(super) enum Refused {
     ForGood,
     ForNow,
+    /// There is no such session, or no such stream.
+    Unknown,
 }
 
 /// Reads the stream of a session for as long as there is one.
 pub(super) async fn listen(target: Arc<Target>, lane: Lane, voice: Voice) {
     let mut cursor = Cursor::default();
-    let mut first = true;
+    let (mut first, mut was_open) = (true, false);
     loop {
         let opened = open(&target, &lane, &mut cursor).await;
         if std::mem::take(&mut first) {
@@ -57,6 +60,7 @@ pub(super) async fn listen(target: Arc<Target>, lane: Lane, voice: Voice) {
         }
         match opened {
             Ok(body) => {
+                was_open = true;
                 let mut reading = Reading::new(body, target.max_message_bytes);
                 while forward(&mut reading, &voice).await {
                     cursor.moved();
@@ -65,6 +69,9 @@ pub(super) async fn listen(target: Arc<Target>, lane: Lane, voice: Voice) {
             }
             // Most servers have none, and say so.
             Err(Refused::ForGood) => return,
+            // It was there before.
+            Err(Refused::Unknown) if was_open && lane.session.is_some() => return voice.say(Says::SessionGone).await,
+            Err(Refused::Unknown) => return,
             Err(Refused::ForNow) => cursor.failed(),
         }
         sleep(cursor.pause()).await;
@@ -88,7 +95,7 @@ pub(super) async fn forward(reading: &mut Reading, voice: &Voice) -> bool {
 }
 
 /// Opens a stream, or opens it again where it was left.
-pub(super) async fn open(target: &Target, lane: &Lane, cursor: &mut Cursor) -> Result<Incoming, Refused> {
+pub(super) async fn open(target: &Target, lane: &Lane, cursor: &mut Cursor) -> Result<Answer, Refused> {
     let headers = headers::of_get(target, lane, cursor.last_id.as_ref());
     let (_, response) = target.send(Verb::GET, &target.url, headers, Bytes::new()).await.map_err(|failure| {
         debug!(failure = failure.name(), "A stream did not open");
@@ -105,6 +112,7 @@ pub(super) async fn open(target: &Target, lane: &Lane, cursor: &mut Cursor) -> R
             debug!(status, "The server did not open a stream; it is asked again");
             Err(Refused::ForNow)
         }
+        404 => Err(Refused::Unknown),
         _ => Err(Refused::ForGood),
     }
 }

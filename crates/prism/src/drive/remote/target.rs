@@ -17,29 +17,23 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::{
     HeaderMap, Method, Request, Response, Uri,
-    body::Incoming,
-    header::{HeaderName, HeaderValue, LOCATION},
-    http::uri::Scheme,
+    header::{HOST, HeaderName, HeaderValue, LOCATION},
+    http::uri::{PathAndQuery, Scheme},
 };
 use hyper_rustls::{ConfigBuilderExt, HttpsConnector, MaybeHttpsStream};
-use hyper_util::{
-    client::legacy::{self, Client, connect::HttpConnector},
-    rt::{TokioExecutor, TokioIo, TokioTimer},
-};
+use hyper_util::{client::legacy::connect::HttpConnector, rt::TokioIo};
 use rustls::{ClientConfig, ConfigBuilder, RootCertStore, WantsVerifier, crypto::ring};
 use tokio::{net::TcpStream, time::timeout};
 use tower_service::Service;
 use tracing::debug;
 
-use super::{Failure, Transport, address, headers};
+use super::{
+    Failure, Transport, address, headers,
+    pool::{Answer, Pool, SendError},
+};
 
 /// How long it may take until there is a connection: name, TCP and TLS together.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Connections that are kept for the next request. Beyond it one is closed when its response ends. Generous: a burst
-/// opens more than there are requests at once, and closing them only to open them again would cost each a handshake.
-const MAX_IDLE_CONNECTIONS: usize = 256;
-/// How long a connection is kept for the next request.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 /// A stream may be silent for hours. This is how a peer that vanished is noticed: asked after so long a silence, so
 /// often, and so many times.
 const KEEP_ALIVE: Duration = Duration::from_secs(60);
@@ -56,7 +50,8 @@ pub struct Target {
     pub(super) patience: Patience,
     configured: Option<Transport>,
     found: AtomicU8,
-    client: Client<Connector, Full<Bytes>>,
+    host: HeaderValue,
+    pool: Arc<Pool>,
 }
 
 /// How long we wait for what no link has a deadline for.
@@ -87,7 +82,7 @@ pub enum TargetError {
 
 /// Connects within [`CONNECT_TIMEOUT`]. The inner connectors know a limit for TCP only.
 #[derive(Clone)]
-struct Connector(HttpsConnector<HttpConnector>);
+pub(super) struct Connector(HttpsConnector<HttpConnector>);
 
 type BoxError = Box<dyn Error + Send + Sync>;
 
@@ -133,11 +128,9 @@ impl Target {
         http.set_keepalive(Some(KEEP_ALIVE));
         http.set_keepalive_interval(Some(KEEP_ALIVE_INTERVAL));
         http.set_keepalive_retries(Some(KEEP_ALIVE_TRIES));
-        let client = Client::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(IDLE_TIMEOUT)
-            .pool_max_idle_per_host(MAX_IDLE_CONNECTIONS)
-            .build(Connector(HttpsConnector::from((http, tls))));
+        let pool = Pool::new(Connector(HttpsConnector::from((http, tls))));
+        let host = url.authority().and_then(|authority| HeaderValue::from_str(authority.as_str()).ok());
+        let host = host.ok_or(TargetError::Scheme)?;
         Ok(Self {
             url,
             headers,
@@ -145,7 +138,8 @@ impl Target {
             patience: Patience::default(),
             configured: transport,
             found: AtomicU8::new(0),
-            client,
+            host,
+            pool,
         })
     }
 
@@ -184,15 +178,18 @@ impl Target {
         url: &Uri,
         headers: HeaderMap,
         body: Bytes,
-    ) -> Result<(Uri, Response<Incoming>), Failure> {
+    ) -> Result<(Uri, Response<Answer>), Failure> {
         let mut url = url.clone();
         let mut redirects = 0;
         loop {
             let mut request = Request::new(Full::new(body.clone()));
             *request.method_mut() = method.clone();
-            *request.uri_mut() = url.clone();
+            // What is asked is the path; the rest of the URL is where, and never another origin.
+            let path = url.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
+            *request.uri_mut() = Uri::from(path);
             *request.headers_mut() = headers.clone();
-            let response = self.client.request(request).await.map_err(|error| failure(&error))?;
+            request.headers_mut().insert(HOST, self.host.clone());
+            let response = self.pool.send(&url, request).await.map_err(|error| failure(&error))?;
             let status = response.status().as_u16();
             let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
             let Some(location) = location.filter(|_| matches!(status, 300..=399)) else {
@@ -246,23 +243,22 @@ pub(super) fn tls() -> io::Result<ConfigBuilder<ClientConfig, WantsVerifier>> {
     ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().map_err(io::Error::other)
 }
 
-/// What an error of the client means to a request.
-fn failure(error: &legacy::Error) -> Failure {
-    if error.is_connect() {
-        return Failure::Unreachable { why: causes(error) };
-    }
-    let cause = error.source().and_then(|source| source.downcast_ref::<hyper::Error>());
-    match cause {
-        Some(cause) if cause.is_parse() => Failure::NotMcp { why: "the server's answer is not HTTP".to_owned() },
+/// What an error of the pool means to a request.
+fn failure(error: &SendError) -> Failure {
+    match error {
+        SendError::Connect(error) => Failure::Unreachable { why: causes(error.as_ref()) },
+        SendError::Sent(error) if error.is_parse() => {
+            Failure::NotMcp { why: "the server's answer is not HTTP".to_owned() }
+        }
         // It may have been processed: nobody knows.
-        _ => Failure::Cut,
+        SendError::Sent(_) => Failure::Cut,
     }
 }
 
-/// The causes of an error, outermost first, without the error itself.
-fn causes(error: &dyn Error) -> String {
+/// An error and its causes, outermost first.
+fn causes(error: &(dyn Error + 'static)) -> String {
     let mut text = String::new();
-    for cause in iter::successors(error.source(), |&cause| cause.source()) {
+    for cause in iter::successors(Some(error), |&cause| cause.source()) {
         let next = cause.to_string();
         // Wrappers repeat what they wrap.
         if !text.ends_with(&next) {

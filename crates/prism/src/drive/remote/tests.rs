@@ -133,6 +133,9 @@ fn shown(arrival: Arrival) -> String {
             let about = about.map_or("-".to_owned(), |id| id.to_string());
             format!("{about}: {}", String::from_utf8(line.to_vec()).unwrap())
         }
+        Arrival::Answer { about, message } => {
+            format!("{about}: {}", String::from_utf8(message.bytes().to_vec()).unwrap())
+        }
         other => format!("{other:?}"),
     }
 }
@@ -310,7 +313,7 @@ impl Bench {
     async fn open(&mut self, session: &str) {
         self.remote.send(message(INITIALIZE));
         self.asked().await.initialized(session).await;
-        assert!(matches!(self.arrival().await, Arrival::Message { about: Some(1), .. }));
+        assert!(matches!(self.arrival().await, Arrival::Answer { about: 1, .. }));
         self.remote.send(message(INITIALIZED));
         self.asked().await.status(202).await;
     }
@@ -322,6 +325,17 @@ impl Bench {
             tokio::select! {
                 asked = server.asked() => return asked,
                 arrival = remote.next() => arrived.push_back(arrival),
+            }
+        }
+    }
+
+    /// Waits for something else, while the remote goes on with its work.
+    async fn driving<T>(&mut self, other: impl Future<Output = T>) -> T {
+        let mut other = std::pin::pin!(other);
+        loop {
+            tokio::select! {
+                done = &mut other => return done,
+                arrival = self.remote.next() => self.arrived.push_back(arrival),
             }
         }
     }

@@ -138,7 +138,7 @@ fn hello(version: &str, capabilities: Value) -> Value {
     request("initialize", params)
 }
 
-fn request(method: &str, params: Value) -> Value {
+pub(super) fn request(method: &str, params: Value) -> Value {
     let id = LAST_ID.fetch_add(1, Ordering::Relaxed) + 1;
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
 }

@@ -17,6 +17,7 @@ use tempfile::TempDir;
 use super::{
     client::Client,
     http::{Place, Reply, Request},
+    modern::Modern,
     process, until,
 };
 
@@ -138,6 +139,15 @@ impl Launch {
         (status, daemon.stderr())
     }
 
+    /// Runs a command that ends well by itself. Returns what it printed.
+    pub(crate) async fn output(self) -> String {
+        let mut daemon = self.spawn();
+        let status = daemon.ended().await;
+        assert_eq!(status.code(), Some(0), "{}", daemon.stderr());
+        until("all of it is read", async || daemon.stdout.is_complete()).await;
+        daemon.stdout()
+    }
+
     fn spawn(mut self) -> Daemon {
         // Nothing of the environment of whoever runs the tests: a PRISM_PORT there would be a fixed port here.
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -176,6 +186,11 @@ impl Daemon {
     /// A client of the destination at the root.
     pub(crate) fn client(&self) -> Client {
         self.client_at(self.path)
+    }
+
+    /// A client of the modern era of the destination at the root, which can answer nothing.
+    pub(crate) fn modern(&self) -> Modern {
+        Modern::new(self.client())
     }
 
     pub(crate) fn client_at(&self, path: &str) -> Client {

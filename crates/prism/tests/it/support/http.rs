@@ -72,6 +72,7 @@ pub(crate) struct Events {
 pub(crate) struct Event {
     pub(crate) name: Option<String>,
     pub(crate) id: Option<String>,
+    pub(crate) retry: Option<u64>,
     pub(crate) data: String,
 }
 
@@ -87,6 +88,13 @@ impl Request {
     pub(crate) fn header(mut self, name: &'static str, value: &str) -> Self {
         let value = HeaderValue::from_str(value).expect("tests send valid headers");
         self.headers.insert(HeaderName::from_static(name), value);
+        self
+    }
+
+    /// Sends a header that is there already once more.
+    pub(crate) fn again(mut self, name: &'static str, value: &str) -> Self {
+        let value = HeaderValue::from_str(value).expect("tests send valid headers");
+        self.headers.append(HeaderName::from_static(name), value);
         self
     }
 
@@ -213,7 +221,7 @@ impl Events {
         while let Some(end) = self.buffer.windows(2).position(|pair| pair == b"\n\n") {
             let block: Vec<u8> = self.buffer.drain(..end + 2).collect();
             let block = String::from_utf8(block).expect("events are UTF-8");
-            let mut event = Event { name: None, id: None, data: String::new() };
+            let mut event = Event { name: None, id: None, retry: None, data: String::new() };
             let mut fields = 0;
             for line in block.trim_end_matches('\n').split('\n') {
                 if line.starts_with(':') {
@@ -225,6 +233,7 @@ impl Events {
                 match name {
                     "event" => event.name = Some(value.to_owned()),
                     "id" => event.id = Some(value.to_owned()),
+                    "retry" => event.retry = Some(value.parse().expect("a number of milliseconds")),
                     "data" => event.data.push_str(value),
                     _ => panic!("a field that nobody knows: {line}"),
                 }

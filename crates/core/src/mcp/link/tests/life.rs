@@ -174,7 +174,7 @@ impl World {
             .collect();
         let (calls, texts): (Vec<usize>, Vec<String>) = made.into_iter().unzip();
         let messages = texts.iter().map(|text| parse(text)).collect();
-        match self.link.batch(self.clients[client].key, messages, self.now) {
+        match self.link.batch(self.clients[client].key, messages, false, self.now) {
             Ok(Some(stream)) => {
                 calls.iter().for_each(|call| self.calls[*call].fate = Fate::Streaming(stream));
                 self.attach(stream, Owner::Client(client), calls);

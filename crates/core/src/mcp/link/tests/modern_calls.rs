@@ -421,7 +421,7 @@ fn events_are_named_by_method_for_who_wants_it() {
         modern:a end
         open a named
         a < {"id":0,…
-        a > {"id":1,"method":"tools/call","params":{"name":"x","_meta":{"progressToken":1}}}
+        a named > {"id":1,"method":"tools/call","params":{"name":"x","_meta":{"progressToken":1}}}
         server < {"id":$2,…
         server > {"method":"notifications/progress","params":{"progressToken":$2,"progress":3}}
         a ~ 1-0

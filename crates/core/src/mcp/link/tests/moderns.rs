@@ -97,6 +97,7 @@ impl World {
             ticket: self.tickets,
             resumes: message.string(message.params().request_state).and_then(|state| Some(read_state(&state)?.1)),
             evicts: c & 0xF0 == 0xF0,
+            movable: false,
             message,
         };
         match self.link.ask(ask, self.now) {

@@ -335,7 +335,7 @@ impl Stage {
         if how == "batch" {
             let parts: Vec<&serde_json::value::RawValue> = serde_json::from_str(text).unwrap();
             let messages = parts.into_iter().map(|part| message(part.get())).collect();
-            match self.link.batch(key.expect("a batch has a session"), messages, self.now) {
+            match self.link.batch(key.expect("a batch has a session"), messages, false, self.now) {
                 Ok(Some(stream)) => drop(self.streams.insert(stream, (handle.to_owned(), key))),
                 Ok(None) => self.hear(handle, "accepted".to_owned()),
                 Err(refusal) => self.refused(handle, refusal),
@@ -347,7 +347,7 @@ impl Stage {
         if !matches!(message.kind(), Kind::Request(_)) {
             return self.link.tell(key, message, self.now);
         }
-        let accepts = Accepts { json: how != "events", events: how != "json", by_method: false };
+        let accepts = Accepts { json: how != "events", events: how != "json", by_method: how == "named" };
         match self.link.call(key, message, accepts, self.now) {
             // What comes of it comes on its one stream.
             Ok(_) if key.is_some_and(|key| self.plain.contains(&key)) => {}

@@ -129,10 +129,13 @@ async fn a_server_that_speaks_no_http_is_told() {
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     let mut remote = Remote::open(target(&url));
     remote.send(call(7));
-    let (socket, _) = listener.accept().await.unwrap();
-    socket.writable().await.unwrap();
-    socket.try_write(b"SSH-2.0-OpenSSH_9.9\r\n").unwrap();
-    let arrival = within("a failure", remote.next()).await;
+    let greeting = async {
+        let (socket, _) = listener.accept().await.unwrap();
+        socket.writable().await.unwrap();
+        socket.try_write(b"SSH-2.0-OpenSSH_9.9\r\n").unwrap();
+        socket
+    };
+    let (arrival, _socket) = tokio::join!(within("a failure", remote.next()), greeting);
     assert!(matches!(arrival, Arrival::Failed { id: 7, failure: Failure::NotMcp { .. } }), "{arrival:?}");
 }
 

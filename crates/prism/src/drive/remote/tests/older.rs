@@ -95,7 +95,7 @@ async fn a_stream_that_names_no_endpoint_is_no_connection() {
     let flow = bench.asked().await.events();
     flow.push(": wait\n\n").await;
     assert!(ended(&mut bench).await.contains("no endpoint within"));
-    flow.hung_up().await;
+    bench.driving(flow.hung_up()).await;
 }
 
 // checks 120
@@ -108,7 +108,7 @@ async fn the_end_of_the_stream_is_the_end_of_the_connection() {
     let mut post = bench.asked().await;
     drop(flow);
     assert!(ended(&mut bench).await.contains("ended"));
-    post.hung_up().await;
+    bench.driving(post.hung_up()).await;
     bench.remote.send(call(3));
     bench.silence().await;
 }
@@ -163,9 +163,10 @@ async fn a_server_that_refuses_initialize_may_speak_the_older_transport() {
         assert_eq!(bench.remote.target.transport(), Some(Transport::Sse));
         // The next one knows, and so does who asks it for the modern era.
         let mut next = Remote::open(bench.remote.target.clone());
-        assert_eq!(bench.asked().await.line(), "GET /mcp");
         next.send(message(r#"{"jsonrpc":"2.0","id":7,"method":"server/discover"}"#));
         let arrival = within("a refusal", next.next()).await;
+        bench.remote = next;
+        assert_eq!(bench.asked().await.line(), "GET /mcp");
         assert!(matches!(arrival, Arrival::Failed { id: 7, failure: Failure::Status { status: 405 } }), "{arrival:?}");
     }
 }

@@ -39,7 +39,7 @@ async fn initialize_has_no_session_and_what_follows_has() {
     assert_eq!(asked.header("mcp-protocol-version"), None);
     asked.initialized("s2").await;
     bench.arrival().await;
-    flow.hung_up().await;
+    bench.driving(flow.hung_up()).await;
     bench.remote.send(call(3));
     assert_eq!(bench.asked().await.header("mcp-session-id"), Some("s2"));
 }
@@ -153,18 +153,21 @@ async fn a_lost_session_is_told_with_what_was_not_processed() {
     bench.remote.send(message(&note(1)));
     bench.asked().await.status(404).await;
     let lost = |arrival| match arrival {
-        Arrival::SessionLost { message } => String::from_utf8(message.bytes().to_vec()).unwrap(),
+        Arrival::SessionLost { message: Some(message) } => String::from_utf8(message.bytes().to_vec()).unwrap(),
         other => panic!("{other:?}"),
     };
     assert_eq!(lost(bench.arrival().await), note(1));
-    stream.hung_up().await;
+    bench.driving(stream.hung_up()).await;
     first.answer(404, &[("content-type", "application/json")], r#"{"jsonrpc":"2.0","id":null,"error":{}}"#).await;
     assert_eq!(lost(bench.arrival().await).as_bytes(), &call(2).bytes()[..]);
     bench.open("s2").await;
     bench.asked().await.status(405).await;
-    // A straggler of the old session does not take the new one along.
+    // A straggler of the old session does not take the new one along: it is sent again there.
     second.status(404).await;
-    assert_eq!(lost(bench.arrival().await).as_bytes(), &call(3).bytes()[..]);
+    let again = bench.asked().await;
+    assert_eq!((again.header("mcp-session-id"), again.body.as_bytes()), (Some("s2"), &call(3).bytes()[..]));
+    again.json(&result(3)).await;
+    assert_eq!(bench.shown().await, format!("3: {}", result(3)));
     bench.remote.send(call(4));
     let asked = bench.asked().await;
     assert_eq!(asked.header("mcp-session-id"), Some("s2"));
@@ -183,7 +186,7 @@ async fn what_waits_for_a_session_is_lost_with_it() {
     bench.asked().await.status(404).await;
     for expected in [INITIALIZED.as_bytes(), &call(2).bytes()[..]] {
         match bench.arrival().await {
-            Arrival::SessionLost { message } => assert_eq!(&message.bytes()[..], expected),
+            Arrival::SessionLost { message: Some(message) } => assert_eq!(&message.bytes()[..], expected),
             other => panic!("{other:?}"),
         }
     }

@@ -28,7 +28,7 @@ async fn the_stream_of_a_session_is_resumed_where_it_was_left() {
     again.status(503).await;
     let again = bench.asked().await;
     assert_eq!(again.header("last-event-id"), Some("a-2"));
-    again.status(404).await;
+    again.status(405).await;
     tokio::time::sleep(A_WHILE).await;
     bench.silence().await;
 }
@@ -186,10 +186,10 @@ async fn an_event_of_100_mb_ends_its_request_and_is_not_read() {
     bench.remote.send(call(7));
     let flow = bench.asked().await.events();
     // What lies in sockets and queues between the two was written, but nobody had to keep it.
-    let written = write_event(&flow, 100 << 20).await;
+    let written = bench.driving(write_event(&flow, 100 << 20)).await;
     assert!(written < 32 << 20, "{written} bytes were read");
     assert_eq!(bench.failure().await, (7, Failure::TooLarge { limit: LIMIT }));
-    flow.hung_up().await;
+    bench.driving(flow.hung_up()).await;
 }
 
 #[tokio::test]
@@ -236,7 +236,7 @@ async fn an_event_that_never_ends_is_not_waited_for() {
         written += many.len();
     }
     assert_eq!(bench.failure().await, (7, Failure::TooLarge { limit: LIMIT }));
-    flow.hung_up().await;
+    bench.driving(flow.hung_up()).await;
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 //!
 //! `modern:x > {…}` is checked as the shell checks it, with headers that say what the body says, and goes to
 //! [`Link::ask`](crate::mcp::Link::ask), or to `attend` if it is a listen. Between handle and `>` may stand `json`,
-//! `events`, `named` (events by method), `evicts` and headers: `Mcp-Param-Region=eu`. What the check refuses comes as
+//! `events`, `named` (events by method), `evicts`, `movable` and headers: `Mcp-Param-Region=eu`. What the check refuses comes as
 //! `modern:x unfit …`.
 
 use super::{CAPABILITIES, Stage, full, message};
@@ -53,6 +53,7 @@ impl Stage {
             ticket: u128::from_str_radix(&self.tickets.to_string(), 16).unwrap(),
             resumes: resumes.map(|(_, ticket)| ticket),
             evicts: says("evicts"),
+            movable: says("movable"),
             message: message.clone(),
         };
         let id = message.id().unwrap().to_owned();

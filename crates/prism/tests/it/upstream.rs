@@ -1,0 +1,660 @@
+//! A Streamable HTTP server of the legacy era behind the daemon: what it is sent, what its sessions and streams come to
+//! (B-22). What it may do wrong is in `upstream_faults.rs`.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::{
+    Client, Launch, NEWEST, Request, stays, until,
+    upstream::{
+        Asked, Upstream, calling, calling_modern, fault, got, got_fault, got_text, greeting, modern_root, note,
+        nothing_is_left, posting, root, text,
+    },
+};
+
+/// Long enough to see that something does not happen.
+const A_WHILE: Duration = Duration::from_millis(150);
+
+/// A call with an id and a token of the test's own choice.
+fn call(client: &Client, id: u64, token: &Value) -> Request {
+    let params = json!({"name": "t", "arguments": {}, "_meta": {"progressToken": token}});
+    let body = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
+    client.request(hyper::Method::POST).body(body.to_string())
+}
+
+async fn silent(upstream: &mut Upstream) {
+    stays("the server is left alone", A_WHILE, async || {
+        upstream.asked_nothing_more();
+        true
+    })
+    .await;
+}
+
+// mcp-eras 1.2
+// checks 112
+#[tokio::test]
+async fn each_request_says_what_the_protocol_wants_and_nothing_of_the_clients_own() {
+    let mut upstream = Upstream::start().await;
+    let daemon = upstream.bridge(&[]).await;
+    let opening = tokio::spawn({
+        let client = root(&daemon);
+        async move { client.initialize().await }
+    });
+    let both = Some("application/json, text/event-stream");
+    let check_session = |asked: &Asked| {
+        assert_eq!(asked.path, "/mcp");
+        assert_eq!(asked.header("mcp-session-id"), Some("up-1"), "{}", asked.what());
+        // What was negotiated, not what we would have liked.
+        assert_eq!(asked.header("mcp-protocol-version"), Some("2025-06-18"), "{}", asked.what());
+    };
+
+    let discover = upstream.asked("server/discover").await;
+    assert_eq!(discover.header("accept"), both);
+    assert_eq!((discover.header("mcp-session-id"), discover.header("mcp-method")), (None, Some("server/discover")));
+    discover.status(404).await;
+    let initialize = upstream.asked("initialize").await;
+    assert_eq!((initialize.header("accept"), initialize.header("content-type")), (both, Some("application/json")));
+    assert_eq!(initialize.header("mcp-session-id"), None);
+    let asked_for = initialize.body["params"]["protocolVersion"].as_str().unwrap().to_owned();
+    assert!(initialize.header("mcp-protocol-version").is_none_or(|version| version == asked_for));
+    let result =
+        json!({"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": "u", "version": "1"}});
+    let body = json!({"jsonrpc": "2.0", "id": initialize.id(), "result": result}).to_string();
+    let head = [("content-type", "application/json; charset=utf-8"), ("mcp-session-id", "up-1")];
+    initialize.answer(200, &head, &body).await;
+    let initialized = upstream.asked("notifications/initialized").await;
+    check_session(&initialized);
+    assert_eq!(initialized.header("accept"), both);
+    initialized.status(202).await;
+    let listen = upstream.asked("GET").await;
+    check_session(&listen);
+    assert_eq!((listen.header("accept"), listen.header("last-event-id")), (Some("text/event-stream"), None));
+    listen.status(405).await;
+
+    let client = opening.await.unwrap();
+    let own = client.session().to_owned();
+    let calling = tokio::spawn({
+        let body = json!({"jsonrpc": "2.0", "id": "mine", "method": "tools/call", "params": {"name": "t"}});
+        let request = client.request(hyper::Method::POST).header("mcp-name", "x").header("x-own", "y");
+        async move { request.body(body.to_string()).send().await.answer().await }
+    });
+    let asked = upstream.asked("tools/call").await;
+    check_session(&asked);
+    assert_eq!((asked.header("accept"), asked.header("content-type")), (both, Some("application/json")));
+    assert_eq!((asked.header("mcp-method"), asked.header("mcp-name"), asked.header("x-own")), (None, None, None));
+    assert!(!asked.all().contains(&own), "our session is ours: {}", asked.all());
+    asked.result(text("fine")).await;
+    assert_eq!(calling.await.unwrap()["id"], "mine");
+
+    // B-22: the last session of ours ends the server's.
+    assert_eq!(client.delete().await.status, 204);
+    let delete = upstream.asked("DELETE").await;
+    check_session(&delete);
+    delete.status(204).await;
+    nothing_is_left(&daemon, "run").await;
+}
+
+// mcp-eras 1.7
+// checks 118
+#[tokio::test]
+async fn the_clients_token_stays_here_and_the_configured_one_goes_with_every_request() {
+    let mut upstream = Upstream::start().await;
+    let flags = ["--header", "Authorization: Bearer env:UP_KEY", "--header", "X-Tenant=blue"];
+    let daemon = upstream.launch(&flags).env("UP_KEY", "upstream-secret").start().await;
+    let ours = daemon.token();
+    let check = |asked: &Asked| {
+        assert_eq!(asked.header("authorization"), Some("Bearer upstream-secret"), "{}", asked.what());
+        assert_eq!(asked.header("x-tenant"), Some("blue"), "{}", asked.what());
+        assert!(!asked.all().contains(&ours), "{}", asked.all());
+    };
+    let opening = tokio::spawn({
+        let client = root(&daemon);
+        async move { client.initialize().await }
+    });
+    let discover = upstream.asked("server/discover").await;
+    check(&discover);
+    discover.status(400).await;
+    let initialize = upstream.asked("initialize").await;
+    check(&initialize);
+    initialize.welcome("s1").await;
+    let initialized = upstream.asked("notifications/initialized").await;
+    check(&initialized);
+    initialized.status(202).await;
+    let listen = upstream.asked("GET").await;
+    check(&listen);
+    listen.status(405).await;
+    let client = opening.await.unwrap();
+    let waiting = calling(&client, "t", json!({}));
+    let asked = upstream.asked("tools/call").await;
+    check(&asked);
+    asked.result(text("fine")).await;
+    assert_eq!(got_text(waiting).await, "fine");
+    client.delete().await;
+    let delete = upstream.asked("DELETE").await;
+    check(&delete);
+    delete.status(200).await;
+    let log = daemon.stop().await;
+    assert!(!log.contains("upstream-secret") && !log.contains(&ours), "{log}");
+}
+
+// checks 113
+#[tokio::test]
+async fn a_session_that_the_server_forgot_is_opened_again_and_the_call_sent_once_more() {
+    let mut upstream = Upstream::start().await;
+    let (daemon, client) = upstream.bridged(&[]).await;
+    let mut stream = client.listen().await;
+    let waiting = calling(&client, "t", json!({"n": 1}));
+    let first = upstream.asked("tools/call").await;
+    let arguments = first.body["params"]["arguments"].clone();
+    first.status(404).await;
+    upstream.greet("s2").await;
+    let again = upstream.asked("tools/call").await;
+    assert_eq!((again.header("mcp-session-id"), &again.body["params"]["arguments"]), (Some("s2"), &arguments));
+    again.result(text("served")).await;
+    assert_eq!(got_text(waiting).await, "served");
+    // The client's own session goes on; what the new one of the server may have forgotten is told.
+    assert_eq!(stream.message().await["method"], "notifications/tools/list_changed");
+
+    // A server that forgets at once is not asked for ever.
+    let waiting = calling(&client, "t", json!({}));
+    upstream.asked("tools/call").await.status(404).await;
+    upstream.greet("s3").await;
+    upstream.asked("tools/call").await.status(404).await;
+    let why = got_fault(waiting, 502, "upstream_unavailable").await;
+    assert!(why.contains("forgets its sessions"), "{why}");
+    upstream.greet("s4").await;
+    let waiting = calling(&client, "t", json!({}));
+    let asked = upstream.asked("tools/call").await;
+    assert_eq!(asked.header("mcp-session-id"), Some("s4"));
+    asked.result(text("again")).await;
+    assert_eq!(got_text(waiting).await, "again");
+    drop(stream);
+    client.delete().await;
+    upstream.asked("DELETE").await.status(200).await;
+    nothing_is_left(&daemon, "run").await;
+}
+
+// mcp-eras 5.15
+#[tokio::test]
+async fn a_new_session_of_the_server_is_told_what_the_old_one_knew() {
+    let mut upstream = Upstream::start().await;
+    let (_daemon, client) = upstream.bridged(&[]).await;
+    let mut stream = client.listen().await;
+    for (method, params) in
+        [("resources/subscribe", json!({"uri": "file:///a"})), ("logging/setLevel", json!({"level": "debug"}))]
+    {
+        let waiting = posting(&client, method, params);
+        upstream.asked(method).await.result(json!({})).await;
+        assert_eq!(got(waiting).await.0, 200);
+    }
+    let waiting = calling(&client, "t", json!({}));
+    upstream.asked("tools/call").await.status(404).await;
+    let flow = upstream.greet_and_listen("s2").await;
+    // In whichever order.
+    let mut told = Vec::new();
+    for _ in 0..3 {
+        let asked = upstream.next().await;
+        assert_eq!(asked.header("mcp-session-id"), Some("s2"), "{}", asked.body);
+        told.push(format!("{} {}", asked.what(), asked.body["params"]["uri"].as_str().unwrap_or_default()));
+        match asked.what() {
+            "tools/call" => asked.result(text("served")).await,
+            _ => asked.result(json!({})).await,
+        }
+    }
+    told.sort();
+    assert_eq!(told, ["logging/setLevel ", "resources/subscribe file:///a", "tools/call "]);
+    assert_eq!(got_text(waiting).await, "served");
+    flow.event(&note("notifications/resources/updated", json!({"uri": "file:///a", "n": 2}))).await;
+    while stream.message().await["params"]["n"] != 2 {}
+    silent(&mut upstream).await;
+}
+
+// checks 113
+#[tokio::test]
+async fn no_other_status_of_the_4xx_costs_a_session() {
+    let mut upstream = Upstream::start().await;
+    let (_daemon, client) = upstream.bridged(&[]).await;
+    for status in [400, 405, 409, 410, 418, 422, 429] {
+        let waiting = calling(&client, "t", json!({}));
+        upstream.asked("tools/call").await.status(status).await;
+        let why = got_fault(waiting, 502, "upstream_unavailable").await;
+        assert!(why.contains(&status.to_string()), "{why}");
+    }
+    // A JSON-RPC error says more than any status, and reaches the client as it is.
+    let waiting = calling(&client, "t", json!({}));
+    let error = json!({"code": -32602, "message": "no such tool", "data": {"tool": "t"}});
+    upstream.asked("tools/call").await.error(400, error.clone()).await;
+    let (status, answer) = got(waiting).await;
+    assert_eq!((status, &answer["error"]), (200, &error));
+    let waiting = calling(&client, "t", json!({}));
+    let asked = upstream.asked("tools/call").await;
+    assert_eq!(asked.header("mcp-session-id"), Some("s1"));
+    asked.result(text("same session")).await;
+    assert_eq!(got_text(waiting).await, "same session");
+}
+
+// checks 114 115
+#[tokio::test]
+async fn a_stream_that_broke_off_is_resumed_after_its_event_when_the_server_says() {
+    const RETRY: Duration = Duration::from_millis(300);
+    let mut upstream = Upstream::start().await;
+    let (_daemon, client) = upstream.bridged(&[]).await;
+    let reply = tokio::spawn(call(&client, 1, &json!("t")).send());
+    let asked = upstream.asked("tools/call").await;
+    let (id, token) = (asked.id(), asked.token());
+    let flow = asked.events();
+    flow.push(&format!("retry: {}\nid: p-0\ndata:\n\n", RETRY.as_millis())).await;
+    let progress = |n: u32| note("notifications/progress", json!({"progressToken": token, "progress": n}));
+    flow.numbered("p-1", &progress(1)).await;
+    let mut stream = reply.await.unwrap().events();
+    assert_eq!(stream.message().await["params"], json!({"progressToken": "t", "progress": 1}));
+    let cut = Instant::now();
+    flow.cut().await;
+    let resumed = upstream.asked("GET").await;
+    assert!(cut.elapsed() >= RETRY, "{:?}", cut.elapsed());
+    assert_eq!(resumed.header("last-event-id"), Some("p-1"));
+    assert_eq!(resumed.header("mcp-session-id"), Some("s1"));
+    assert_eq!(resumed.header("mcp-protocol-version"), Some(NEWEST));
+    let flow = resumed.events();
+    flow.numbered("p-2", &progress(2)).await;
+    assert_eq!(stream.message().await["params"]["progress"], 2);
+    flow.result(id, text("whole")).await;
+    let answer = stream.message().await;
+    assert_eq!((&answer["id"], &answer["result"]), (&json!(1), &text("whole")));
+    assert!(stream.rest().await.is_empty());
+    silent(&mut upstream).await;
+}
+
+// checks 114
+#[tokio::test]
+async fn a_stream_without_event_ids_is_lost_and_no_call_is_made_twice() {
+    let mut upstream = Upstream::start().await;
+    let (daemon, client) = upstream.bridged(&[]).await;
+    // Before the head, in the middle, and with a proper end that is none.
+    let waiting = calling(&client, "t", json!({}));
+    drop(upstream.asked("tools/call").await);
+    let why = got_fault(waiting, 502, "upstream_exited").await;
+    assert!(why.contains("not known") && why.contains("call again if that is safe"), "{why}");
+    for cut in [true, false] {
+        let reply = tokio::spawn(call(&client, 7, &json!(1)).send());
+        let asked = upstream.asked("tools/call").await;
+        let token = asked.token();
+        let flow = asked.events();
+        flow.push("retry: 1\n\n").await;
+        flow.progress(&token, 1).await;
+        let mut stream = reply.await.unwrap().events();
+        assert_eq!(stream.message().await["method"], "notifications/progress");
+        if cut {
+            flow.cut().await;
+        } else {
+            drop(flow);
+        }
+        let answer = stream.message().await;
+        assert_eq!(answer["id"], 7);
+        fault(&answer, "upstream_exited");
+        assert!(stream.rest().await.is_empty());
+    }
+    silent(&mut upstream).await;
+    let waiting = calling(&client, "t", json!({}));
+    upstream.asked("tools/call").await.result(text("next")).await;
+    assert_eq!(got_text(waiting).await, "next");
+    client.delete().await;
+    upstream.asked("DELETE").await.status(200).await;
+    nothing_is_left(&daemon, "run").await;
+}
+
+// mcp-eras 1.5, 7.1
+// checks 115
+#[tokio::test]
+async fn odd_events_are_passed_over_and_end_nothing() {
+    let mut upstream = Upstream::start().await;
+    let daemon = upstream.bridge(&[]).await;
+    let client = root(&daemon);
+    let (client, standalone) = tokio::join!(client.initialize(), upstream.greet_and_listen("s1"));
+    let odd = ": a comment\n\nid: 1\ndata:\n\nevent: ping\ndata: {}\n\nevent: notifications/message\n\
+               data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\nunknown: field\n\n\
+               data\n\n\u{feff}\n\n";
+    let mut changes = client.listen().await;
+    let reply = tokio::spawn(call(&client, 1, &json!("t")).send());
+    let asked = upstream.asked("tools/call").await;
+    let (id, token) = (asked.id(), asked.token());
+    let flow = asked.events();
+    flow.push(odd).await;
+    flow.push(&format!(
+        "event: message\r\ndata: {}\r\n\r\n",
+        note("notifications/progress", json!({"progressToken": token, "progress": 1}))
+    ))
+    .await;
+    flow.push(odd).await;
+    flow.result(id, text("fine")).await;
+    let mut stream = reply.await.unwrap().events();
+    assert_eq!(stream.message().await["params"]["progress"], 1);
+    assert_eq!(stream.message().await["result"], text("fine"));
+    assert!(stream.rest().await.is_empty());
+    standalone.push(odd).await;
+    standalone.event(&note("notifications/resources/list_changed", json!({}))).await;
+    assert_eq!(changes.message().await["method"], "notifications/resources/list_changed");
+}
+
+// mcp-eras 5.4
+// checks 97
+#[tokio::test]
+async fn two_clients_with_equal_ids_and_tokens_each_get_their_own() {
+    let mut upstream = Upstream::start().await;
+    let (daemon, first) = upstream.bridged(&[]).await;
+    // One session of the server serves them both.
+    let second = root(&daemon).initialize().await;
+    let mut asked = Vec::new();
+    let mut replies = Vec::new();
+    for client in [&first, &second] {
+        replies.push(tokio::spawn(call(client, 1, &json!("same")).send()));
+        asked.push(upstream.asked("tools/call").await);
+    }
+    assert!(asked.iter().all(|asked| asked.header("mcp-session-id") == Some("s1")));
+    let ids: Vec<u64> = asked.iter().map(Asked::id).collect();
+    let tokens: Vec<Value> = asked.iter().map(Asked::token).collect();
+    assert!(ids[0] != ids[1] && tokens[0] != tokens[1], "{ids:?} {tokens:?}");
+    let flows: Vec<_> = asked.into_iter().map(Asked::events).collect();
+    // The later one first, and a note that is about the other's call.
+    for at in [1, 0] {
+        flows[at].progress(&tokens[at], 10 + u32::try_from(at).unwrap()).await;
+    }
+    for at in [1, 0] {
+        flows[at].result(ids[at], text(&format!("for {at}"))).await;
+    }
+    for (at, reply) in replies.into_iter().enumerate() {
+        let mut stream = reply.await.unwrap().events();
+        assert_eq!(stream.message().await["params"], json!({"progressToken": "same", "progress": 10 + at}));
+        let answer = stream.message().await;
+        assert_eq!((&answer["id"], &answer["result"]), (&json!(1), &text(&format!("for {at}"))));
+        assert!(stream.rest().await.is_empty());
+    }
+}
+
+// mcp-eras 5.5
+// checks 101
+#[tokio::test]
+async fn a_change_that_the_server_tells_of_reaches_each_session_once() {
+    let mut upstream = Upstream::start().await;
+    let daemon = upstream.bridge(&[]).await;
+    let client = root(&daemon);
+    let (first, flow) = tokio::join!(client.initialize(), upstream.greet_and_listen("s1"));
+    let second = root(&daemon).initialize().await;
+    let mut streams = [first.listen().await, second.listen().await];
+    let watching = posting(&second, "resources/subscribe", json!({"uri": "file:///a"}));
+    upstream.asked("resources/subscribe").await.result(json!({})).await;
+    got(watching).await;
+    flow.event(&note("notifications/tools/list_changed", json!({}))).await;
+    flow.event(&note("notifications/resources/updated", json!({"uri": "file:///a/b"}))).await;
+    flow.event(&note("notifications/prompts/list_changed", json!({}))).await;
+    for (stream, watches) in streams.iter_mut().zip([false, true]) {
+        assert_eq!(stream.message().await["method"], "notifications/tools/list_changed");
+        if watches {
+            assert_eq!(stream.message().await["params"]["uri"], "file:///a/b");
+        }
+        assert_eq!(stream.message().await["method"], "notifications/prompts/list_changed");
+    }
+}
+
+// B-22
+#[tokio::test]
+async fn the_servers_session_lives_as_long_as_one_of_ours() {
+    let mut upstream = Upstream::start().await;
+    let (daemon, first) = upstream.bridged(&[]).await;
+    let second = root(&daemon).initialize().await;
+    assert_eq!(first.delete().await.status, 204);
+    silent(&mut upstream).await;
+    let waiting = calling(&second, "t", json!({}));
+    upstream.asked("tools/call").await.result(text("still here")).await;
+    assert_eq!(got_text(waiting).await, "still here");
+    assert_eq!(second.delete().await.status, 204);
+    let delete = upstream.asked("DELETE").await;
+    assert_eq!(delete.header("mcp-session-id"), Some("s1"));
+    // A server that does not want to be told is not asked twice.
+    delete.status(405).await;
+    nothing_is_left(&daemon, "run").await;
+    // The next client finds a new one.
+    let third = upstream.initialized(&daemon, "s2").await;
+    let waiting = calling(&third, "t", json!({}));
+    let asked = upstream.asked("tools/call").await;
+    assert_eq!(asked.header("mcp-session-id"), Some("s2"));
+    asked.result(text("new")).await;
+    assert_eq!(got_text(waiting).await, "new");
+    // And a daemon that stops ends it, too.
+    let told = async { upstream.asked("DELETE").await.status(200).await };
+    tokio::join!(daemon.stop(), told);
+}
+
+// B-22
+#[tokio::test]
+async fn a_server_without_sessions_is_never_told_of_one() {
+    let mut upstream = Upstream::start().await;
+    let daemon = upstream.bridge(&["--era", "legacy"]).await;
+    let greet = async {
+        // Any answer may be a stream, the first one too.
+        let asked = upstream.asked("initialize").await;
+        let id = asked.id();
+        let flow = asked.events();
+        flow.push("id: 0\ndata:\n\n").await;
+        flow.result(id, greeting()).await;
+        drop(flow);
+        upstream.asked("notifications/initialized").await.status(202).await;
+        upstream.asked("GET").await.status(405).await;
+    };
+    let client = root(&daemon);
+    let (client, ()) = tokio::join!(client.initialize(), greet);
+    let waiting = calling(&client, "t", json!({}));
+    let asked = upstream.asked("tools/call").await;
+    assert_eq!((asked.header("mcp-session-id"), asked.header("mcp-protocol-version")), (None, Some(NEWEST)));
+    // There is no session that a 404 could be about.
+    asked.status(404).await;
+    got_fault(waiting, 502, "upstream_unavailable").await;
+    assert_eq!(client.delete().await.status, 204);
+    silent(&mut upstream).await;
+    nothing_is_left(&daemon, "run").await;
+}
+
+// B-25
+#[tokio::test]
+async fn a_server_that_does_not_let_go_keeps_no_daemon() {
+    let mut upstream = Upstream::start().await;
+    let (daemon, client) = upstream.bridged(&[]).await;
+    let waiting = calling(&client, "t", json!({}));
+    let _asked = upstream.asked("tools/call").await;
+    let begun = Instant::now();
+    daemon.stop().await;
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    let (status, answer) = got(waiting).await;
+    assert_eq!((status, &answer["error"]["code"]), (404, &json!(-32001)), "{answer}");
+}
+
+// mcp-eras 5.10
+// checks 76
+#[tokio::test]
+async fn a_modern_client_that_leaves_has_its_call_cancelled() {
+    let mut upstream = Upstream::start().await;
+    let daemon = upstream.bridge(&[]).await;
+    let waiting = calling_modern(&modern_root(&daemon), "t", json!({}));
+    upstream.greet("s1").await;
+    let asked = upstream.asked("tools/call").await;
+    waiting.abort();
+    let cancelled = upstream.asked("notifications/cancelled").await;
+    assert_eq!(cancelled.body["params"]["requestId"], asked.id());
+    cancelled.status(202).await;
+    // A legacy client that leaves may come back for its answer.
+    let client = root(&daemon).initialize().await;
+    let waiting = calling(&client, "t", json!({}));
+    let _asked = upstream.asked("tools/call").await;
+    waiting.abort();
+    silent(&mut upstream).await;
+}
+
+// B-22
+#[tokio::test]
+async fn progress_reaches_the_client_before_there_is_an_answer() {
+    let mut upstream = Upstream::start().await;
+    let (_daemon, client) = upstream.bridged(&[]).await;
+    let reply = tokio::spawn(call(&client, 1, &json!("t")).send());
+    let asked = upstream.asked("tools/call").await;
+    let (id, token) = (asked.id(), asked.token());
+    let flow = asked.events();
+    let mut stream = None;
+    let mut reply = Some(reply);
+    for n in 1..=5 {
+        flow.progress(&token, n).await;
+        if let Some(reply) = reply.take() {
+            stream = Some(reply.await.unwrap().events());
+        }
+        // Nothing more is written until this one is read: no event waits for another.
+        let stream = stream.as_mut().expect("it began with the first");
+        assert_eq!(stream.message().await["params"], json!({"progressToken": "t", "progress": n}));
+    }
+    flow.result(id, text("done")).await;
+    let mut stream = stream.expect("it began");
+    assert_eq!(stream.message().await["result"], text("done"));
+}
+
+// B-22, B-28
+// checks 37 38
+#[tokio::test]
+async fn a_client_that_lost_its_stream_resumes_ours_and_the_server_never_knows() {
+    let mut upstream = Upstream::start().await;
+    let (_daemon, client) = upstream.bridged(&[]).await;
+    let reply = tokio::spawn(call(&client, 1, &json!("t")).send());
+    let asked = upstream.asked("tools/call").await;
+    let (id, token) = (asked.id(), asked.token());
+    let flow = asked.events();
+    flow.progress(&token, 1).await;
+    let mut stream = reply.await.unwrap().events();
+    let mut last = None;
+    while last.is_none() {
+        let event = stream.next().await.expect("the stream goes on");
+        last = event.id.filter(|_| !event.data.is_empty());
+    }
+    drop(stream);
+    flow.progress(&token, 2).await;
+    silent(&mut upstream).await;
+    let mut resumed = client.resume(&last.unwrap()).await.events();
+    assert_eq!(resumed.message().await["params"], json!({"progressToken": "t", "progress": 2}));
+    flow.result(id, text("whole")).await;
+    let answer = resumed.message().await;
+    assert_eq!((&answer["id"], &answer["result"]), (&json!(1), &text("whole")));
+    silent(&mut upstream).await;
+}
+
+// B-22, B-28
+#[tokio::test]
+async fn what_the_server_told_while_a_client_was_away_is_replayed_by_us() {
+    let mut upstream = Upstream::start().await;
+    let daemon = upstream.bridge(&[]).await;
+    let client = root(&daemon);
+    let (client, flow) = tokio::join!(client.initialize(), upstream.greet_and_listen("s1"));
+    let mut stream = client.listen().await;
+    flow.event(&note("notifications/tools/list_changed", json!({}))).await;
+    let mut last = None;
+    while last.is_none() {
+        let event = stream.next().await.expect("the stream goes on");
+        last = event.id.filter(|_| !event.data.is_empty());
+    }
+    drop(stream);
+    let streams = "prism_streams{destination=\"run\"}";
+    until("it is known that the client left", async || daemon.metric(streams).await == Some(0)).await;
+    flow.event(&note("notifications/resources/list_changed", json!({}))).await;
+    // A call behind it: it has been read by then.
+    let waiting = calling(&client, "t", json!({}));
+    upstream.asked("tools/call").await.result(text("fine")).await;
+    assert_eq!(got_text(waiting).await, "fine");
+    let mut resumed = client.resume(&last.unwrap()).await.events();
+    assert_eq!(resumed.message().await["method"], "notifications/resources/list_changed");
+    flow.event(&note("notifications/prompts/list_changed", json!({}))).await;
+    assert_eq!(resumed.message().await["method"], "notifications/prompts/list_changed");
+    silent(&mut upstream).await;
+}
+
+// B-22
+// checks 118
+#[tokio::test]
+async fn configured_servers_get_their_own_headers_and_their_own_clients() {
+    let mut servers = [Upstream::start().await, Upstream::start().await];
+    let config: Vec<String> = servers
+        .iter()
+        .zip(["one", "two"])
+        .map(|(server, name)| {
+            let key = format!("headers = {{ X-Key = \"env:KEY_{}\" }}", name.to_uppercase());
+            format!("[destination.{name}]\nurl = {:?}\ntype = \"streamable_http\"\n{key}\n", server.url())
+        })
+        .collect();
+    let launch = Launch::serve(&config.join("\n")).env("KEY_ONE", "first").env("KEY_TWO", "second");
+    let daemon = launch.start().await;
+    for (server, (name, key)) in servers.iter_mut().zip([("one", "first"), ("two", "second")]) {
+        let client = daemon.client_at(&format!("/{name}/mcp"));
+        let (client, ()) = tokio::join!(client.initialize(), server.greet(name));
+        let waiting = calling(&client, "t", json!({}));
+        let asked = server.asked("tools/call").await;
+        assert_eq!((asked.header("x-key"), asked.header("mcp-session-id")), (Some(key), Some(name)));
+        asked.result(text(name)).await;
+        assert_eq!(got_text(waiting).await, name);
+        client.delete().await;
+        server.asked("DELETE").await.status(200).await;
+        nothing_is_left(&daemon, name).await;
+    }
+    for server in &mut servers {
+        server.asked_nothing_more();
+    }
+}
+
+// B-22, mcp-eras 5.7 D
+#[tokio::test]
+async fn a_question_goes_to_the_client_and_its_answer_to_the_server() {
+    let mut upstream = Upstream::start().await;
+    let daemon = upstream.bridge(&[]).await;
+    let client = root(&daemon);
+    let capabilities = json!({"elicitation": {}});
+    let (client, ()) = tokio::join!(client.initialize_as(NEWEST, capabilities), upstream.greet("s1"));
+    let reply = tokio::spawn(call(&client, 1, &json!("t")).send());
+    let asked = upstream.asked("tools/call").await;
+    let id = asked.id();
+    let flow = asked.events();
+    let params = json!({"message": "Your name?", "requestedSchema": {"type": "object", "properties": {}}});
+    flow.event(&json!({"jsonrpc": "2.0", "id": "q-1", "method": "elicitation/create", "params": params})).await;
+    let mut stream = reply.await.unwrap().events();
+    let question = stream.message().await;
+    assert_eq!(
+        (&question["method"], &question["params"]["message"]),
+        (&json!("elicitation/create"), &json!("Your name?"))
+    );
+    let result = json!({"action": "accept", "content": {}});
+    let reply = client.post(&json!({"jsonrpc": "2.0", "id": question["id"], "result": result})).await;
+    assert_eq!(reply.status, 202);
+    let answer = upstream.asked("POST").await;
+    assert_eq!((&answer.body["id"], &answer.body["result"]), (&json!("q-1"), &result));
+    assert_eq!(answer.header("mcp-session-id"), Some("s1"));
+    answer.status(202).await;
+    flow.result(id, text("hello")).await;
+    assert_eq!(stream.message().await["result"], text("hello"));
+}
+
+// mcp-eras 5.10
+#[tokio::test]
+async fn a_cancellation_is_told_to_the_server_by_its_own_number() {
+    let mut upstream = Upstream::start().await;
+    let (_daemon, client) = upstream.bridged(&[]).await;
+    let reply = tokio::spawn(call(&client, 7, &json!("t")).send());
+    let asked = upstream.asked("tools/call").await;
+    let (id, token) = (asked.id(), asked.token());
+    let flow = asked.events();
+    flow.progress(&token, 1).await;
+    let stream = reply.await.unwrap().events();
+    assert_eq!(client.notify("notifications/cancelled", json!({"requestId": 7})).await.status, 202);
+    let cancelled = upstream.asked("notifications/cancelled").await;
+    assert_eq!(cancelled.body["params"]["requestId"], id);
+    cancelled.status(202).await;
+    // No answer, and none that comes too late.
+    assert!(stream.rest().await.iter().all(|event| !event.data.contains("result")));
+    flow.result(id, text("late")).await;
+    drop(flow);
+    let waiting = calling(&client, "t", json!({}));
+    upstream.asked("tools/call").await.result(text("next")).await;
+    assert_eq!(got_text(waiting).await, "next");
+}

@@ -1,0 +1,186 @@
+//! A session that the server forgets: what was not taken is sent again, once, and only if somebody still wants it.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::task::JoinSet;
+
+use crate::support::{
+    stays,
+    upstream::{Upstream, calling, got, got_fault, got_text, root, text},
+};
+
+const A_WHILE: Duration = Duration::from_millis(300);
+
+// A call that waits for a new session, and that its client was told has failed, must not be made afterwards.
+#[tokio::test]
+async fn a_call_that_was_given_up_while_the_session_is_opened_again_is_not_made() {
+    let mut upstream = Upstream::start().await;
+    let (_daemon, client) = upstream.bridged(&["--request-timeout", "300ms"]).await;
+    let waiting = calling(&client, "pay", json!({}));
+    upstream.asked("tools/call").await.status(404).await;
+    let initialize = upstream.asked("initialize").await;
+    got_fault(waiting, 504, "upstream_timeout").await;
+    initialize.welcome("s2").await;
+    upstream.asked("notifications/initialized").await.status(202).await;
+    upstream.asked("GET").await.status(405).await;
+    stays("nothing is called that nobody waits for", A_WHILE, async || {
+        upstream.asked_nothing_more();
+        true
+    })
+    .await;
+}
+
+// The same by a client's own wish.
+#[tokio::test]
+async fn a_call_that_was_cancelled_while_the_session_is_opened_again_is_not_made() {
+    let mut upstream = Upstream::start().await;
+    let (_daemon, client) = upstream.bridged(&[]).await;
+    let message = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "pay"}});
+    let waiting = tokio::spawn({
+        let client = client.clone();
+        async move { client.post(&message).await.status }
+    });
+    upstream.asked("tools/call").await.status(404).await;
+    let initialize = upstream.asked("initialize").await;
+    assert_eq!(client.notify("notifications/cancelled", json!({"requestId": 7})).await.status, 202);
+    waiting.await.unwrap();
+    initialize.welcome("s2").await;
+    upstream.asked("notifications/initialized").await.status(202).await;
+    upstream.asked("GET").await.status(405).await;
+    stays("nothing is called that nobody waits for", A_WHILE, async || {
+        upstream.asked_nothing_more();
+        true
+    })
+    .await;
+}
+
+// Calls that arrive in the moment when the session is found to be lost.
+#[tokio::test]
+async fn no_call_is_lost_when_sessions_are_forgotten_under_load() {
+    let mut upstream = Upstream::start().await;
+    let (_daemon, client) = upstream.bridged(&["--request-timeout", "5s"]).await;
+    let mut calls = JoinSet::new();
+    for _ in 0..32 {
+        let client = client.clone();
+        calls.spawn(async move {
+            let mut bad = Vec::new();
+            for n in 0..60 {
+                let (status, answer) = got(calling(&client, "t", json!({"n": n}))).await;
+                if status != 200 {
+                    bad.push((status, answer));
+                }
+            }
+            bad
+        });
+    }
+    let serving = async {
+        let mut session = "s1".to_owned();
+        let (mut sessions, mut served) = (1, 0);
+        loop {
+            let asked = upstream.next().await;
+            match asked.what().to_owned().as_str() {
+                "initialize" => {
+                    sessions += 1;
+                    session = format!("s{sessions}");
+                    served = 0;
+                    asked.welcome(&session).await;
+                }
+                "GET" => asked.status(405).await,
+                "notifications/initialized" => asked.status(202).await,
+                "tools/call" if asked.header("mcp-session-id") != Some(session.as_str()) => asked.status(404).await,
+                "tools/call" => {
+                    served += 1;
+                    if served == 100 {
+                        session = "none".to_owned();
+                        asked.status(404).await;
+                    } else {
+                        asked.result(text("fine")).await;
+                    }
+                }
+                _ => asked.status(202).await,
+            }
+        }
+    };
+    let bad = tokio::select! {
+        bad = calls.join_all() => bad.concat(),
+        () = serving => unreachable!(),
+    };
+    assert!(bad.is_empty(), "{} {:?}", bad.len(), bad.first());
+}
+
+// The stream of a session that the server has forgotten.
+#[tokio::test]
+async fn a_session_that_is_found_forgotten_by_its_stream_is_opened_again() {
+    let mut upstream = Upstream::start().await;
+    let daemon = upstream.bridge(&[]).await;
+    let client = root(&daemon);
+    let (client, flow) = tokio::join!(client.initialize(), upstream.greet_and_listen("s1"));
+    let mut changes = client.listen().await;
+    flow.push("retry: 10\n\n").await;
+    flow.cut().await;
+    let again = upstream.asked("GET").await;
+    assert_eq!(again.header("mcp-session-id"), Some("s1"));
+    again.status(404).await;
+    let flow = upstream.greet_and_listen("s2").await;
+    assert_eq!(changes.message().await["method"], "notifications/tools/list_changed");
+    drop(flow);
+    let waiting = calling(&client, "t", json!({}));
+    upstream.asked_past_streams("tools/call").await.result(text("fine")).await;
+    assert_eq!(got_text(waiting).await, "fine");
+}
+
+// A refusal that comes late, when there is a new session already, costs no further one.
+#[tokio::test]
+async fn a_late_404_of_an_old_session_does_not_end_the_new_one() {
+    let mut upstream = Upstream::start().await;
+    let (_daemon, client) = upstream.bridged(&[]).await;
+    let waiting = [calling(&client, "a", json!({})), calling(&client, "b", json!({}))];
+    let first = upstream.asked("tools/call").await;
+    let late = upstream.asked("tools/call").await;
+    first.status(404).await;
+    upstream.greet("s2").await;
+    upstream.asked("tools/call").await.result(text("fine")).await;
+    late.status(404).await;
+    let again = upstream.asked("tools/call").await;
+    assert_eq!(again.header("mcp-session-id"), Some("s2"));
+    again.result(text("fine")).await;
+    for waiting in waiting {
+        assert_eq!(got_text(waiting).await, "fine");
+    }
+}
+
+// The third way: the new session cannot be opened, the call is said to have failed, and is made later all the same.
+#[tokio::test]
+async fn a_call_that_failed_because_no_session_could_be_opened_is_not_made_later() {
+    let mut upstream = Upstream::start().await;
+    let (_daemon, client) = upstream.bridged(&[]).await;
+    let waiting = calling(&client, "pay", json!({}));
+    upstream.asked("tools/call").await.status(404).await;
+    upstream.asked("initialize").await.status(503).await;
+    let (status, answer) = got(waiting).await;
+    assert!(status != 200, "{answer}");
+    // The client tries again; that one is made, once.
+    let waiting = calling(&client, "pay", json!({}));
+    upstream.greet("s2").await;
+    upstream.asked("tools/call").await.result(text("paid")).await;
+    assert_eq!(got_text(waiting).await, "paid");
+    stays("nothing is called that nobody waits for", A_WHILE, async || {
+        upstream.asked_nothing_more();
+        true
+    })
+    .await;
+}
+
+// What is said of a server over HTTP is not what is true of a process.
+#[tokio::test]
+async fn a_lost_connection_is_not_called_a_process_that_ended() {
+    let mut upstream = Upstream::start().await;
+    let (_daemon, client) = upstream.bridged(&[]).await;
+    let waiting = calling(&client, "t", json!({}));
+    upstream.asked("tools/call").await.status(404).await;
+    upstream.asked("initialize").await.status(503).await;
+    let (_, answer) = got(waiting).await;
+    let why = answer["error"]["message"].as_str().unwrap();
+    assert!(!why.contains("process") && !why.contains("stderr"), "{why}");
+}
