@@ -70,9 +70,9 @@ async fn a_client_that_stops_reading_is_cut_off_and_nobody_else_notices() {
         read.extend_from_slice(&buffer[..count]);
     }
     assert!(read.len() < NOTES * 500_000);
-    let last =
-        String::from_utf8_lossy(&read).lines().filter_map(|line| line.strip_prefix("id: ")).last().map(str::to_owned);
-    let again = session.request(Method::GET).header("last-event-id", &last.expect("an id was sent")).send().await;
+    let read = String::from_utf8_lossy(&read);
+    let last = read.lines().rev().find_map(|line| line.strip_prefix("id: ")).expect("an id was sent");
+    let again = session.request(Method::GET).header("last-event-id", last).send().await;
     assert_eq!(again.status, 200);
 }
 
