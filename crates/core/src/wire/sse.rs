@@ -69,11 +69,11 @@ impl Events {
     /// The next event that has data. Events without data only move [`Self::last_id`].
     pub fn next_event(&mut self) -> Option<Event> {
         loop {
-            if self.after_cr && self.buffer.first() == Some(&b'\n') {
+            if let Some(first) = self.buffer.first().copied()
+                && std::mem::take(&mut self.after_cr)
+                && first == b'\n'
+            {
                 self.buffer.advance(1);
-            }
-            if !self.buffer.is_empty() {
-                self.after_cr = false;
             }
             if !self.started && !self.buffer.is_empty() {
                 let mark = b"\xEF\xBB\xBF";
@@ -130,7 +130,8 @@ impl Events {
         };
         let value = value.strip_prefix(b" ").unwrap_or(value);
         if name == b"data" {
-            if self.data.len() + value.len() > self.limit {
+            let separator = usize::from(self.lines > 0);
+            if self.data.len() + separator + value.len() > self.limit {
                 self.too_long = true;
                 self.data = BytesMut::new();
             }
@@ -208,6 +209,14 @@ mod tests {
             let chunks: Vec<&[u8]> = STREAM.chunks(size).collect();
             assert_eq!(read(&chunks, 1000).0, whole, "chunks of {size}");
         }
+    }
+
+    // The fuzz target `events` found both.
+    #[test]
+    fn a_line_end_cut_in_two_ends_one_line_and_separators_count() {
+        let (events, _) = read(&[b"data: a\r", b"\n", b"\n", b"data: b\r", b"\n\n"], 100);
+        assert_eq!(events, [event("message", "a"), event("message", "b")]);
+        assert_eq!(read(&[b"data: a\ndata:\n\n"], 1).0, [event("too long", "")]);
     }
 
     #[test]
