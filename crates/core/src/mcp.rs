@@ -13,7 +13,7 @@ pub mod quiet;
 pub mod replay;
 pub mod session;
 
-pub use era::{Era, Revision};
+pub use era::{Era, Revision, Speaks};
 pub use hello::{Class, Hello};
 pub use link::{Accepts, Action, Answer, Ask, Fault, Link, Opening, Refusal, Settings, Wire};
 pub use method::Method;

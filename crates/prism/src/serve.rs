@@ -141,8 +141,8 @@ impl Server {
                 let key = destination::key(one);
                 let learned =
                     quiet.iter().find(|q| q.destination == key).map(|q| (q.server.clone(), q.version.clone()));
-                let era = eras.iter().find(|learned| learned.destination == key).and_then(destination::still_counts);
-                match Destination::new(one.clone(), &config, parts, learned, era) {
+                let speaks = eras.iter().find(|learned| learned.destination == key).and_then(destination::still_counts);
+                match Destination::new(one.clone(), &config, parts, learned, speaks.unwrap_or_default()) {
                     Ok(destination) => Ok((one.name.clone(), destination)),
                     Err(source) => Err(DestinationError { name: one.name.clone(), source }),
                 }

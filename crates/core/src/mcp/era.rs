@@ -1,7 +1,7 @@
 //! The protocol's two eras and their revisions, and what differs between them.
 
 /// How a peer is spoken to: with a handshake and sessions, or with everything in every request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Era {
     Legacy,
     Modern,
@@ -19,6 +19,43 @@ impl Era {
             Self::Legacy => "legacy",
             Self::Modern => "modern",
         }
+    }
+}
+
+/// Which eras a server was found to speak; `None` is not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Speaks {
+    pub legacy: Option<bool>,
+    pub modern: Option<bool>,
+}
+
+impl Speaks {
+    pub const BOTH: &'static str = "both";
+
+    /// One era, and not the other.
+    pub fn only(era: Era) -> Self {
+        Self { legacy: Some(era == Era::Legacy), modern: Some(era == Era::Modern) }
+    }
+
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            Self::BOTH => Some(Self { legacy: Some(true), modern: Some(true) }),
+            _ => Era::named(name).map(Self::only),
+        }
+    }
+
+    /// The name of what is known, once both is.
+    pub fn name(self) -> Option<&'static str> {
+        match (self.legacy?, self.modern?) {
+            (true, true) => Some(Self::BOTH),
+            (_, true) => Some(Era::Modern.name()),
+            (_, false) => Some(Era::Legacy.name()),
+        }
+    }
+
+    /// With what was found out later.
+    pub fn and(self, newer: Self) -> Self {
+        Self { legacy: newer.legacy.or(self.legacy), modern: newer.modern.or(self.modern) }
     }
 }
 

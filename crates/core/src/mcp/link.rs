@@ -45,7 +45,7 @@ pub use self::{
 };
 use super::{
     cache::Cache,
-    era::Era,
+    era::{Era, Speaks},
     hello::{Class, Greeting, Hello},
     level::Level,
     method::Method,
@@ -124,6 +124,8 @@ pub struct Settings {
     /// Whether this link has one owner for its whole life.
     pub alone: bool,
     pub opening: Opening,
+    /// The era of the clients that this link is for: a server that speaks both is spoken to in theirs.
+    pub prefers: Era,
     pub wire: Wire,
     /// Whether calls without a session that may be asked something run one at a time, so that a question's owner is
     /// certain. A link whose server asks does so anyway.
@@ -185,6 +187,7 @@ pub enum Action {
         name: String,
         version: String,
         era: Era,
+        speaks: Speaks,
     },
 }
 
@@ -209,6 +212,7 @@ pub enum Answer {
 pub struct Link {
     settings: Settings,
     opening: Opening,
+    speaks: Speaks,
     knock: Knock,
     /// Why the server could not be reached the last time.
     why: Option<String>,
@@ -288,6 +292,7 @@ impl Link {
             opening: settings.opening,
             exclusive: settings.exclusive,
             settings,
+            speaks: Speaks::default(),
             knock: Knock::default(),
             why: None,
             phase: Phase::Down,

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use prism_core::mcp::Era;
+use prism_core::mcp::{Era, Speaks};
 use prism_store::LearnedEra;
 
 use super::{add, daemon, say};
@@ -76,7 +76,7 @@ fn json(config: &Config, learned: &Learned, path: &Path) -> anyhow::Result<Strin
             let mut row = serde_json::json!({
                 "name": destination.name,
                 "type": kind(destination),
-                "era": destination.era.or_else(|| learned.era(destination)).map_or("auto", Era::name),
+                "era": destination.era.map(Era::name).or_else(|| learned.era(destination)).unwrap_or("auto"),
                 "era_set": destination.era.is_some(),
                 "process": destination.process.as_str(),
                 "file": path.to_string_lossy(),
@@ -96,7 +96,7 @@ fn table(config: &Config, learned: &Learned, path: &Path) -> String {
     for destination in config.destinations.values() {
         let era = match destination.era {
             Some(era) => format!("{} (set)", era.name()),
-            None => learned.era(destination).map_or("auto", Era::name).to_owned(),
+            None => learned.era(destination).unwrap_or("auto").to_owned(),
         };
         rows.push([
             destination.name.clone(),
@@ -138,11 +138,11 @@ impl Learned {
         }
     }
 
-    fn era(&self, destination: &Destination) -> Option<Era> {
+    fn era(&self, destination: &Destination) -> Option<&'static str> {
         let key = key(destination);
         let learned = self.eras.iter().find(|learned| learned.destination == key)?;
         let age = Duration::from_micros(self.now_us.saturating_sub(learned.learned_at_us).try_into().unwrap_or(0));
-        let era = Era::named(&learned.era)?;
-        (era == Era::Modern || age < LEGACY_COUNTS_FOR).then_some(era)
+        let speaks = Speaks::named(&learned.era)?;
+        speaks.name().filter(|_| speaks.modern == Some(true) || age < LEGACY_COUNTS_FOR)
     }
 }

@@ -10,7 +10,7 @@ use std::{
 };
 
 use prism_core::mcp::{
-    Class, Era, Opening, Settings, Wire,
+    Class, Era, Opening, Settings, Speaks, Wire,
     link::SessionKey,
     params::ToolHeaders,
     quiet::{Ledger, Verdict},
@@ -44,7 +44,8 @@ const LEGACY_COUNTS_FOR: Duration = Duration::from_secs(24 * 60 * 60);
 
 pub struct Destination {
     shared: Arc<Shared>,
-    links: Mutex<HashMap<Class, LinkHandle>>,
+    /// By what their clients can answer, and by the era that they are spoken to in where the server speaks both.
+    links: Mutex<HashMap<(Class, Era), LinkHandle>>,
     alone: Mutex<Vec<LinkHandle>>,
     twins: Mutex<HashMap<Class, Vec<LinkHandle>>>,
     settings: Settings,
@@ -62,7 +63,8 @@ pub struct Shared {
     ledger: Mutex<Ledger>,
     /// Where the server is, if it is reached over HTTP.
     pub(super) target: Option<Arc<Target>>,
-    era: Mutex<Option<(Era, Instant)>>,
+    /// Which eras the server was found to speak, and when.
+    speaks: Mutex<(Speaks, Instant)>,
     /// Which headers calls of tools must carry, as any link has learned it, and how often that has changed.
     tools: Mutex<Arc<ToolHeaders>>,
     tools_version: AtomicU64,
@@ -92,7 +94,7 @@ impl Destination {
         daemon: &Config,
         parts: &Parts,
         quiet: Option<(String, String)>,
-        era: Option<Era>,
+        speaks: Speaks,
     ) -> Result<Arc<Self>, TargetError> {
         let target = match &config.http {
             Some(http) => {
@@ -115,6 +117,7 @@ impl Destination {
             class: Class::NONE,
             alone: false,
             opening: Opening::Probe,
+            prefers: Era::Legacy,
             wire: if target.is_some() { Wire::Http } else { Wire::Pipe },
             exclusive: false,
             number: 0,
@@ -128,7 +131,7 @@ impl Destination {
             server: Mutex::new(quiet.unwrap_or_default()),
             store: parts.store.clone(),
             target,
-            era: Mutex::new(era.map(|era| (era, Instant::now()))),
+            speaks: Mutex::new((speaks, Instant::now())),
             tools: Mutex::default(),
             tools_version: AtomicU64::new(0),
             config,
@@ -188,27 +191,32 @@ impl Destination {
                 link
             }
             // A modern server hears with every call what its client can answer.
-            false if self.config().asks == Some(false) || self.is_modern() => self.shared_link(Class::NONE),
-            false => self.shared_link(class),
+            false if self.is_only_modern() => self.shared_link(Class::NONE, Era::Modern),
+            false if self.config().asks == Some(false) => self.shared_link(Class::NONE, Era::Legacy),
+            false => self.shared_link(class, Era::Legacy),
         }
     }
 
     /// The link for calls without a session.
     pub fn stateless_link(&self) -> LinkHandle {
-        self.shared_link(Class::NONE)
+        self.shared_link(Class::NONE, if self.is_only_modern() { Era::Modern } else { Era::Legacy })
     }
 
     /// The link for a call of the modern era: one where the owner of a question is certain, without a session to tell
     /// it by. There the calls that may be asked take turns; while one waits for its client's answer, the next goes to a
     /// further child. Returns too whether the call must drive out one that waits.
     pub fn modern_link(&self, class: Class, may_ask: bool) -> (LinkHandle, bool) {
-        let quiet = self.config().asks == Some(false) || self.verdict() == Verdict::Quiet;
-        // Until its era is known, all meet where they would meet if it is the modern one; from there they are sent on.
-        if self.era() != Some(Era::Legacy) || self.config().asks == Some(false) {
-            return (self.shared_link(Class::NONE), false);
+        let quiet = self.verdict() == Verdict::Quiet;
+        // Until it is known whether it speaks the modern era, all meet where they would meet if it does; from there they
+        // are sent on.
+        if self.speaks().modern != Some(false) {
+            return (self.shared_link(Class::NONE, Era::Modern), false);
+        }
+        if self.config().asks == Some(false) {
+            return (self.shared_link(Class::NONE, Era::Legacy), false);
         }
         if !class.answers_questions() || quiet {
-            return (self.shared_link(class), false);
+            return (self.shared_link(class, Era::Legacy), false);
         }
         let mut twins = lock(&self.twins);
         let twins = twins.entry(class).or_default();
@@ -236,34 +244,45 @@ impl Destination {
         self.links().into_iter().find(|link| link.number == number)
     }
 
-    fn shared_link(&self, class: Class) -> LinkHandle {
+    fn shared_link(&self, class: Class, prefers: Era) -> LinkHandle {
+        let only_modern = self.is_only_modern();
         let mut links = lock(&self.links);
+        // A server that turned out to speak nothing but the modern era has one link, whoever was the first to find out.
+        let first = links.get(&(class, Era::Legacy)).filter(|link| only_modern && !link.commands.is_closed());
+        if let Some(first) = first.filter(|_| !links.contains_key(&(class, Era::Modern))) {
+            return first.clone();
+        }
         // A shared link only ends with the daemon, or by a bug in it: then the next session gets a new one.
-        if let Some(link) = links.get(&class).filter(|link| !link.commands.is_closed()) {
+        if let Some(link) = links.get(&(class, prefers)).filter(|link| !link.commands.is_closed()) {
             return link.clone();
         }
-        let link = self.spawn(Settings { class, ..self.settings.clone() });
-        links.insert(class, link.clone());
+        let link = self.spawn(Settings { class, prefers, ..self.settings.clone() });
+        links.insert((class, prefers), link.clone());
         link
     }
 
     fn spawn(&self, settings: Settings) -> LinkHandle {
-        let opening = match (self.config().era, self.shared.known_era()) {
+        let speaks = self.speaks();
+        let opening = match (self.config().era, settings.prefers) {
             (Some(era), _) => Opening::Pinned(era),
-            (None, Some(era)) => Opening::Learned(era),
-            (None, None) => Opening::Probe,
+            (None, Era::Legacy) if speaks.legacy == Some(true) => Opening::Learned(Era::Legacy),
+            (None, Era::Modern) if speaks.modern == Some(true) => Opening::Learned(Era::Modern),
+            // What its clients do not speak is all that is left.
+            (None, Era::Legacy) if speaks.legacy == Some(false) => Opening::Learned(Era::Modern),
+            (None, Era::Modern) if speaks.modern == Some(false) => Opening::Learned(Era::Legacy),
+            (None, _) => Opening::Probe,
         };
         let number = self.last_number.fetch_add(1, Ordering::Relaxed) + 1;
         LinkHandle::spawn(Settings { opening, number, ..settings }, self.shared.clone())
     }
 
-    fn is_modern(&self) -> bool {
-        self.era() == Some(Era::Modern)
+    fn is_only_modern(&self) -> bool {
+        self.speaks().legacy == Some(false)
     }
 
-    /// Which era the server speaks, as far as that is known.
-    pub fn era(&self) -> Option<Era> {
-        self.config().era.or_else(|| self.shared.known_era())
+    /// Which eras the server speaks, as far as that is known or set.
+    pub fn speaks(&self) -> Speaks {
+        self.config().era.map_or_else(|| self.shared.known(), Speaks::only)
     }
 
     /// Whether a session of this class gets a child of its own.
@@ -275,7 +294,7 @@ impl Destination {
                 class.answers_questions()
                     && self.config().asks != Some(false)
                     && self.verdict() != Verdict::Quiet
-                    && !self.is_modern()
+                    && !self.is_only_modern()
             }
         }
     }
@@ -307,8 +326,8 @@ impl Shared {
         self.sessions.remove(&Uuid::from_u128(key.0));
     }
 
-    pub(super) fn greeted(&self, name: &str, version: &str, era: Era) {
-        self.learned_era(era);
+    pub(super) fn greeted(&self, name: &str, version: &str, speaks: Speaks) {
+        self.learned(speaks);
         let now = (name.to_owned(), version.to_owned());
         let before = std::mem::replace(&mut *lock(&self.server), now.clone());
         // What was learned of another version says nothing about this one.
@@ -340,21 +359,27 @@ impl Shared {
         })
     }
 
-    /// Which era the server was found to speak, as long as that counts.
-    fn known_era(&self) -> Option<Era> {
-        let known = *lock(&self.era);
-        known.filter(|(era, at)| *era == Era::Modern || at.elapsed() < LEGACY_COUNTS_FOR).map(|(era, _)| era)
+    /// Which eras the server was found to speak, as long as that counts.
+    fn known(&self) -> Speaks {
+        let (mut speaks, at) = *lock(&self.speaks);
+        if speaks.modern == Some(false) && at.elapsed() >= LEGACY_COUNTS_FOR {
+            speaks.modern = None;
+        }
+        speaks
     }
 
-    fn learned_era(&self, era: Era) {
-        let before = lock(&self.era).replace((era, Instant::now()));
-        if before.is_some_and(|(before, _)| before == era) || self.config.era.is_some() {
-            return;
-        }
+    fn learned(&self, speaks: Speaks) {
+        let (before, now) = {
+            let mut known = lock(&self.speaks);
+            let before = known.0;
+            *known = (before.and(speaks), Instant::now());
+            (before, known.0)
+        };
+        let Some(name) = now.name().filter(|_| now != before && self.config.era.is_none()) else { return };
         let destination = key(&self.config);
         if let Some(store) = self.store.clone() {
             tokio::spawn(async move {
-                if let Err(error) = store.remember_era(&destination, era.name(), now_us()).await {
+                if let Err(error) = store.remember_era(&destination, name, now_us()).await {
                     warn!(%error, "Cannot remember which era a server speaks");
                 }
             });
@@ -415,12 +440,12 @@ pub fn key(config: &config::Destination) -> String {
     }
 }
 
-/// The era that was learned of a destination, if it was not too long ago.
-pub fn still_counts(learned: &LearnedEra) -> Option<Era> {
-    let era = Era::named(&learned.era)?;
+/// The eras that were learned of a destination, if it was not too long ago.
+pub fn still_counts(learned: &LearnedEra) -> Option<Speaks> {
+    let speaks = Speaks::named(&learned.era)?;
     let age = now_us().saturating_sub(learned.learned_at_us);
     let limit = i64::try_from(LEGACY_COUNTS_FOR.as_micros()).unwrap_or(i64::MAX);
-    (era == Era::Modern || age < limit).then_some(era)
+    (speaks.modern == Some(true) || age < limit).then_some(speaks)
 }
 
 fn now_us() -> i64 {

@@ -561,10 +561,10 @@ impl Driver {
                         self.machine.share_freely(now);
                     }
                 }
-                Action::Ready { name, version, era } => {
+                Action::Ready { name, version, era, speaks } => {
                     info!(destination = self.name(), server = name, version, era = era.name(), "Server is ready");
                     self.reopened = true;
-                    self.shared.greeted(&name, &version, era);
+                    self.shared.greeted(&name, &version, speaks);
                 }
             }
         }

@@ -3,13 +3,14 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use hyper::{
     HeaderMap, Response, StatusCode,
     header::{CONTENT_TYPE, HeaderName},
 };
 use prism_core::{
     mcp::{
-        Accepts, Answer, Ask, Era, Fault, Method, Revision,
+        Accepts, Answer, Ask, Fault, Method, Revision,
         link::read_state,
         modern::{self, Envelope, Filter, Header, Headers},
     },
@@ -150,13 +151,13 @@ async fn ask(
             None => return Ok(unknown_state(message.id())),
         },
         // Not ours: a modern server's own, or made up.
-        Some(None) if destination.era() == Some(Era::Legacy) => return Ok(unknown_state(message.id())),
+        Some(None) if destination.speaks().modern == Some(false) => return Ok(unknown_state(message.id())),
         _ => None,
     };
     drop(state);
     let (mut message, mut moves) = (message, 0);
     loop {
-        let movable = resumed.is_none() && destination.era().is_none() && moves < MAX_MOVES;
+        let movable = resumed.is_none() && destination.speaks().modern.is_none() && moves < MAX_MOVES;
         let (link, evicts, resumes) = match &resumed {
             Some((link, ticket)) => (link.clone(), false, Some(*ticket)),
             None => {
@@ -208,6 +209,9 @@ async fn attend(
     if Filter::names_tasks(&message) && !envelope.tasks {
         return Err(Denial::Lacks { capability: modern::TASKS, id });
     }
+    if destination.speaks().modern.is_none() {
+        find_out(destination, &envelope).await?;
+    }
     let (link, _) = destination.modern_link(envelope.class, false);
     let (reply, head) = oneshot::channel();
     let attend = Command::Attend { message, filter: Box::new(filter), by_method: accepts.by_method, reply };
@@ -217,6 +221,22 @@ async fn attend(
         Ok(Head::Refused(refusal)) => Ok(fault::refused(refusal, id.as_deref())),
         Ok(Head::Accepted | Head::Answer(_) | Head::Elsewhere(_)) | Err(_) => Err(Denial::LinkGone),
     }
+}
+
+/// Finds out whether the server speaks the modern era: a listen must be where the calls of its client will be.
+async fn find_out(destination: &Destination, envelope: &Envelope) -> Result<(), Denial> {
+    let (link, _) = destination.modern_link(envelope.class, false);
+    let discover = Bytes::from_static(br#"{"jsonrpc":"2.0","id":0,"method":"server/discover"}"#);
+    let message = Message::parse(discover).map_err(Denial::Envelope)?;
+    let accepts = Accepts { json: true, events: false, by_method: false };
+    let envelope = envelope.clone();
+    let ask =
+        Ask { message, envelope, headers: Vec::new(), accepts, ticket: 0, resumes: None, evicts: false, movable: true };
+    let (tx, rx) = oneshot::channel();
+    let reply = Reply::new(rx, link.clone());
+    link.commands.send(Command::Ask { ask: Box::new(ask), reply: tx }).await.map_err(|_| Denial::LinkGone)?;
+    // Whatever it is, the listen itself will tell.
+    reply.head().await.map(drop)
 }
 
 /// The status of an error, where the era has one for it (mcp-eras 1.3).

@@ -474,7 +474,7 @@ async fn a_server_that_does_not_let_go_keeps_no_daemon() {
 #[tokio::test]
 async fn a_modern_client_that_leaves_has_its_call_cancelled() {
     let mut upstream = Upstream::start().await;
-    let daemon = upstream.bridge(&[]).await;
+    let daemon = upstream.bridge(&["--era", "legacy"]).await;
     let waiting = calling_modern(&modern_root(&daemon), "t", json!({}));
     upstream.greet("s1").await;
     let asked = upstream.asked("tools/call").await;

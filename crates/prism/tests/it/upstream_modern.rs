@@ -46,7 +46,7 @@ fn is_modern(asked: &Asked) {
 #[tokio::test]
 async fn the_headers_to_the_server_are_made_from_the_body() {
     let mut upstream = Upstream::start().await;
-    let daemon = upstream.bridge(&["--header", "Authorization: Bearer up"]).await;
+    let daemon = upstream.bridge(&["--era", "modern", "--header", "Authorization: Bearer up"]).await;
     let client = modern_root(&daemon);
     let listing = tokio::spawn({
         let client = client.clone();
@@ -109,7 +109,7 @@ async fn the_headers_to_the_server_are_made_from_the_body() {
 #[tokio::test]
 async fn headers_that_do_not_fit_are_looked_up_once_and_the_call_made_once_more() {
     let mut upstream = Upstream::start().await;
-    let daemon = upstream.bridge(&[]).await;
+    let daemon = upstream.bridge(&["--era", "modern"]).await;
     let (client, ()) = tokio::join!(
         async {
             let client = root(&daemon);
@@ -210,11 +210,13 @@ async fn neither_refusals_nor_outages_change_what_is_known_of_the_era() {
     assert_eq!(got_text(waiting).await, "still");
     daemon.stop().await;
 
-    // Nor for the next daemon, which knows it from this one.
+    // Nor for the next daemon. Its client is of the other era, which the server is asked for, too, and refuses.
     let daemon = upstream.launch(&["--request-timeout", "1s"]).home(&home).start().await;
     let waiting = calling(&root(&daemon), "t", json!({}));
     upstream.asked("server/discover").await.status(503).await;
     upstream.asked("server/discover").await.result(discovered()).await;
+    upstream.asked("initialize").await.status(400).await;
+    upstream.asked("GET").await.status(405).await;
     let asked = upstream.asked("tools/call").await;
     is_modern(&asked);
     asked.result(modern_text("known")).await;
@@ -285,7 +287,7 @@ async fn a_stream_of_a_modern_server_is_passed_on_as_it_comes_and_closing_ours_c
 #[tokio::test]
 async fn changes_of_a_modern_server_reach_sessions_and_listens_once() {
     let mut upstream = Upstream::start().await;
-    let daemon = upstream.bridge(&[]).await;
+    let daemon = upstream.bridge(&["--era", "modern"]).await;
     let mut said = discovered();
     said["capabilities"] = json!({"tools": {"listChanged": true}});
     let opening = tokio::spawn({
@@ -331,7 +333,7 @@ async fn changes_of_a_modern_server_reach_sessions_and_listens_once() {
 #[tokio::test]
 async fn a_stream_of_changes_that_is_lost_is_opened_again_and_all_are_told() {
     let mut upstream = Upstream::start().await;
-    let daemon = upstream.bridge(&[]).await;
+    let daemon = upstream.bridge(&["--era", "modern"]).await;
     let mut said = discovered();
     said["capabilities"] = json!({"tools": {"listChanged": true}});
     let opening = tokio::spawn({
@@ -370,7 +372,7 @@ async fn a_stream_of_changes_that_is_lost_is_opened_again_and_all_are_told() {
 async fn a_list_is_fetched_once_for_as_long_as_the_server_says() {
     const TTL: u64 = 60_000;
     let mut upstream = Upstream::start().await;
-    let daemon = upstream.bridge(&[]).await;
+    let daemon = upstream.bridge(&["--era", "modern"]).await;
     let listing = |name: &str| {
         let client = modern_root(&daemon).named(name);
         tokio::spawn(async move { client.result("tools/list", json!({})).await })

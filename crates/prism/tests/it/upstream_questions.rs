@@ -86,7 +86,7 @@ async fn two_modern_clients_are_asked_at_once_and_each_gets_its_own() {
 #[tokio::test]
 async fn what_a_modern_server_needs_is_asked_of_a_legacy_client() {
     let mut upstream = Upstream::start().await;
-    let daemon = upstream.bridge(&[]).await;
+    let daemon = upstream.bridge(&["--era", "modern"]).await;
     let client = root(&daemon);
     let capabilities = json!({"elicitation": {}});
     let (client, ()) = tokio::join!(client.initialize_as(NEWEST, capabilities), upstream.greet_modern());

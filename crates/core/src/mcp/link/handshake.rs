@@ -1,8 +1,9 @@
 //! The opening of a link: which era the server speaks, and its greeting (mcp-eras 4.1).
 //!
-//! A pipe is asked in both ways at once, so that a server of the old kind, which most are, is not kept waiting for.
-//! One that turns out to speak both has been bound to the old era by that, and is started again for the new one; it is
-//! remembered, so that happens once. Over HTTP one question costs little and comes first.
+//! A pipe is asked in both ways at once, so that a server of the old kind, which most are, is not kept waiting for. One
+//! that speaks both is spoken to in the era of the clients that the link is for, so that nothing is translated that need
+//! not be. `initialize` has bound it to the old one: for the new one it is started again, once, and that is remembered.
+//! Over HTTP one question costs little and comes first.
 
 use std::time::{Duration, Instant};
 
@@ -94,10 +95,13 @@ impl Link {
     /// The server answered `server/discover`.
     pub(super) fn discovered(&mut self, message: &Message, now: Instant) {
         let greeting = Greeting::discovered(message);
+        if greeting.is_some() {
+            self.speaks.modern = Some(true);
+        }
         if !self.is_opening() {
-            // Too late for this child. The next one is spoken to in the modern era.
+            // Too late for this child. The next one is spoken to in the modern era, if that is what its clients speak.
             if greeting.is_some() && self.opening == Opening::Learned(Era::Legacy) {
-                self.opening = Opening::Learned(Era::Modern);
+                self.opening = Opening::Learned(self.settings.prefers);
             }
             return;
         }
@@ -106,6 +110,12 @@ impl Link {
                 self.knock.discovered = Some(Box::new(greeting));
                 // One that only speaks the modern era need not have an answer to the other question.
                 self.phase = Phase::Starting { until: now + BOTH_WITHIN };
+            }
+            Some(greeting) if self.opening == Opening::Probe && self.settings.prefers == Era::Legacy => {
+                // Its clients are of the other era: it may speak that, too.
+                self.knock.discovered = Some(Box::new(greeting));
+                self.phase = Phase::Starting { until: now + BOTH_WITHIN };
+                self.send_initialize(now);
             }
             Some(greeting) => self.establish(greeting, now),
             None if names_our_revision(message) && !std::mem::replace(&mut self.knock.again, true) => {
@@ -117,6 +127,7 @@ impl Link {
 
     /// `server/discover` led nowhere.
     fn is_not_modern(&mut self, why: &str, now: Instant) {
+        self.speaks.modern = Some(false);
         if self.awaits(Method::Initialize) {
             return;
         }
@@ -135,8 +146,7 @@ impl Link {
         let discovered = self.knock.discovered.take();
         if message.failed() {
             match discovered {
-                // It speaks nothing but the modern era.
-                Some(greeting) => self.establish(*greeting, now),
+                Some(greeting) => self.is_only_modern(*greeting, now),
                 None if self.awaits(Method::Discover) => self.knock.refused = Some(Box::new(message.clone())),
                 None if self.opening == Opening::Learned(Era::Legacy) && refuses_the_era(message) => {
                     self.knock.refused = Some(Box::new(message.clone()));
@@ -146,14 +156,21 @@ impl Link {
             }
             return;
         }
-        if discovered.is_some() {
-            // It speaks both, and has just been bound to the old one.
+        self.speaks.legacy = Some(true);
+        if discovered.is_some() && self.settings.prefers == Era::Modern {
+            // It has just been bound to the old era.
             return self.start_modern(now);
         }
         match Greeting::read(message) {
             Ok(greeting) => self.establish(greeting, now),
             Err(error) => self.reject(&error.to_string(), now),
         }
+    }
+
+    /// It speaks the modern era, and refused the other.
+    fn is_only_modern(&mut self, greeting: Greeting, now: Instant) {
+        self.speaks.legacy = Some(false);
+        self.establish(greeting, now);
     }
 
     /// Starts a server again that has shown that it speaks the modern era, and is spoken to in nothing else now.
@@ -186,6 +203,11 @@ impl Link {
     pub(super) fn opening_failed(&mut self, method: Method, fault: Fault, evidence: bool, now: Instant) {
         match (method, fault) {
             (Method::Discover, _) if evidence => self.is_not_modern("it knows no `server/discover`", now),
+            (Method::Initialize, _) if evidence && self.knock.discovered.is_some() => {
+                if let Some(greeting) = self.knock.discovered.take() {
+                    self.is_only_modern(*greeting, now);
+                }
+            }
             // It was of the legacy era once. What it is now is found out as if nothing were known.
             (Method::Initialize, _) if evidence && self.opening == Opening::Learned(Era::Legacy) => {
                 self.opening = Opening::Probe;
@@ -219,7 +241,8 @@ impl Link {
         self.phase = Phase::Up;
         self.why = None;
         let (name, version) = (greeting.name.clone(), greeting.version.clone());
-        self.actions.push_back(Action::Ready { name, version, era });
+        let speaks = self.speaks;
+        self.actions.push_back(Action::Ready { name, version, era, speaks });
         match self.greeting.replace(greeting) {
             Some(before) if self.greeting.as_ref().is_some_and(|now| !now.promises_the_same_as(&before)) => {
                 // What the clients were told is no longer true; a new handshake tells them anew.

@@ -172,7 +172,12 @@ impl Link {
         }
         if self.is_opening() && self.opening == Opening::Probe && self.settings.wire == Wire::Pipe {
             // This was none of its restarts.
-            self.opening = Opening::Learned(self.learned_from_exit());
+            let era = self.learned_from_exit();
+            self.opening = Opening::Learned(era);
+            match era {
+                Era::Legacy => self.speaks.modern = Some(false),
+                Era::Modern => self.speaks.legacy = Some(false),
+            }
             self.forget_child(Fault::Exited, now);
             return self.start(now);
         }

@@ -148,12 +148,9 @@ impl Link {
     /// Sends a call of the modern era, or answers it where it is ours to answer.
     pub(super) fn dispatch_modern(&mut self, id: WireId, method: Method, message: Message, now: Instant) {
         let legacy = self.era() == Era::Legacy;
-        let is_elsewhere = |exchange: &Exchange| {
-            exchange.reply == Reply::Held
-                && exchange.modern().is_some_and(|m| m.movable && m.envelope.class != self.settings.class)
-        };
-        if legacy && method.may_ask() && self.exchanges.get(&id.0).is_some_and(is_elsewhere) {
-            // A legacy server is told once what its clients can answer: there is a child for that, or will be.
+        let movable = |e: &Exchange| e.reply == Reply::Held && e.modern().is_some_and(|modern| modern.movable);
+        if legacy && self.exchanges.get(&id.0).is_some_and(movable) {
+            // This link is for a server of the modern era: now it is known that it is none.
             self.retire(id);
             if self.calls == 0 {
                 // It was started to find that out.

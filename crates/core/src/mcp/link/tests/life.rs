@@ -44,6 +44,7 @@ fn settings([flags, timeout, warm, _]: [u8; 4]) -> Settings {
         class: Class { sampling: has(2), ..Class::NONE },
         alone: has(4) && has(8),
         opening: Opening::Pinned(if has(32) && has(64) { Era::Modern } else { Era::Legacy }),
+        prefers: Era::Modern,
         wire: Wire::Pipe,
         exclusive: has(2) && has(16),
         number: 7,

@@ -136,6 +136,7 @@ impl Stage {
             class: Class::NONE,
             alone: false,
             opening: Opening::Pinned(Era::Legacy),
+            prefers: Era::Modern,
             wire: Wire::Pipe,
             exclusive: false,
             number: 7,
@@ -509,7 +510,7 @@ impl Stage {
                 Action::Dropped(count) => format!("dropped {count}"),
                 Action::Unowned(message) => format!("unowned {}", message.method_text().unwrap_or_default()),
                 Action::Garbage { why, .. } => format!("garbage: {why}"),
-                Action::Ready { name, version, era: Era::Modern } => format!("ready {name} {version} modern"),
+                Action::Ready { name, version, era: Era::Modern, .. } => format!("ready {name} {version} modern"),
                 Action::Ready { name, version, .. } => format!("ready {name} {version}"),
             };
             self.hear("!", told);
