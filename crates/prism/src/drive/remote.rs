@@ -302,8 +302,7 @@ impl Remote {
         let id = request_id(&message);
         let greets = message.kind() == Kind::Notification(Method::Initialized);
         let voice = self.voice(id.map_or(Source::Note, Source::Request));
-        let headers = headers::of_post(&self.target, &message, &params, &lane);
-        let job = Job { target: self.target.clone(), voice, to, headers, message, lane };
+        let job = Job { target: self.target.clone(), voice, to, params, message, lane };
         let Some(id) = id else {
             if greets {
                 self.greetings += 1;
@@ -462,7 +461,7 @@ impl Drop for Remote {
         {
             let (target, lane) = (self.target.clone(), std::mem::take(&mut self.lane));
             runtime.spawn(async move {
-                let headers = headers::of_get(&target, &lane, None);
+                let headers = || headers::of_get(&target, &lane, None);
                 // A server may refuse (405), and then ends it in its own time.
                 let _ = timeout(DELETE_TIMEOUT, target.send(Verb::DELETE, &target.url, headers, Bytes::new())).await;
             });

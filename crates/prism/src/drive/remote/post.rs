@@ -4,7 +4,7 @@
 use std::{pin::pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use hyper::{HeaderMap, Method as Verb, Response, Uri, header::HeaderValue};
+use hyper::{Method as Verb, Response, Uri, header::HeaderValue};
 use prism_core::wire::{EnvelopeError, Frame, Kind, Message, envelope::own_number};
 use serde::Deserialize;
 use tokio::time::{sleep, timeout};
@@ -12,7 +12,7 @@ use tracing::debug;
 
 use super::{
     Failure, Target, Transport,
-    headers::{Lane, SESSION_ID},
+    headers::{self, Lane, SESSION_ID},
     pool::Answer,
     reading::{self, Content, Piece, Reading},
     report::{Says, Voice},
@@ -33,7 +33,8 @@ pub(super) struct Job {
     pub(super) target: Arc<Target>,
     pub(super) voice: Voice,
     pub(super) to: Uri,
-    pub(super) headers: HeaderMap,
+    /// `Mcp-Param-*` headers, without that prefix.
+    pub(super) params: Vec<(String, String)>,
     pub(super) message: Message,
     /// What the request says of its session. Empty in the modern era, and where there is no session yet.
     pub(super) lane: Lane,
@@ -128,7 +129,7 @@ impl Job {
     }
 
     async fn post(&mut self) -> Result<Response<Answer>, Failure> {
-        let headers = std::mem::take(&mut self.headers);
+        let headers = || headers::of_post(&self.target, &self.message, &self.params, &self.lane);
         let bytes = self.message.bytes().clone();
         self.target.send(Verb::POST, &self.to, headers, bytes).await.map(|(_, response)| response)
     }

@@ -30,7 +30,7 @@ pub(super) async fn run(target: Arc<Target>, voice: Voice) {
 }
 
 async fn open(target: &Target) -> Result<(Reading, Uri), Lost> {
-    let headers = headers::of_get(target, &Lane::default(), None);
+    let headers = || headers::of_get(target, &Lane::default(), None);
     let sent = target.send(Verb::GET, &target.url, headers, Bytes::new()).await;
     let (url, response) = sent.map_err(|failure| lost(format!("the event stream did not open: {failure}")))?;
     let status = response.status().as_u16();

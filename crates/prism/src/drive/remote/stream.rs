@@ -96,7 +96,7 @@ pub(super) async fn forward(reading: &mut Reading, voice: &Voice) -> bool {
 
 /// Opens a stream, or opens it again where it was left.
 pub(super) async fn open(target: &Target, lane: &Lane, cursor: &mut Cursor) -> Result<Answer, Refused> {
-    let headers = headers::of_get(target, lane, cursor.last_id.as_ref());
+    let headers = || headers::of_get(target, lane, cursor.last_id.as_ref());
     let (_, response) = target.send(Verb::GET, &target.url, headers, Bytes::new()).await.map_err(|failure| {
         debug!(failure = failure.name(), "A stream did not open");
         if matches!(failure, Failure::Redirected { .. }) { Refused::ForGood } else { Refused::ForNow }

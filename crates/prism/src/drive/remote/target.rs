@@ -176,7 +176,7 @@ impl Target {
         &self,
         method: Method,
         url: &Uri,
-        headers: HeaderMap,
+        headers: impl Fn() -> HeaderMap,
         body: Bytes,
     ) -> Result<(Uri, Response<Answer>), Failure> {
         let mut url = url.clone();
@@ -187,7 +187,7 @@ impl Target {
             // What is asked is the path; the rest of the URL is where, and never another origin.
             let path = url.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
             *request.uri_mut() = Uri::from(path);
-            *request.headers_mut() = headers.clone();
+            *request.headers_mut() = headers();
             request.headers_mut().insert(HOST, self.host.clone());
             let response = self.pool.send(&url, request).await.map_err(|error| failure(&error))?;
             let status = response.status().as_u16();
