@@ -10,7 +10,7 @@ use bytes::Bytes;
 use prism_core::mcp::Method;
 
 use super::{
-    log::{Log, Timestamp},
+    log::Log,
     metrics::{DestinationMetrics, Metrics},
 };
 
@@ -33,13 +33,11 @@ pub struct Access {
 pub struct Pending {
     access: Access,
     started: Instant,
-    /// Taken when it is recorded.
-    request: Option<Request>,
+    request: Request,
 }
 
 /// What is recorded of a request.
-pub struct Request {
-    at: Timestamp,
+struct Request {
     verb: &'static str,
     destination: Option<Arc<DestinationMetrics>>,
     method: Option<Method>,
@@ -57,7 +55,6 @@ pub struct Request {
 impl Pending {
     pub fn start(access: &Access, verb: &'static str) -> Self {
         let request = Request {
-            at: Timestamp::default(),
             verb,
             destination: None,
             method: None,
@@ -68,22 +65,18 @@ impl Pending {
             took: Duration::ZERO,
             bodies: access.bodies.then(Box::default),
         };
-        Self { access: access.clone(), started: Instant::now(), request: Some(request) }
+        Self { access: access.clone(), started: Instant::now(), request }
     }
 
     pub fn destination(&mut self, metrics: &Arc<DestinationMetrics>) {
-        if let Some(request) = &mut self.request {
-            request.destination = Some(metrics.clone());
-        }
+        self.request.destination = Some(metrics.clone());
     }
 
     pub fn message(&mut self, method: Method, name: Option<&str>, id: Option<&str>) {
-        if let Some(request) = &mut self.request {
-            request.method = Some(method);
-            // A known name is in the table; only a foreign one has to be kept.
-            request.name = name.filter(|_| method == Method::Other).map(|name| cut(name).into());
-            request.id = id.map(|id| cut(id).into());
-        }
+        self.request.method = Some(method);
+        // A known name is in the table; only a foreign one has to be kept.
+        self.request.name = name.filter(|_| method == Method::Other).map(|name| cut(name).into());
+        self.request.id = id.map(|id| cut(id).into());
     }
 
     pub fn request_body(&mut self, body: &Bytes) {
@@ -101,26 +94,23 @@ impl Pending {
     }
 
     pub fn status(&mut self, status: u16) {
-        if let Some(request) = &mut self.request {
-            request.status = status;
-        }
+        self.request.status = status;
     }
 
     fn bodies(&mut self) -> Option<&mut [Bytes; 2]> {
-        self.request.as_mut()?.bodies.as_deref_mut()
+        self.request.bodies.as_deref_mut()
     }
 }
 
 impl Drop for Pending {
     fn drop(&mut self) {
-        let Some(mut request) = self.request.take() else { return };
+        let request = &mut self.request;
         request.took = self.started.elapsed();
         if let Some(destination) = &request.destination {
             destination.request(request.verb, request.method, request.status, request.took);
         }
         if self.access.log.wants_access() {
-            request.at = Timestamp::now();
-            self.access.log.request(request);
+            self.access.log.add(|out| request.write(out));
         }
     }
 }
@@ -129,31 +119,28 @@ impl Drop for Pending {
 
 impl Request {
     /// Puts the record into words, on one line.
-    pub(super) fn write(&self, out: &mut Vec<u8>) {
-        // Writing to memory cannot fail.
-        let _ = self.try_write(out);
-    }
-
-    fn try_write(&self, out: &mut Vec<u8>) -> std::io::Result<()> {
+    fn write(&self, out: &mut Vec<u8>) {
         let destination = self.destination.as_ref().map_or("-", |d| d.name());
-        write!(out, "{}  INFO {} destination={destination}", self.at, self.verb)?;
+        for part in ["  INFO ", self.verb, " destination=", destination] {
+            out.extend_from_slice(part.as_bytes());
+        }
         match (&self.name, self.method) {
-            (Some(name), _) => write!(out, " mcp_method={}", printable(name))?,
-            (None, Some(method)) => write!(out, " mcp_method={}", method.name())?,
+            (Some(name), _) => field(out, "mcp_method", name),
+            (None, Some(method)) => field(out, "mcp_method", method.name()),
             (None, None) => {}
         }
         if let Some(id) = &self.id {
-            write!(out, " rpc_id={}", printable(id))?;
+            field(out, "rpc_id", id);
         }
         let micros = self.took.as_micros();
-        write!(out, " status_code={} latency_ms={}.{:03}", self.status, micros / 1000, micros % 1000)?;
+        // Writing to memory cannot fail.
+        let _ = write!(out, " status_code={} latency_ms={}.{:03}", self.status, micros / 1000, micros % 1000);
         if let Some(bodies) = &self.bodies {
             for (name, body) in ["request_body", "response_body"].iter().zip(bodies.iter()) {
-                write!(out, " {name}={}", printable(&String::from_utf8_lossy(body)))?;
+                field(out, name, &String::from_utf8_lossy(body));
             }
         }
         out.push(b'\n');
-        Ok(())
     }
 }
 
@@ -162,9 +149,16 @@ fn cut(text: &str) -> &str {
     &text[..end]
 }
 
-/// Text of a client's making, on one line and without control characters: nobody writes records but us.
-fn printable(text: &str) -> impl std::fmt::Display {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>()
+/// Writes a field. Text of a client's making goes on one line and without control characters: nobody writes records
+/// but us.
+fn field(out: &mut Vec<u8>, name: &str, text: &str) {
+    out.push(b' ');
+    out.extend_from_slice(name.as_bytes());
+    out.push(b'=');
+    match text.contains(char::is_control) {
+        false => out.extend_from_slice(text.as_bytes()),
+        true => out.extend(text.replace(char::is_control, " ").bytes()),
+    }
 }
 
 #[cfg(test)]
@@ -180,6 +174,8 @@ mod tests {
 
     #[test]
     fn a_client_cannot_forge_a_record() {
-        assert_eq!(printable("1\n2026 INFO forged").to_string(), "1 2026 INFO forged");
+        let mut out = Vec::new();
+        field(&mut out, "rpc_id", "1\n2026 INFO forged");
+        assert_eq!(out, b" rpc_id=1 2026 INFO forged");
     }
 }

@@ -1,12 +1,8 @@
-//! The log on stderr. Records are collected in memory; one thread puts them into words and writes them, so that no call
-//! waits for either.
+//! The log on stderr. Records gather in memory, in words; one thread writes them, so that no call waits for that.
 
 use std::{
     io::{self, Write},
-    sync::{
-        Arc, Condvar, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
@@ -14,10 +10,8 @@ use std::{
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
-use super::access::Request;
-
-/// Records that may wait for a slow terminal. Beyond it they are dropped and counted: a log must not stop the work.
-const MAX_WAITING: usize = 1 << 15;
+/// Bytes that may wait for a slow terminal. Beyond it records are dropped and counted: a log must not stop the work.
+const MAX_WAITING_BYTES: usize = 8 << 20;
 /// How long a record may wait for company before it is written.
 const GATHER: Duration = Duration::from_millis(20);
 
@@ -28,17 +22,17 @@ pub struct Log {
 }
 
 struct Shared {
-    waiting: Mutex<Vec<Entry>>,
+    waiting: Mutex<Waiting>,
     some: Condvar,
-    dropped: AtomicU64,
     level: LevelFilter,
 }
 
-/// A record that waits to be written.
-enum Entry {
-    /// In words already.
-    Text(Vec<u8>),
-    Request(Request),
+/// What is to be written, and what there was no room for.
+#[derive(Default)]
+struct Waiting {
+    text: Vec<u8>,
+    dropped: u64,
+    clock: Clock,
 }
 
 /// What `tracing` writes one record into: whole records only, in one piece.
@@ -52,15 +46,14 @@ pub struct Record {
 impl Log {
     /// Starts the log, and makes it the one that `tracing` writes to.
     pub fn start(level: LevelFilter, colour: bool) -> Self {
-        let shared = Shared { waiting: Mutex::default(), some: Condvar::new(), dropped: AtomicU64::new(0), level };
-        let log = Self { shared: Arc::new(shared) };
+        let log = Self { shared: Arc::new(Shared { waiting: Mutex::default(), some: Condvar::new(), level }) };
         let writer = log.clone();
         // A log that cannot have its thread is written on the spot by `flush` at the end; there is nobody to tell.
         let _ = thread::Builder::new().name("log".to_owned()).spawn(move || writer.write_for_ever());
         let subscriber = tracing_subscriber::fmt()
             .with_max_level(level)
             .with_ansi(colour)
-            .with_timer(Clock)
+            .with_timer(Stamp)
             .with_target(false)
             .with_writer(log.clone())
             .finish();
@@ -74,19 +67,22 @@ impl Log {
         self.shared.level >= LevelFilter::INFO
     }
 
-    /// Adds the record of a request.
-    pub fn request(&self, request: Request) {
-        self.add(Entry::Request(request));
+    /// Adds a record of this moment; the words are what comes after the time.
+    pub fn add(&self, words: impl FnOnce(&mut Vec<u8>)) {
+        self.append(|waiting| {
+            waiting.clock.write(&mut waiting.text, since_1970());
+            words(&mut waiting.text);
+        });
     }
 
-    fn add(&self, entry: Entry) {
+    fn append(&self, write: impl FnOnce(&mut Waiting)) {
         let mut waiting = self.waiting();
-        if waiting.len() >= MAX_WAITING {
-            self.shared.dropped.fetch_add(1, Ordering::Relaxed);
+        if waiting.text.len() >= MAX_WAITING_BYTES {
+            waiting.dropped += 1;
             return;
         }
-        let first = waiting.is_empty();
-        waiting.push(entry);
+        let first = waiting.text.is_empty();
+        write(&mut waiting);
         drop(waiting);
         if first {
             self.shared.some.notify_one();
@@ -95,42 +91,51 @@ impl Log {
 
     /// Writes out what is waiting, before the process ends.
     pub fn flush(&self) {
-        let batch = std::mem::take(&mut *self.waiting());
-        self.write_out(batch);
+        let batch = self.waiting().take();
+        write_out(&batch);
     }
 
     fn write_for_ever(&self) {
+        let mut spare = Vec::new();
         loop {
             let mut waiting = self.waiting();
-            while waiting.is_empty() {
+            while waiting.text.is_empty() {
                 waiting = self.shared.some.wait(waiting).unwrap_or_else(PoisonError::into_inner);
             }
             drop(waiting);
             // Under load one write takes hundreds of records, and nobody is woken for each.
             thread::sleep(GATHER);
-            let batch = std::mem::take(&mut *self.waiting());
-            self.write_out(batch);
+            let mut waiting = self.waiting();
+            let batch = waiting.take();
+            // The room of the last batch is there for the next.
+            waiting.text = std::mem::take(&mut spare);
+            drop(waiting);
+            write_out(&batch);
+            spare = batch;
+            spare.clear();
+            spare.shrink_to(64 << 10);
         }
     }
 
-    fn write_out(&self, batch: Vec<Entry>) {
-        let mut out = Vec::with_capacity(batch.len() * 128);
-        for entry in batch {
-            match entry {
-                Entry::Text(text) => out.extend_from_slice(&text),
-                Entry::Request(request) => request.write(&mut out),
-            }
-        }
-        let dropped = self.shared.dropped.swap(0, Ordering::Relaxed);
-        if dropped > 0 {
-            let _ = writeln!(out, "{} WARN {dropped} log records were dropped: stderr is too slow", Timestamp::now());
-        }
-        // Nobody is left to be told that stderr is gone.
-        let _ = io::stderr().lock().write_all(&out);
-    }
-
-    fn waiting(&self) -> MutexGuard<'_, Vec<Entry>> {
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
         self.shared.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn write_out(batch: &[u8]) {
+    // Nobody is left to be told that stderr is gone.
+    let _ = io::stderr().lock().write_all(batch);
+}
+
+impl Waiting {
+    fn take(&mut self) -> Vec<u8> {
+        let mut batch = std::mem::take(&mut self.text);
+        let dropped = std::mem::take(&mut self.dropped);
+        if dropped > 0 {
+            self.clock.write(&mut batch, since_1970());
+            let _ = writeln!(batch, "  WARN {dropped} log records were dropped: stderr is too slow");
+        }
+        batch
     }
 }
 
@@ -155,46 +160,57 @@ impl Write for Record {
 
 impl Drop for Record {
     fn drop(&mut self) {
-        self.log.add(Entry::Text(std::mem::take(&mut self.bytes)));
+        self.log.append(|waiting| waiting.text.extend_from_slice(&self.bytes));
     }
 }
 
 // === Time ===
 
-/// A moment in UTC, written as RFC 3339 with milliseconds.
+/// Writes moments in UTC as RFC 3339 with milliseconds. Most of one is the same for a whole second.
 #[derive(Default)]
-pub struct Timestamp(Duration);
+struct Clock {
+    second: Option<u64>,
+    shown: String,
+}
 
-struct Clock;
+/// The clock of `tracing`'s own records.
+struct Stamp;
 
-impl Timestamp {
-    pub fn now() -> Self {
-        Self(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
+fn since_1970() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+impl Clock {
+    fn write(&mut self, out: &mut Vec<u8>, at: Duration) {
+        if self.second != Some(at.as_secs()) {
+            self.second = Some(at.as_secs());
+            self.shown = date_and_time(at.as_secs());
+        }
+        out.extend_from_slice(self.shown.as_bytes());
+        // Writing to memory cannot fail.
+        let _ = write!(out, ".{:03}Z", at.subsec_millis());
     }
 }
 
-impl std::fmt::Display for Timestamp {
-    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-        let seconds = self.0.as_secs();
-        let (days, second) = (seconds / 86_400, seconds % 86_400);
-        // Days to a date in the civil calendar: years begin in March, so that leap days come last.
-        let shifted = days + 719_468;
-        let (era, of_era) = (shifted / 146_097, shifted % 146_097);
-        let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-        let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-        let shifted_month = (5 * of_year + 2) / 153;
-        let day = of_year - (153 * shifted_month + 2) / 5 + 1;
-        let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-        let year = year_of_era + era * 400 + u64::from(month <= 2);
-        let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-        let milli = self.0.subsec_millis();
-        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}Z")
-    }
+fn date_and_time(seconds: u64) -> String {
+    let (days, second) = (seconds / 86_400, seconds % 86_400);
+    // Days to a date in the civil calendar: years begin in March, so that leap days come last.
+    let shifted = days + 719_468;
+    let (era, of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")
 }
 
-impl tracing_subscriber::fmt::time::FormatTime for Clock {
+impl tracing_subscriber::fmt::time::FormatTime for Stamp {
     fn format_time(&self, w: &mut tracing_subscriber::fmt::format::Writer<'_>) -> std::fmt::Result {
-        write!(w, "{}", Timestamp::now())
+        let at = since_1970();
+        write!(w, "{}.{:03}Z", date_and_time(at.as_secs()), at.subsec_millis())
     }
 }
 
@@ -204,9 +220,28 @@ mod tests {
 
     #[test]
     fn a_moment_reads_as_rfc_3339() {
-        let at = |seconds, millis| Timestamp(Duration::from_secs(seconds) + Duration::from_millis(millis)).to_string();
+        let mut clock = Clock::default();
+        let mut at = |seconds, millis| {
+            let mut out = Vec::new();
+            clock.write(&mut out, Duration::from_secs(seconds) + Duration::from_millis(millis));
+            String::from_utf8(out).unwrap()
+        };
         assert_eq!(at(0, 0), "1970-01-01T00:00:00.000Z");
         assert_eq!(at(951_782_400, 7), "2000-02-29T00:00:00.007Z");
+        assert_eq!(at(951_782_400, 8), "2000-02-29T00:00:00.008Z");
         assert_eq!(at(1_794_749_951, 123), "2026-11-15T13:39:11.123Z");
+    }
+
+    #[test]
+    fn a_log_that_nobody_writes_out_is_bounded_and_says_so() {
+        let log = Log {
+            shared: Arc::new(Shared { waiting: Mutex::default(), some: Condvar::new(), level: LevelFilter::INFO }),
+        };
+        for _ in 0..MAX_WAITING_BYTES / 500_000 + 3 {
+            log.add(|out| out.resize(out.len() + 500_000, b'x'));
+        }
+        let batch = log.waiting().take();
+        assert!(batch.len() < MAX_WAITING_BYTES + 600_000);
+        assert!(batch.ends_with(b"  WARN 2 log records were dropped: stderr is too slow\n"), "{}", batch.len());
     }
 }
