@@ -5,6 +5,7 @@ pub mod frame;
 pub mod members;
 pub mod splice;
 pub mod sse;
+pub mod text;
 
 pub use envelope::{EnvelopeError, Kind, Message, Span};
 pub use frame::{Frame, Lines};

@@ -5,16 +5,18 @@
 //! the way down to a change; what is carried along is never decoded, so its numbers, escapes and order stay as written.
 //! What is malformed is left alone: it is the server's word, and the client may say so.
 
-use std::{borrow::Cow, fmt};
+use std::borrow::Cow;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
-use serde_json::{Value, value::RawValue};
+use serde_json::Value;
 
 use super::{
     era::{Era, Revision},
     method::Method,
 };
-use crate::wire::envelope::unquoted;
+use crate::wire::{
+    Members,
+    members::{array, each, edited, items, one_or_each},
+};
 
 /// What only results of the modern era have at their top. One TypeScript SDK refuses an empty result that is not empty.
 const MODERN_MEMBERS: [&str; 3] = ["resultType", "ttlMs", "cacheScope"];
@@ -47,19 +49,6 @@ struct Blocks {
     sounds: usize,
 }
 
-/// The members of an object in the order they were written.
-struct Members<'a> {
-    list: Vec<Member<'a>>,
-    changed: bool,
-}
-
-struct Member<'a> {
-    /// The name as it was written, quotes included.
-    key: Cow<'a, str>,
-    name: Cow<'a, str>,
-    value: Cow<'a, str>,
-}
-
 /// Returns the result of `method` as a session at `revision` may see it; `None`: as it is. `era` is what the server
 /// speaks.
 pub fn result_for(revision: Revision, era: Era, method: Method, result: &str) -> Option<String> {
@@ -76,7 +65,7 @@ pub fn result_for(revision: Revision, era: Era, method: Method, result: &str) ->
     }
     edited(result, |result| {
         if era == Era::Modern {
-            result.remove(&MODERN_MEMBERS);
+            result.remove_all(&MODERN_MEMBERS);
             result.strip("_meta", &MODERN_META);
         }
         let mut blocks = Blocks { revision, sounds: 0 };
@@ -106,7 +95,7 @@ pub fn question_for(revision: Revision, method: Method, params: &str) -> Result<
     }
     let Some(mut params) = Members::read(params) else { return Ok(None) };
     // The client's `tasks` were not shown to the server, so an answer in the shape of a task has nowhere to go.
-    params.remove(&["task"]);
+    params.remove_all(&["task"]);
     match method {
         Method::Elicit if revision < Revision::V2025_11_25 => plain_form(&mut params)?,
         Method::Sample if revision < Revision::V2025_11_25 => plain_sampling(revision, &mut params)?,
@@ -119,7 +108,7 @@ pub fn question_for(revision: Revision, method: Method, params: &str) -> Result<
 /// `None`: as they are.
 pub fn question_to_modern(params: &str) -> Option<String> {
     edited(params, |params| {
-        params.remove(&["elicitationId", "task"]);
+        params.remove_all(&["elicitationId", "task"]);
         params.strip("_meta", &["progressToken"]);
     })
 }
@@ -159,7 +148,7 @@ pub fn question_to_legacy(
 /// `resources/read` asked for.
 pub fn error_to_legacy(method: Method, uri: Option<&str>, error: &str) -> Option<String> {
     let mut members = Members::read(error)?;
-    match members.code()? {
+    match code(&members)? {
         INVALID_PARAMS if method == Method::ResourcesRead => {
             let uri = uri?;
             if Members::read(members.get("data")?)?.says("uri", uri) {
@@ -169,7 +158,7 @@ pub fn error_to_legacy(method: Method, uri: Option<&str>, error: &str) -> Option
         }
         // HeaderMismatch, MissingRequiredClientCapability, UnsupportedProtocolVersion: between the server and us. The
         // original holds the capabilities that were missing.
-        -32022..=-32020 => Some(members.as_internal_error(error)),
+        -32022..=-32020 => Some(as_internal_error(&members, error)),
         _ => None,
     }
 }
@@ -177,14 +166,14 @@ pub fn error_to_legacy(method: Method, uri: Option<&str>, error: &str) -> Option
 /// Returns a legacy server's `error` as a modern client may see it (section 3); `None`: as it is.
 pub fn error_to_modern(error: &str) -> Option<String> {
     let mut members = Members::read(error)?;
-    match members.code()? {
+    match code(&members)? {
         RESOURCE_NOT_FOUND => {
             members.set("code", INVALID_PARAMS.to_string());
             members.if_changed()
         }
         // The modern revision reserves these. What it defines among them a legacy server cannot have meant, and a
         // -32042 that comes here is one that `url_elicitations` could not read.
-        -32099..=-32020 => Some(members.as_internal_error(error)),
+        -32099..=-32020 => Some(as_internal_error(&members, error)),
         _ => None,
     }
 }
@@ -193,7 +182,7 @@ pub fn error_to_modern(error: &str) -> Option<String> {
 /// error, or one that names nothing to visit.
 pub fn url_elicitations(error: &str) -> Option<Vec<String>> {
     let error = Members::read(error)?;
-    if error.code()? != URL_ELICITATION_REQUIRED {
+    if code(&error)? != URL_ELICITATION_REQUIRED {
         return None;
     }
     let data = Members::read(error.get("data")?)?;
@@ -207,7 +196,7 @@ pub fn url_elicitations(error: &str) -> Option<Vec<String>> {
             Some(_) if members.says("mode", "url") => {}
             Some(_) => return None,
         }
-        let params = members.to_text();
+        let params = members.to_string();
         Some(question_to_modern(&params).unwrap_or(params))
     });
     params.collect::<Option<Vec<_>>>().filter(|all| !all.is_empty())
@@ -216,7 +205,7 @@ pub fn url_elicitations(error: &str) -> Option<Vec<String>> {
 /// Levels a form down to 2025-06-18, which knows neither modes, nor titles in `oneOf`, nor more than one choice.
 fn plain_form(params: &mut Members) -> Result<(), &'static str> {
     match params.string("mode").as_deref() {
-        Some("form") => params.remove(&["mode"]),
+        Some("form") => params.remove_all(&["mode"]),
         Some("url") => return Err("the client's protocol revision has no elicitation by URL"),
         Some(_) => return Err("the client's protocol revision has no elicitation modes"),
         None => {}
@@ -252,7 +241,7 @@ fn named_choices(mut field: Members) -> Option<String> {
         names.push(choice.get("title").filter(|title| is_string(title)).unwrap_or(&value).to_owned());
         values.push(value);
     }
-    field.remove(&["oneOf", "enum", "enumNames"]);
+    field.remove_all(&["oneOf", "enum", "enumNames"]);
     field.set("enum", array(&values));
     field.set("enumNames", array(&names));
     field.if_changed()
@@ -311,7 +300,7 @@ fn plain_messages(revision: Revision, message: &str) -> Result<Option<Vec<String
         // `_meta`, and what we do not know, goes with the first.
         0 => {
             message.set("content", block.to_owned());
-            message.to_text()
+            message.to_string()
         }
         _ => format!(r#"{{"role":{role},"content":{block}}}"#),
     });
@@ -334,7 +323,7 @@ impl Pair {
             tool.strip("execution", &["taskSupport"]);
             let is_object = |schema| Members::read(schema).is_some_and(|schema| schema.says("type", "object"));
             if tool.get("outputSchema").is_some_and(|schema| !self.reads_structure(|| is_object(schema))) {
-                tool.remove(&["outputSchema"]);
+                tool.remove_all(&["outputSchema"]);
             }
         })
     }
@@ -370,7 +359,7 @@ impl Pair {
                 }
             }
         }
-        result.remove(&["structuredContent"]);
+        result.remove_all(&["structuredContent"]);
     }
 }
 
@@ -412,7 +401,7 @@ impl Blocks {
         let kind = kind.map(|kind| format!(r#","mimeType":{kind}"#)).unwrap_or_default();
         self.sounds += 1;
         let resource = format!(r#"{{"uri":"audio://prism/{}"{kind},"blob":{data}}}"#, self.sounds);
-        audio.remove(&["data", "mimeType"]);
+        audio.remove_all(&["data", "mimeType"]);
         audio.set("type", quoted("resource"));
         audio.set("resource", resource);
         audio.if_changed()
@@ -436,169 +425,15 @@ fn link_as_text(mut link: Members) -> Option<String> {
     link.if_changed()
 }
 
-// === impl Members ===
-
-impl<'a> Members<'a> {
-    /// Takes an object apart; `None` if it is none.
-    fn read(object: &'a str) -> Option<Self> {
-        serde_json::from_str(object).ok()
-    }
-
-    /// The value of that name. Of two the last counts, as for nearly every reader of JSON.
-    fn get(&self, name: &str) -> Option<&str> {
-        self.list.iter().rfind(|member| member.name == name).map(|member| member.value.as_ref())
-    }
-
-    fn string(&self, name: &str) -> Option<Cow<'_, str>> {
-        unquoted(self.get(name)?)
-    }
-
-    fn says(&self, name: &str, text: &str) -> bool {
-        self.string(name).is_some_and(|found| found == text)
-    }
-
-    /// The code of an error.
-    fn code(&self) -> Option<i64> {
-        self.get("code")?.parse().ok()
-    }
-
-    fn set(&mut self, name: &'static str, value: String) {
-        self.changed = true;
-        let value = Cow::Owned(value);
-        match self.list.iter_mut().rfind(|member| member.name == name) {
-            Some(member) => member.value = value,
-            None => self.list.push(Member { key: Cow::Owned(quoted(name)), name: Cow::Borrowed(name), value }),
-        }
-    }
-
-    /// Edits the value of that name; of several each, so that none escapes.
-    fn edit(&mut self, name: &str, mut edit: impl FnMut(&str) -> Option<String>) {
-        for member in self.list.iter_mut().filter(|member| member.name == name) {
-            self.changed |= member.edit(&mut edit);
-        }
-    }
-
-    fn edit_all(&mut self, mut edit: impl FnMut(&str) -> Option<String>) {
-        for member in &mut self.list {
-            self.changed |= member.edit(&mut edit);
-        }
-    }
-
-    fn remove(&mut self, names: &[&str]) {
-        self.retain(|member| !names.contains(&member.name.as_ref()));
-    }
-
-    fn keep(&mut self, names: &[&str]) {
-        self.retain(|member| names.contains(&member.name.as_ref()));
-    }
-
-    /// Removes members of the object `name`, and the object too if nothing is left of it.
-    fn strip(&mut self, name: &str, names: &[&str]) {
-        let mut changed = false;
-        self.retain(|member| {
-            let stripped = member.name == name && member.edit(|inside| edited(inside, |inside| inside.remove(names)));
-            changed |= stripped;
-            !stripped || member.value != "{}"
-        });
-        self.changed |= changed;
-    }
-
-    fn retain(&mut self, keep: impl FnMut(&mut Member<'a>) -> bool) {
-        let before = self.list.len();
-        self.list.retain_mut(keep);
-        self.changed |= self.list.len() != before;
-    }
-
-    fn if_changed(&self) -> Option<String> {
-        self.changed.then(|| self.to_text())
-    }
-
-    fn to_text(&self) -> String {
-        let mut out = String::from("{");
-        for (i, member) in self.list.iter().enumerate() {
-            out.push_str(if i == 0 { "" } else { "," });
-            out.push_str(&member.key);
-            out.push(':');
-            out.push_str(&member.value);
-        }
-        out.push('}');
-        out
-    }
-
-    /// This error as one that every peer knows, the whole of it kept.
-    fn as_internal_error(&self, original: &str) -> String {
-        let message = self.get("message").filter(|message| is_string(message)).unwrap_or("\"Internal error\"");
-        format!(r#"{{"code":-32603,"message":{message},"data":{{"original":{original}}}}}"#)
-    }
+/// The code of an error.
+fn code(error: &Members) -> Option<i64> {
+    error.get("code")?.parse().ok()
 }
 
-impl<'de> Deserialize<'de> for Members<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct MembersVisitor;
-        impl<'de> Visitor<'de> for MembersVisitor {
-            type Value = Members<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut list = Vec::new();
-                while let Some((key, value)) = map.next_entry::<&RawValue, &RawValue>()? {
-                    let key = key.get();
-                    // Half a surrogate pair is no text. With its quotes on it is no name of ours either.
-                    let name = unquoted(key).unwrap_or(Cow::Borrowed(key));
-                    list.push(Member { key: Cow::Borrowed(key), name, value: Cow::Borrowed(value.get()) });
-                }
-                Ok(Members { list, changed: false })
-            }
-        }
-        deserializer.deserialize_map(MembersVisitor)
-    }
-}
-
-impl Member<'_> {
-    fn edit(&mut self, edit: impl FnOnce(&str) -> Option<String>) -> bool {
-        let Some(value) = edit(&self.value) else { return false };
-        self.value = Cow::Owned(value);
-        true
-    }
-}
-
-// === Objects and arrays as text ===
-
-fn edited(object: &str, edit: impl FnOnce(&mut Members)) -> Option<String> {
-    let mut members = Members::read(object)?;
-    edit(&mut members);
-    members.if_changed()
-}
-
-fn each(list: &str, mut edit: impl FnMut(&str) -> Option<String>) -> Option<String> {
-    let mut changed = false;
-    let edited = items(list)?.into_iter().map(|item| match edit(item) {
-        Some(new) => {
-            changed = true;
-            Cow::Owned(new)
-        }
-        None => Cow::Borrowed(item),
-    });
-    let edited: Vec<Cow<str>> = edited.collect();
-    changed.then(|| array(&edited))
-}
-
-/// Edits a value that may stand alone or in an array.
-fn one_or_each(value: &str, mut edit: impl FnMut(&str) -> Option<String>) -> Option<String> {
-    if value.starts_with('[') { each(value, edit) } else { edit(value) }
-}
-
-fn items(list: &str) -> Option<Vec<&str>> {
-    let items: Vec<&RawValue> = serde_json::from_str(list).ok()?;
-    Some(items.into_iter().map(RawValue::get).collect())
-}
-
-fn array<T: AsRef<str>>(items: &[T]) -> String {
-    let items: Vec<&str> = items.iter().map(AsRef::as_ref).collect();
-    format!("[{}]", items.join(","))
+/// An error as one that every peer knows, the whole of it kept.
+fn as_internal_error(error: &Members, original: &str) -> String {
+    let message = error.get("message").filter(|message| is_string(message)).unwrap_or("\"Internal error\"");
+    format!(r#"{{"code":-32603,"message":{message},"data":{{"original":{original}}}}}"#)
 }
 
 fn quoted(text: &str) -> String {

@@ -3,7 +3,7 @@
 
 use std::{borrow::Cow, fmt, ops::Range};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{error::Category, value::RawValue};
 
@@ -130,6 +130,42 @@ impl Message {
         };
         let (id, method, result, error) = (spot(id.map(Raw)), spot(top.method), spot(top.result), spot(top.error));
         Ok(Self { bytes, kind, id, method, params, result, error })
+    }
+
+    /// The same message with another value, a JSON text, in the place of one of its parts. It is not read again.
+    #[must_use]
+    pub fn with(&self, span: Span, value: &str) -> Self {
+        let Range { start, end } = span.range();
+        let mut bytes = BytesMut::with_capacity(self.bytes.len() - (end - start) + value.len());
+        for part in [&self.bytes[..start], value.as_bytes(), &self.bytes[end..]] {
+            bytes.extend_from_slice(part);
+        }
+        let grown =
+            i64::try_from(bytes.len()).unwrap_or_default() - i64::try_from(self.bytes.len()).unwrap_or_default();
+        let moved = |at: u32| u32::try_from(i64::from(at) + grown).unwrap_or(at);
+        let shifted = |part: Option<Span>| {
+            part.map(|part| Span {
+                start: if part.start >= span.end { moved(part.start) } else { part.start },
+                end: if part.end >= span.end { moved(part.end) } else { part.end },
+            })
+        };
+        let p = &self.params;
+        let params = Params {
+            meta: shifted(p.meta),
+            meta_token: shifted(p.meta_token),
+            meta_version: shifted(p.meta_version),
+            token: shifted(p.token),
+            request_id: shifted(p.request_id),
+            name: shifted(p.name),
+            uri: shifted(p.uri),
+            level: shifted(p.level),
+            mode: shifted(p.mode),
+            request_state: shifted(p.request_state),
+            input_responses: shifted(p.input_responses),
+        };
+        let (id, method) = (shifted(self.id), shifted(self.method));
+        let (result, error) = (shifted(self.result), shifted(self.error));
+        Self { bytes: bytes.freeze(), kind: self.kind, id, method, params, result, error }
     }
 
     pub fn bytes(&self) -> &Bytes {

@@ -277,3 +277,20 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_part_put_in_the_place_of_another_is_as_if_it_had_been_read() {
+    let texts = [
+        r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"abc","arguments":{"name":1},"_meta":{"progressToken":"t"}}}"#,
+        r#"{"params":{"_meta":{"progressToken":5},"uri":"x","name":"abc","requestState":"s"},"method":"tools/call","jsonrpc":"2.0","id":"i"}"#,
+    ];
+    for text in texts {
+        let message = Message::parse(Bytes::from(text)).unwrap();
+        for name in [r#""""#, r#""ab""#, r#""a much longer name than it had before""#] {
+            let told = message.with(message.params().name.unwrap(), name);
+            let read = Message::parse(told.bytes().clone()).unwrap();
+            assert_eq!(format!("{told:?}"), format!("{read:?}"));
+            assert_eq!(told.text(told.params().name.unwrap()), name);
+        }
+    }
+}
