@@ -60,7 +60,7 @@ impl Speaks {
 }
 
 /// A revision that is opened by `initialize`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Revision {
     V2024_11_05,
     V2025_03_26,

@@ -18,6 +18,7 @@ mod park;
 mod questions;
 mod rounds;
 mod translate;
+mod turns;
 mod union;
 mod watch;
 
@@ -49,7 +50,9 @@ use super::{
     hello::{Class, Greeting, Hello},
     level::Level,
     method::Method,
+    names::Names,
     params::ToolHeaders,
+    replay::What,
     session::Session,
 };
 use crate::wire::{Chain, Message, frame::EventId};
@@ -154,6 +157,12 @@ pub enum Action {
         bytes: Bytes,
     },
     End(StreamKey),
+    /// Give what belongs to no call to the link where the rest of this session is.
+    Relay {
+        home: SessionKey,
+        text: Bytes,
+        what: What,
+    },
     /// Send a comment on every open stream.
     KeepAlive,
     /// The session is over, by no act of its client.
@@ -389,10 +398,10 @@ impl Link {
             match self.sessions.get_mut(&key) {
                 // Its one stream was its session (2024-11-05).
                 Some(session) if session.is_plain() => {
-                    session.detach(stream, had);
+                    session.detach(stream, had, &mut self.actions);
                     self.close(key, now);
                 }
-                Some(session) => session.detach(stream, had),
+                Some(session) => session.detach(stream, had, &mut self.actions),
                 None => {}
             }
         } else if self.listens.contains_key(&stream) {
@@ -486,17 +495,6 @@ impl Link {
     /// Which era the server speaks; only known while it is up.
     fn era(&self) -> Era {
         self.greeting.as_ref().map_or(Era::Legacy, |greeting| greeting.era)
-    }
-
-    /// Whether a call waits for its client's answer, and others that could be asked would have to wait for it.
-    pub fn is_parked(&self) -> bool {
-        self.exclusive && self.parked.values().any(|id| self.exchanges.get(&id.0).is_some_and(|e| e.wire != 0))
-    }
-
-    /// The server has been seen to ask nothing: its calls need not wait for each other any more.
-    pub fn share_freely(&mut self, now: Instant) {
-        self.exclusive = false;
-        self.pump(now);
     }
 
     /// Takes over what another link has learned of the server's tools.

@@ -6,11 +6,11 @@
 use std::{borrow::Cow, fmt::Write};
 
 use super::{
-    hello::{Class, Greeting},
+    hello::{Class, Greeting, OWN_INFO},
     level::Level,
     method::Method,
 };
-use crate::wire::{Members, Message, members::Quoted};
+use crate::wire::{Members, Message, members::Quoted, text};
 
 /// The one revision of this era.
 pub const VERSION: &str = "2026-07-28";
@@ -244,6 +244,9 @@ pub struct Caller<'a> {
 }
 
 impl Caller<'_> {
+    /// The bridge itself.
+    pub const OWN: Caller<'static> = Caller { class: Class::NONE, level: None, info: OWN_INFO };
+
     /// Writes the envelope into the members of a `_meta`.
     fn seal(&self, meta: &mut Members) {
         meta.set(PROTOCOL_VERSION, Quoted(VERSION).to_string());
@@ -298,7 +301,7 @@ pub fn own_request(number: u64, method: Method, params: &str, caller: Caller) ->
     caller.seal(&mut meta);
     let meta = meta.to_string();
     params.set("_meta", meta);
-    format!(r#"{{"jsonrpc":"2.0","id":{number},"method":"{}","params":{params}}}"#, method.name())
+    text::request(number, method, params)
 }
 
 /// A modern client's request as it goes to a modern server, less the log level, which is another call's for now.
@@ -384,7 +387,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Reads the parameters of `subscriptions/listen`; `None` if they have no `notifications`, or wrong ones.
+    /// Reads the parameters of `subscriptions/listen`, or of its acknowledgement; `None` if they have no `notifications`, or wrong ones.
     pub fn read(message: &Message) -> Option<Self> {
         let whole = std::str::from_utf8(message.bytes()).ok()?;
         let top = Members::read(whole)?;
@@ -396,11 +399,6 @@ impl Filter {
     pub fn names_tasks(message: &Message) -> bool {
         let params = message.params_text().and_then(Members::read);
         params.is_some_and(|params| params.object("notifications").is_some_and(|n| n.get("taskIds").is_some()))
-    }
-
-    /// Reads the `notifications` of an acknowledgement.
-    pub fn acknowledged(message: &Message) -> Option<Self> {
-        Self::read(message)
     }
 
     fn of(members: &Members) -> Option<Self> {

@@ -3,8 +3,10 @@
 //! A session has one track for what belongs to no call (its GET streams) and one for each POST that became a stream. A
 //! message goes down exactly one track (N-01); an HTTP stream that breaks is attached again with `Last-Event-ID`.
 
-use std::time::Instant;
-use std::{collections::VecDeque, time::Duration};
+use std::{
+    collections::{HashMap, VecDeque},
+    time::{Duration, Instant},
+};
 
 use bytes::Bytes;
 
@@ -12,8 +14,9 @@ use super::{
     era::Revision,
     hello::{Class, Hello},
     level::Level,
-    link::{Action, Refusal, StreamKey, WireId},
+    link::{Action, Refusal, SessionKey, StreamKey, WireId},
     method::Method,
+    names::Names,
     replay::{Replay, What},
 };
 use crate::wire::frame::{self, EventId};
@@ -28,6 +31,8 @@ const MAX_FINISHED_BYTES: usize = 1 << 20;
 const MAX_POST_BYTES: usize = 8 << 20;
 /// The number of the track that belongs to no call.
 const STANDALONE: u64 = 0;
+/// Questions of other links that a session may have open. Beyond it they are dropped: a person cannot answer that many.
+const MAX_GUESTS: usize = 64;
 
 #[derive(Debug)]
 pub struct Session {
@@ -38,6 +43,9 @@ pub struct Session {
     pub info: Box<str>,
     /// Everything goes down its one stream, without ids, and it ends with it (2024-11-05).
     plain: bool,
+    pub part: Option<Part>,
+    /// Resources that its client watches under the hub's names, where those are not the names of all.
+    pub aliases: HashMap<String, Names>,
     /// Calls that the server has not answered yet.
     pub calls: usize,
     standalone: Replay,
@@ -51,11 +59,26 @@ pub struct Session {
     last_question: u64,
 }
 
+/// A session of the hub's has its streams at one link, its home, and a part at each server that it uses (B-27). What a
+/// part says that belongs to no call is said at home.
+#[derive(Clone, Debug)]
+pub struct Part {
+    pub home: SessionKey,
+    /// From 1 on. It is in every number that the client gets to see, so that what comes back finds the part it is for.
+    pub number: u32,
+    /// How the client calls what the server has, where that is not as the server does.
+    pub names: Option<Names>,
+    /// Whether the client hears from here, and from nobody else, that this server's lists have changed.
+    pub tells_of_lists: bool,
+}
+
 /// An open GET stream, and the event it goes on from.
 #[derive(Debug)]
 struct Get {
     stream: StreamKey,
     from: u64,
+    /// Its client has said that it goes on from there.
+    resumes: bool,
     /// Its events are named after their methods (N-03).
     by_method: bool,
 }
@@ -93,13 +116,15 @@ pub enum AskedBy {
     Server(Box<str>),
     /// Into the next round of a call (2026-07-28), under this key.
     Round { call: WireId, key: String },
+    /// To a part of this session, at another link.
+    Part,
 }
 
 impl AskedBy {
     pub fn server_id(&self) -> Option<&str> {
         match self {
             Self::Server(id) => Some(id),
-            Self::Round { .. } => None,
+            Self::Round { .. } | Self::Part => None,
         }
     }
 }
@@ -107,28 +132,31 @@ impl AskedBy {
 type Actions = VecDeque<Action>;
 
 impl Session {
-    pub fn new(hello: &Hello) -> Self {
+    pub fn new(hello: &Hello, part: Option<Part>) -> Self {
+        let first = part.as_ref().map_or(STANDALONE, Part::first_number);
         Self {
             revision: hello.revision,
             class: hello.class,
             level: None,
             info: hello.info.get().into(),
             plain: false,
+            part,
+            aliases: HashMap::new(),
             calls: 0,
             standalone: Replay::default(),
             gets: Vec::new(),
             had: 0,
             posts: Vec::new(),
-            last_post: STANDALONE,
+            last_post: first,
             questions: Vec::new(),
-            last_question: 0,
+            last_question: first,
         }
     }
 
     /// Makes a stream the one and only of this session (2024-11-05).
     pub fn make_plain(&mut self, stream: StreamKey, by_method: bool) {
         self.plain = true;
-        self.gets.push(Get { stream, from: 0, by_method });
+        self.gets.push(Get { stream, from: 0, resumes: false, by_method });
     }
 
     pub fn is_plain(&self) -> bool {
@@ -138,6 +166,19 @@ impl Session {
     /// The track of what belongs to no call.
     pub fn standalone_track(&self) -> u64 {
         STANDALONE
+    }
+
+    /// Whether its client hears from here that a list has changed.
+    pub fn hears_of_lists(&self) -> bool {
+        self.part.as_ref().is_none_or(|part| part.tells_of_lists)
+    }
+
+    /// The names under which its client hears that a resource has changed, where those are not the server's own.
+    pub fn names_of(&self, uri: &str) -> Option<Names> {
+        let of_all = self.part.as_ref().and_then(|part| part.names.as_ref());
+        // What is told of may lie below what is watched.
+        let alias = || self.aliases.iter().find(|(watched, _)| uri.starts_with(watched.as_str()));
+        of_all.or_else(|| Some(alias()?.1)).cloned()
     }
 
     pub fn has_get_stream(&self) -> bool {
@@ -199,7 +240,7 @@ impl Session {
                     actions.push_back(Action::Event { stream, number, bytes: named(bytes, by_method) });
                 }
                 self.standalone.mark_delivered();
-                self.gets.push(Get { stream, from, by_method });
+                self.gets.push(Get { stream, from, resumes: after.is_some(), by_method });
             }
         }
         Ok(())
@@ -207,6 +248,9 @@ impl Session {
 
     /// Sends something that belongs to no call. `strict` keeps it to one stream where several are open (B-12).
     pub fn send_standalone(&mut self, parts: &[&[u8]], what: What, strict: bool, actions: &mut Actions) {
+        if let Some(Part { home, .. }) = self.part {
+            return actions.push_back(Action::Relay { home, text: parts.concat().into(), what });
+        }
         if self.gets.is_empty() && self.standalone.holds_undelivered(&what) {
             return;
         }
@@ -305,12 +349,26 @@ impl Session {
     }
 
     /// Detaches an HTTP stream that broke after the given event. What it had not delivered waits for the next one.
-    pub fn detach(&mut self, stream: StreamKey, had: u64) {
+    pub fn detach(&mut self, stream: StreamKey, had: u64, actions: &mut Actions) {
         if let Some(at) = self.gets.iter().position(|get| get.stream == stream) {
             self.had = self.had.max(had).max(self.gets.remove(at).from);
-            if self.gets.is_empty() {
+            match self.gets.last() {
                 // Sent, but into a connection that nobody read any more.
-                self.standalone.rewind(self.had);
+                None => self.standalone.rewind(self.had),
+                // Its client was back before it was known to be gone, and has not seen what went to one stream only.
+                Some(newest) => {
+                    let since = if newest.resumes { had.min(newest.from) } else { had };
+                    for (number, bytes, what) in self.standalone.after(since) {
+                        let What::Question(asked) = what else { continue };
+                        let shown = |question: &&mut Question| question.shown_on == Some(stream);
+                        let questions = &mut self.questions;
+                        if let Some(question) = questions.iter_mut().find(|q| q.number == *asked).filter(shown) {
+                            question.shown_on = Some(newest.stream);
+                            let bytes = named(bytes, newest.by_method);
+                            actions.push_back(Action::Event { stream: newest.stream, number, bytes });
+                        }
+                    }
+                }
             }
         }
         for post in &mut self.posts {
@@ -354,6 +412,16 @@ impl Session {
         self.last_question
     }
 
+    /// Notes a question that a part of this session has asked. Returns whether there was room for it.
+    pub fn host(&mut self, number: u64, deadline: Instant) -> bool {
+        if self.questions.len() >= MAX_GUESTS {
+            return false;
+        }
+        let (asked_by, method, track) = (AskedBy::Part, Method::Other, STANDALONE);
+        self.questions.push(Question { number, asked_by, method, token: None, track, shown_on: None, deadline });
+        true
+    }
+
     /// Takes the question that a client's answer names; `None` if there is none such (any more).
     pub fn take_question(&mut self, matches: impl Fn(&Question) -> bool) -> Option<Question> {
         let at = self.questions.iter().position(matches)?;
@@ -376,6 +444,18 @@ impl Session {
         } else {
             self.send_post(track, parts, what, actions);
         }
+    }
+}
+
+impl Part {
+    /// The part that a number belongs to, which a client has named; 0 is its home.
+    pub fn of(number: u64) -> u32 {
+        u32::try_from(number >> u32::BITS).unwrap_or(0)
+    }
+
+    /// What its numbers come after.
+    fn first_number(&self) -> u64 {
+        u64::from(self.number) << u32::BITS
     }
 }
 

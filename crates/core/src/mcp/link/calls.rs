@@ -6,13 +6,18 @@ use bytes::Bytes;
 
 use super::{
     Accepts, Action, Answer, Exchange, Fault, Link, MAX_CALLS_PER_SESSION, MAX_HELD, Modern, Owner, Refusal, Reply,
-    SessionKey, StreamKey, WireId, exchange::Outcome, fault::error_body, handshake, lifecycle::Phase,
+    SessionKey, StreamKey, WireId,
+    exchange::{Client, Outcome},
+    fault::error_body,
+    lifecycle::Phase,
+    turns,
 };
 use crate::{
-    mcp::{Method, era::Era, replay::What},
+    mcp::{Method, Names, era::Era, replay::What},
     wire::{
         Chain, Kind, Message, envelope, frame,
         splice::{around, push_line},
+        text,
     },
 };
 
@@ -23,20 +28,24 @@ pub(super) const HOLD: Duration = Duration::from_secs(60);
 const GRACE: Duration = Duration::from_secs(30);
 
 impl Link {
-    /// Takes a client's request. The answer comes as an [`Action`] under the returned id.
+    /// Takes a client's request. The answer comes as an [`Action`] under the returned id. `names` are for a client of the
+    /// hub's whose session does not say them.
     pub fn call(
         &mut self,
         session: Option<SessionKey>,
         message: Message,
         accepts: Accepts,
+        names: Option<Names>,
         now: Instant,
     ) -> Result<WireId, Refusal> {
         self.admit(session)?;
-        let reply = match session.and_then(|key| self.sessions.get(&key)) {
+        let session_of = session.and_then(|key| self.sessions.get(&key));
+        let reply = match session_of {
             Some(session) if session.is_plain() => Reply::Track(session.standalone_track()),
             _ => Reply::Held,
         };
-        let id = self.enter(session, &message, accepts, reply, None, now);
+        let names = names.or_else(|| session_of.and_then(|session| session.part.as_ref()?.names.clone()));
+        let id = self.enter(Client { session, accepts, names }, &message, reply, None, now);
         self.dispatch_or_hold(id, message, now);
         Ok(id)
     }
@@ -60,7 +69,8 @@ impl Link {
             stream = Some(opened);
             for message in calls {
                 let accepts = Accepts { json: false, events: true, by_method };
-                let id = self.enter(Some(key), &message, accepts, Reply::Track(track), None, now);
+                let client = Client { session: Some(key), accepts, names: None };
+                let id = self.enter(client, &message, Reply::Track(track), None, now);
                 self.dispatch_or_hold(id, message, now);
             }
         }
@@ -88,9 +98,8 @@ impl Link {
 
     pub(super) fn enter(
         &mut self,
-        session: Option<SessionKey>,
+        Client { session, accepts, names }: Client,
         message: &Message,
-        accepts: Accepts,
         reply: Reply,
         modern: Option<Box<Modern>>,
         now: Instant,
@@ -112,6 +121,7 @@ impl Link {
                 token: message.params().meta_token.map(|span| message.text(span).into()),
                 accepts,
                 name,
+                names,
                 modern,
             },
             reply,
@@ -141,7 +151,7 @@ impl Link {
             (Phase::Up, _) if !self.must_wait(id, now) => self.dispatch(id, message, now),
             (Phase::Up, _) => {
                 // Behind a call that was stopped it waits no longer than this.
-                self.check_by(Some(now + handshake::SETTLE));
+                self.check_by(Some(now + turns::SETTLE));
                 // Its clock starts when its turn has come.
                 if let Some(exchange) = self.exchanges.get_mut(&id.0) {
                     exchange.deadline = Some(exchange.latest);
@@ -238,9 +248,7 @@ impl Link {
         let number = number.to_string();
         match words.and_then(|message| message.params().request_id.map(|span| (message, span))) {
             Some((message, span)) => push_line(&mut self.output, message, &mut [(span, &number)]),
-            None => self.push_text(&format!(
-                r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{number}}}}}"#
-            )),
+            None => self.push_text(&text::cancelled(number)),
         }
     }
 
@@ -375,7 +383,7 @@ impl Link {
 
     /// Answers a call ourselves.
     pub(super) fn answer_locally(&mut self, id: WireId, result: &str, now: Instant) {
-        self.answer_with(id, |own| format!(r#"{{"jsonrpc":"2.0","id":{own},"result":{result}}}"#), now);
+        self.answer_with(id, |own| text::result(own, result), now);
     }
 
     pub(super) fn refuse_locally(&mut self, id: WireId, code: i32, message: &str, now: Instant) {
@@ -401,7 +409,7 @@ impl Link {
         let Some(Owner::Client { id: own, .. }) = self.exchanges.get(&id.0).map(|e| &e.owner) else { return };
         let message = crate::wire::members::Quoted(message);
         let data = if data.is_empty() { String::new() } else { format!(r#","data":{data}"#) };
-        let body = format!(r#"{{"jsonrpc":"2.0","id":{own},"error":{{"code":{code},"message":{message}{data}}}}}"#);
+        let body = text::error(own, format_args!(r#"{{"code":{code},"message":{message}{data}}}"#));
         self.finish_told(id, Told { body, code: Some(code) }, now);
     }
 
@@ -483,7 +491,7 @@ impl Link {
         let (due, by_method) = (exchange.deadline, exchange.by_method());
         self.check_by(due);
         if !self.held.is_empty() {
-            self.check_by(Some(now + handshake::SETTLE));
+            self.check_by(Some(now + turns::SETTLE));
         }
         let body = fault.as_ref().map(|fault| fault.body(Some(&own)));
         let parts: Vec<&[u8]> = body.iter().map(|body| body.as_bytes()).collect();

@@ -20,6 +20,7 @@ impl Link {
         self.check_by(next);
         let questions = self.sessions.values().flat_map(|s| s.questions.iter().map(|q| q.deadline)).min();
         self.check_by(questions);
+        self.check_by(self.turn_comes(now));
     }
 
     fn look_at(&mut self, id: WireId, now: Instant) {

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::{Accepts, Fault, SessionKey, StreamKey, rounds::Rounds};
 use crate::{
-    mcp::{Method, modern::Envelope},
+    mcp::{Method, Names, modern::Envelope},
     wire::{Message, frame},
 };
 
@@ -38,6 +38,8 @@ pub(super) enum Owner {
         token: Option<Box<str>>,
         accepts: Accepts,
         name: Option<Box<str>>,
+        /// How its client calls what the server has, where that is not as the server does.
+        names: Option<Names>,
         /// What a call of the modern era brings with it.
         modern: Option<Box<Modern>>,
     },
@@ -63,6 +65,8 @@ pub(super) struct Modern {
     pub(super) outcome: Option<Outcome>,
     /// It came here before it was known which era the server speaks.
     pub(super) movable: bool,
+    /// It does not wait for a server that could not be started to be started again.
+    pub(super) hasty: bool,
 }
 
 /// A legacy server's question that its client has not answered.
@@ -78,6 +82,14 @@ pub(super) struct Asked {
 pub(super) enum Outcome {
     Message(Message),
     Fault(Fault),
+}
+
+/// Who makes a request.
+#[derive(Clone, Debug)]
+pub(super) struct Client {
+    pub(super) session: Option<SessionKey>,
+    pub(super) accepts: Accepts,
+    pub(super) names: Option<Names>,
 }
 
 /// Where an exchange's messages go.

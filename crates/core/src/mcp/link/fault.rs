@@ -64,7 +64,7 @@ impl Fault {
         }
     }
 
-    fn message(&self) -> String {
+    pub fn message(&self) -> String {
         match self {
             Self::Exited => "the MCP server's process ended while it worked on this call; it is being restarted, call \
                              again (its stderr is in Prism's log)"

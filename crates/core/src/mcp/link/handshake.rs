@@ -7,11 +7,11 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Action, Exchange, Fault, Link, Method, Opening, Owner, Reply, Wire, WireId, lifecycle::Phase};
+use super::{Action, Exchange, Fault, Link, Method, Opening, Owner, Wire, lifecycle::Phase};
 use crate::{
     mcp::{
         era::Era,
-        hello::{self, Greeting, OWN_INFO},
+        hello::{self, Greeting},
         modern,
     },
     wire::{Members, Message},
@@ -22,9 +22,6 @@ pub(super) const START_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// How long a server that has answered one of two questions may take for the other.
 const BOTH_WITHIN: Duration = Duration::from_secs(5);
-
-/// How long a client's next call waits for the server to answer one that it was told to stop.
-pub(super) const SETTLE: Duration = Duration::from_secs(1);
 
 /// How far an opening has come.
 #[derive(Debug, Default)]
@@ -59,8 +56,7 @@ impl Link {
 
     fn send_discover(&mut self, now: Instant) {
         let id = self.next_id();
-        let caller = modern::Caller { class: hello::Class::NONE, level: None, info: OWN_INFO };
-        self.push_text(&modern::own_request(id.0, Method::Discover, "", caller));
+        self.push_text(&modern::own_request(id.0, Method::Discover, "", modern::Caller::OWN));
         self.exchanges.insert(id.0, Exchange::own(Method::Discover, id.0, None, now));
     }
 
@@ -257,46 +253,6 @@ impl Link {
         self.begin_listens(now);
         self.adjust_union(now);
         self.settle(now);
-    }
-
-    /// Sends what waits for the server, as far as it may be sent now.
-    pub(super) fn pump(&mut self, now: Instant) {
-        if self.phase != Phase::Up {
-            return;
-        }
-        let mut at = 0;
-        while let Some((id, _)) = self.held.get(at) {
-            let id = *id;
-            if self.must_wait(id, now) {
-                at += 1;
-                continue;
-            }
-            let Some((_, message)) = self.held.remove(at) else { break };
-            // Nobody waits for it any more, and the server has not seen it.
-            if self.exchanges.get(&id.0).is_some_and(|exchange| exchange.reply == Reply::Left) {
-                self.retire(id);
-            } else {
-                if let Some(exchange) = self.exchanges.get_mut(&id.0).filter(|e| e.modern().is_some()) {
-                    // It may have waited for its turn.
-                    exchange.deadline =
-                        self.settings.request_timeout.map(|timeout| (now + timeout).min(exchange.latest));
-                }
-                self.dispatch(id, message, now);
-            }
-        }
-    }
-
-    /// Whether a call must wait for another one to end, so that a question's owner stays certain (mcp-eras 5.6).
-    pub(super) fn must_wait(&self, id: WireId, now: Instant) -> bool {
-        let Some(call) = self.exchanges.get(&id.0).filter(|e| e.modern().is_some() && e.method.may_ask()) else {
-            return false;
-        };
-        // A server that was told to stop answers at once, or never. What it still asks then is at least its client's.
-        let is_over = |e: &Exchange| e.stopped.is_some_and(|at| at + SETTLE <= now) && e.is_of_the_same_client_as(call);
-        self.exclusive
-            && self.settings.wire == Wire::Pipe
-            && self.era() == Era::Legacy
-            && self.exchanges.values().any(|e| e.may_be_asked() && !is_over(e))
     }
 }
 

@@ -8,6 +8,7 @@ use super::{Action, Exchange, Fault, Link, Method, Owner, Reply, WireId, fault::
 use crate::wire::{
     Frame, Kind, Message,
     envelope::{self, Cut},
+    text,
 };
 
 impl Link {
@@ -48,7 +49,7 @@ impl Link {
 
     fn handle_nameless(&mut self, number: u64, message: &Message, now: Instant) {
         let Some(error) = message.error_span().map(|span| message.text(span)) else { return };
-        let named = format!(r#"{{"jsonrpc":"2.0","id":{number},"error":{error}}}"#);
+        let named = text::error(number, error);
         if let Ok(message) = Message::parse(Bytes::from(named)) {
             self.handle_response(message, now);
         }

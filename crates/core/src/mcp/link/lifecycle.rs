@@ -12,11 +12,12 @@ use crate::{
         era::Era,
         hello::{Greeting, Hello},
         replay::What,
-        session::Session,
+        session::{AskedBy, Part, Question, Session},
     },
     wire::{
         Message,
         splice::{around, push_flat},
+        text,
     },
 };
 
@@ -57,9 +58,10 @@ impl Link {
         hello: Hello,
         message: Message,
         accepts: super::Accepts,
+        part: Option<Part>,
         now: Instant,
     ) -> Result<WireId, Refusal> {
-        self.enter_session(key, Session::new(&hello), hello, message, accepts, now)
+        self.enter_session(key, Session::new(&hello, part), hello, message, accepts, now)
     }
 
     /// Opens a session whose messages all come on one stream, which is its life (2024-11-05).
@@ -71,7 +73,7 @@ impl Link {
         by_method: bool,
         now: Instant,
     ) -> Result<StreamKey, Refusal> {
-        let mut session = Session::new(&hello);
+        let mut session = Session::new(&hello, None);
         let stream = self.next_stream(now);
         session.make_plain(stream, by_method);
         let accepts = super::Accepts { json: false, events: true, by_method };
@@ -95,7 +97,7 @@ impl Link {
         if self.settings.alone {
             self.hello.get_or_insert(hello);
         }
-        let taken = self.call(Some(key), message, accepts, now);
+        let taken = self.call(Some(key), message, accepts, None, now);
         match taken {
             Ok(_) => {
                 self.owners += 1;
@@ -140,7 +142,7 @@ impl Link {
         for (_, method) in lists.into_iter().filter(|(told, _)| *told) {
             let text = format!(r#"{{"jsonrpc":"2.0","method":"{}"}}"#, method.name());
             for (key, session) in &mut self.sessions {
-                if !waiting.contains(key) {
+                if !waiting.contains(key) && session.hears_of_lists() {
                     let what = What::Change(method.name().into());
                     session.send_standalone(&[text.as_bytes()], what, self.settings.strict_streams, &mut self.actions);
                 }
@@ -181,6 +183,7 @@ impl Link {
             self.forget_child(Fault::Exited, now);
             return self.start(now);
         }
+        let greeted = self.phase == Phase::Up;
         let lived = self.up_since.take().map_or(Duration::ZERO, |since| now.saturating_duration_since(since));
         if lived >= PROVEN {
             self.tries = 0;
@@ -188,6 +191,9 @@ impl Link {
         // A connection is no process.
         let fault = if self.why.is_some() { Fault::Cut } else { Fault::Exited };
         self.forget_child(fault, now);
+        if !greeted {
+            self.fail_hasty(now);
+        }
         if self.sessions.is_empty() && self.held.is_empty() && self.listens.is_empty() {
             self.phase = Phase::Down;
         } else if let Some(wait) = RESTARTS.get(self.tries) {
@@ -198,6 +204,19 @@ impl Link {
             let why = why.as_deref();
             let ended = "its process ended again and again right after the start; its stderr is in Prism's log";
             self.give_up(why.unwrap_or(ended), now);
+        }
+    }
+
+    /// Tells those who will not wait for another start that this one failed.
+    fn fail_hasty(&mut self, now: Instant) {
+        let hasty = |id: &WireId| self.exchanges.get(&id.0).and_then(Exchange::modern).is_some_and(|m| m.hasty);
+        let ids: Vec<WireId> = self.held.iter().map(|(id, _)| *id).filter(hasty).collect();
+        let why = self.why.clone();
+        let why =
+            why.unwrap_or_else(|| "its process ended right after the start; its stderr is in Prism's log".to_owned());
+        for id in ids {
+            self.held.retain(|(held, _)| *held != id);
+            self.fail(id, Fault::Unavailable { why: why.clone() }, now);
         }
     }
 
@@ -404,12 +423,11 @@ impl Link {
 
 /// Takes back what a dead child had asked: an answer could reach nobody.
 fn self_cancel_questions(session: &mut Session, strict: bool, actions: &mut std::collections::VecDeque<Action>) {
-    while let Some(question) = session.take_question(|_| true) {
+    let is_of_the_child = |question: &Question| !matches!(question.asked_by, AskedBy::Part);
+    while let Some(question) = session.take_question(is_of_the_child) {
         // What a modern server asked died with the call.
-        let note = format!(
-            r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{},"reason":"the server ended"}}}}"#,
-            question.number
-        );
+        let why = format_args!(r#"{{"requestId":{},"reason":"the server ended"}}"#, question.number);
+        let note = text::note(Method::Cancelled, why);
         session.send_on_track(question.track, &[note.as_bytes()], What::Message, strict, actions);
     }
 }

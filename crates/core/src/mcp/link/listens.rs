@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use super::{Action, Fault, Link, Method, Phase, Refusal, StreamKey, watch::Watcher};
+use super::{Action, Fault, Link, Method, Names, Phase, Refusal, StreamKey, watch::Watcher};
 use crate::{
     mcp::{
         era::Era,
@@ -26,6 +26,8 @@ pub(super) struct Listen {
     /// The id of its request, as it was written: what its messages are tagged with.
     id: Box<str>,
     by_method: bool,
+    /// How its client calls the server's resources, where that is not as the server does.
+    pub(super) names: Option<Names>,
     pub(super) wanted: Filter,
     /// What it was told that it will hear of; nothing before that is sent.
     honoured: Option<Filter>,
@@ -41,6 +43,7 @@ impl Link {
         message: &Message,
         wanted: Filter,
         by_method: bool,
+        names: Option<Names>,
         now: Instant,
     ) -> Result<StreamKey, Refusal> {
         if self.listens.len() >= MAX_LISTENS {
@@ -51,7 +54,7 @@ impl Link {
         }
         let stream = self.next_stream(now);
         let id = message.id().unwrap_or_default().into();
-        let listen = Listen { id, by_method, wanted, honoured: None, begun: false, early: Vec::new() };
+        let listen = Listen { id, by_method, names, wanted, honoured: None, begun: false, early: Vec::new() };
         self.listens.insert(stream, listen);
         if self.phase == Phase::Up {
             self.begin_listens(now);

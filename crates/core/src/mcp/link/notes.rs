@@ -2,9 +2,12 @@
 
 use std::time::Instant;
 
+use bytes::Bytes;
+
 use super::{
     Action, Exchange, Link, Method, Owner, Reply, SessionKey, WireId,
     lifecycle::Phase,
+    questions::PATIENCE,
     watch::{self, Watcher},
 };
 use crate::{
@@ -138,7 +141,7 @@ impl Link {
         let untagged = self.untagged(message);
         let text = untagged.as_deref().unwrap_or(message.bytes());
         let (strict, what) = (self.settings.strict_streams, What::Change(method.name().into()));
-        for session in self.sessions.values_mut() {
+        for session in self.sessions.values_mut().filter(|session| session.hears_of_lists()) {
             session.send_standalone(&[text], what.clone(), strict, &mut self.actions);
         }
         if !self.listens.is_empty() {
@@ -149,11 +152,10 @@ impl Link {
     fn resource_updated(&mut self, message: &Message) {
         let Some(uri) = message.string(message.params().uri).filter(|_| self.hears(message)) else { return };
         self.cache.invalidate(Method::ResourceUpdated, Some(&uri));
-        let what = What::Change(format!("{} {uri}", Method::ResourceUpdated.name()).into());
         let untagged = self.untagged(message);
         let text = untagged.as_deref().unwrap_or(message.bytes());
         for watcher in watch::watchers(&self.watches, &uri) {
-            self.tell_watcher(watcher, text, &what);
+            self.tell_watcher(watcher, &uri, text);
         }
     }
 
@@ -162,16 +164,53 @@ impl Link {
         (self.era() == Era::Modern).then(|| modern::untagged(message).into_bytes())
     }
 
-    pub(super) fn tell_watcher(&mut self, watcher: Watcher, text: &[u8], what: &What) {
+    /// Tells of an update of a resource, under the name that the watcher has for it.
+    pub(super) fn tell_watcher(&mut self, watcher: Watcher, uri: &str, text: &[u8]) {
+        let names = match watcher {
+            Watcher::Session(key) => self.sessions.get(&key).and_then(|session| session.names_of(uri)),
+            Watcher::Listen(stream) => self.listens.get(&stream).and_then(|listen| listen.names.clone()),
+        };
+        let renamed = names.as_ref().and_then(|names| {
+            let message = Message::parse(Bytes::copy_from_slice(text)).ok()?;
+            names.updated(&message)
+        });
+        let text = renamed.as_deref().unwrap_or(text);
         match watcher {
             Watcher::Session(key) => {
                 if let Some(session) = self.sessions.get_mut(&key) {
-                    let strict = self.settings.strict_streams;
-                    session.send_standalone(&[text], what.clone(), strict, &mut self.actions);
+                    let uri = names.map_or_else(|| uri.to_owned(), |names| names.uri(uri));
+                    let what = What::Change(format!("{} {uri}", Method::ResourceUpdated.name()).into());
+                    session.send_standalone(&[text], what, self.settings.strict_streams, &mut self.actions);
                 }
             }
             Watcher::Listen(stream) => self.tell_listen(stream, &String::from_utf8_lossy(text)),
         }
+    }
+
+    /// Says at home what a part of a session has to say that belongs to no call.
+    pub fn relay(&mut self, home: SessionKey, text: &Bytes, what: What, now: Instant) {
+        let Some(session) = self.sessions.get_mut(&home) else { return };
+        if let What::Question(number) = what {
+            let deadline = now + PATIENCE;
+            if !session.host(number, deadline) {
+                return self.actions.push_back(Action::Dropped(1));
+            }
+            session.send_standalone(&[text], what, self.settings.strict_streams, &mut self.actions);
+            return self.check_by(Some(deadline));
+        }
+        session.send_standalone(&[text], what, self.settings.strict_streams, &mut self.actions);
+    }
+
+    /// Tells these sessions, and every listen that wants it, that a list has changed which is not the server's own.
+    pub fn announce(&mut self, method: Method, to: &[SessionKey]) {
+        let text = format!(r#"{{"jsonrpc":"2.0","method":"{}"}}"#, method.name());
+        for key in to {
+            if let Some(session) = self.sessions.get_mut(key) {
+                let (strict, what) = (self.settings.strict_streams, What::Change(method.name().into()));
+                session.send_standalone(&[text.as_bytes()], what, strict, &mut self.actions);
+            }
+        }
+        self.tell_listens(method, &text);
     }
 
     pub(super) fn send_standalone(&mut self, key: SessionKey, message: &Message, what: What) {

@@ -10,8 +10,8 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::{
-    Accepts, Action, Answer, Link, Method, Modern, Owner, Refusal, Reply, WireId,
-    exchange::{Asked, Outcome},
+    Accepts, Action, Answer, Link, Method, Modern, Names, Owner, Refusal, Reply, WireId,
+    exchange::{Asked, Client, Outcome},
     fault::{error_body, push_error_line},
     questions::{can_answer, can_answer_params},
 };
@@ -21,7 +21,7 @@ use crate::{
         modern::{Envelope, InputRequest, InputRequired},
         payload,
     },
-    wire::{Chain, Kind, Members, Message},
+    wire::{Chain, Kind, Members, Message, text},
 };
 
 /// How long to wait for more questions before the first is put to the client.
@@ -41,6 +41,8 @@ pub struct Ask {
     /// `Mcp-Param-*` headers, without that prefix.
     pub headers: Vec<(String, String)>,
     pub accepts: Accepts,
+    /// How its client calls what the server has, where that is not as the server does.
+    pub names: Option<Names>,
     /// Fresh randomness: the secret under which the call can go on if its client must be asked something.
     pub ticket: u128,
     /// The secret of the call that this one goes on with.
@@ -49,6 +51,8 @@ pub struct Ask {
     pub evicts: bool,
     /// Which era the server speaks was not known when this link was chosen: there may be a better one.
     pub movable: bool,
+    /// It does not wait for a server that could not be started to be started again.
+    pub hasty: bool,
 }
 
 /// Reads our own `requestState`: the link's number, and the secret.
@@ -67,11 +71,12 @@ impl Link {
     /// Takes a call of the modern era. The answer comes as an [`Action`] under the returned id.
     pub fn ask(&mut self, ask: Ask, now: Instant) -> Result<WireId, Refusal> {
         self.admit(None)?;
-        let Ask { message, envelope, headers, accepts, ticket, resumes, evicts, movable } = ask;
+        let Ask { message, envelope, headers, accepts, names, ticket, resumes, evicts, movable, hasty } = ask;
         match resumes.map(|state| self.resumable(state, &message, &envelope).ok_or(state)) {
             Some(Ok(parked)) => Ok(self.resume(parked, &message, envelope, accepts, ticket, now)),
             Some(Err(_)) => {
-                let id = self.enter_modern(&message, envelope, headers, accepts, ticket, now);
+                let client = Client { session: None, accepts, names };
+                let id = self.enter_modern(client, &message, envelope, headers, ticket, now);
                 let why = "this `requestState` is not good for this request: it was used, has expired, or belongs to \
                            another client or other arguments";
                 self.refuse_modern(id, -32602, why, "", now);
@@ -81,9 +86,11 @@ impl Link {
                 if evicts && method_of(&message).may_ask() {
                     self.evict(now);
                 }
-                let id = self.enter_modern(&message, envelope, headers, accepts, ticket, now);
+                let client = Client { session: None, accepts, names };
+                let id = self.enter_modern(client, &message, envelope, headers, ticket, now);
                 if let Some(modern) = self.exchanges.get_mut(&id.0).and_then(|e| e.modern_mut()) {
                     modern.movable = movable;
+                    modern.hasty = hasty;
                 }
                 self.dispatch_or_hold(id, message, now);
                 Ok(id)
@@ -93,10 +100,10 @@ impl Link {
 
     fn enter_modern(
         &mut self,
+        client: Client,
         message: &Message,
         envelope: Envelope,
         headers: Vec<(String, String)>,
-        accepts: Accepts,
         ticket: u128,
         now: Instant,
     ) -> WireId {
@@ -110,8 +117,9 @@ impl Link {
             expires: None,
             outcome: None,
             movable: false,
+            hasty: false,
         };
-        self.enter(None, message, accepts, Reply::Held, Some(Box::new(modern)), now)
+        self.enter(client, message, Reply::Held, Some(Box::new(modern)), now)
     }
 
     /// The parked call that a request may go on with: its own client's, with the same request.
@@ -161,7 +169,7 @@ impl Link {
             let given = given.unwrap_or_default();
             modern.asked.retain(|asked| match given.object(&asked.key).and_then(|_| given.get(&asked.key)) {
                 Some(answer) => {
-                    answers.push(format!(r#"{{"jsonrpc":"2.0","id":{},"result":{answer}}}"#, asked.server_id));
+                    answers.push(text::result(&asked.server_id, answer));
                     false
                 }
                 None => true,
@@ -303,42 +311,6 @@ impl Link {
         self.send_elsewhere(now);
     }
 
-    /// Sends calls that would wait for a person's answer to another link.
-    fn send_elsewhere(&mut self, now: Instant) {
-        if !self.is_parked() {
-            return;
-        }
-        // One that has become a stream stays: its head is sent.
-        let is_held = |id: &WireId| self.exchanges.get(&id.0).is_some_and(|e| e.reply == Reply::Held);
-        let waits = |id: &WireId| is_held(id) && self.must_wait(*id, now);
-        let waiting: Vec<WireId> = self.held.iter().map(|(id, _)| *id).filter(waits).collect();
-        for id in waiting {
-            let Some(at) = self.held.iter().position(|(held, _)| *held == id) else { continue };
-            if let Some((_, message)) = self.held.remove(at) {
-                self.retire(id);
-                self.actions.push_back(Action::Elsewhere(id, message));
-            }
-        }
-    }
-
-    /// Ends the call that has been parked the longest, as if its client had never come back.
-    fn evict(&mut self, now: Instant) {
-        let running = |id: &WireId| self.exchanges.get(&id.0).filter(|e| e.reply == Reply::Parked && e.wire != 0);
-        let since = |id: &WireId| running(id)?.modern()?.expires;
-        let oldest = self.parked.values().filter_map(|id| Some((since(id)?, *id))).min();
-        let Some((_, id)) = oldest else { return };
-        if let Some(modern) = self.exchanges.get_mut(&id.0).and_then(|e| e.modern_mut()) {
-            modern.expires = None;
-            self.parked.remove(&modern.ticket);
-        }
-        self.withdraw_asked(id);
-        self.stop_call(id, None, now);
-        // The server may take its time over that, or for ever. Nobody else is on it: a new one is there sooner.
-        if !self.exchanges.values().any(|e| e.wire != 0 && (e.is_awaited() || e.reply == Reply::Parked)) {
-            self.recycle(now);
-        }
-    }
-
     /// Keeps what came of a call until its client asks for it.
     pub(super) fn keep_outcome(&mut self, id: WireId, outcome: Outcome) {
         self.set_wire(id, 0);
@@ -355,7 +327,7 @@ impl Link {
         for Asked { server_id, method, .. } in std::mem::take(&mut modern.asked) {
             match method {
                 Method::Elicit => {
-                    let text = format!(r#"{{"jsonrpc":"2.0","id":{server_id},"result":{{"action":"cancel"}}}}"#);
+                    let text = text::result(server_id, r#"{"action":"cancel"}"#);
                     self.push_text(&text);
                 }
                 Method::Sample => push_error_line(&mut self.output, &server_id, -1, "the user did not answer"),

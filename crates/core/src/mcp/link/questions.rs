@@ -12,13 +12,13 @@ use crate::{
     mcp::{era::Revision, hello::Class, payload, replay::What, session::AskedBy},
     wire::{
         Members, Message,
-        members::Quoted,
         splice::{around, push_line},
+        text,
     },
 };
 
 /// How long a person may take. Then the server gets an error and can go on.
-const PATIENCE: Duration = Duration::from_secs(10 * 60);
+pub(super) const PATIENCE: Duration = Duration::from_secs(10 * 60);
 /// Questions one session may have open. Beyond it the server gets an error: a person cannot answer that many.
 const MAX_QUESTIONS: usize = 64;
 
@@ -46,7 +46,7 @@ impl Link {
         }
         match method {
             Method::Ping => {
-                let pong = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#);
+                let pong = text::result(id, "{}");
                 self.push_text(&pong);
             }
             Method::Sample | Method::Elicit | Method::RootsList => {
@@ -67,7 +67,7 @@ impl Link {
             Asker::Call(call) => return self.ask_modern(call, method, message, now),
             // Right after the handshake, before any call: nobody has roots to tell of yet.
             Asker::Unrelated if method == Method::RootsList && self.settings.class.roots => {
-                let none = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"roots":[]}}}}"#);
+                let none = text::result(id, r#"{"roots":[]}"#);
                 return self.push_text(&none);
             }
             Asker::Stateless => {
@@ -118,10 +118,7 @@ impl Link {
         let number = session.ask(AskedBy::Server(id.into()), method, token, track, deadline);
         let text = number.to_string();
         let strict = self.settings.strict_streams;
-        let told = told.map(|params| {
-            let method = Quoted(method.name());
-            format!(r#"{{"jsonrpc":"2.0","id":{number},"method":{method},"params":{params}}}"#)
-        });
+        let told = told.map(|params| text::request(number, method, params));
         let parts = match &told {
             Some(told) => [told.as_bytes(), &[], &[]],
             None => around(message, span, &text),

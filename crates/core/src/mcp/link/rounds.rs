@@ -3,7 +3,10 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Link, Method, Reply, SessionKey, WireId, questions::can_answer_params};
+use super::{
+    Link, Method, Reply, SessionKey, WireId,
+    questions::{PATIENCE, can_answer_params},
+};
 use crate::{
     mcp::{
         era::Era,
@@ -12,15 +15,13 @@ use crate::{
         replay::What,
         session::{AskedBy, Question},
     },
-    wire::{Message, members::Quoted},
+    wire::{Message, members::Quoted, text},
 };
 
 /// Rounds of one call. A server that asks more often than that is going in circles.
 const MAX_ROUNDS: u32 = 10;
 /// How long to wait before a call is repeated for which nobody was asked anything.
 const PACE: Duration = Duration::from_millis(250);
-/// How long a person may take.
-const PATIENCE: Duration = Duration::from_secs(10 * 60);
 
 /// How far the questions of one call have come.
 #[derive(Debug, Default)]
@@ -97,7 +98,7 @@ impl Link {
         let Some(session) = self.sessions.get_mut(&key) else { return false };
         let asked_by = AskedBy::Round { call: id, key: name };
         let number = session.ask(asked_by, method, None, Some(track), deadline);
-        let text = format!(r#"{{"jsonrpc":"2.0","id":{number},"method":{},"params":{params}}}"#, Quoted(method.name()));
+        let text = text::request(number, method, &params);
         session.send_on_track(track, &[text.as_bytes()], What::Question(number), strict, &mut self.actions);
         true
     }
@@ -171,10 +172,7 @@ impl Link {
         };
         let of_call = |question: &Question| matches!(question.asked_by, AskedBy::Round { call, .. } if call == id);
         while let Some(question) = session.take_question(of_call) {
-            let note = format!(
-                r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{}}}}}"#,
-                question.number
-            );
+            let note = text::cancelled(question.number);
             let strict = self.settings.strict_streams;
             session.send_on_track(question.track, &[note.as_bytes()], What::Message, strict, &mut self.actions);
         }

@@ -17,6 +17,7 @@ mod logs;
 mod modern_calls;
 mod moderns;
 mod parked;
+mod parts;
 mod plain;
 mod questions;
 mod restart;

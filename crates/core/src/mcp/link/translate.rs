@@ -12,7 +12,7 @@ use crate::{
         modern::{self, Caller, InputRequest, InputRequired},
         payload,
     },
-    wire::{Members, Message, members::Quoted, splice::push_line},
+    wire::{Members, Message, members::Quoted, splice::push_line, text},
 };
 
 impl Link {
@@ -191,15 +191,15 @@ impl Link {
     /// The answer of a server of this era in the words of a call's client; `None` if its own will do.
     pub(super) fn reworded(&self, id: WireId, era: Era, message: &Message) -> Option<Told> {
         let exchange = self.exchanges.get(&id.0)?;
-        let Owner::Client { id: own, session, modern, .. } = &exchange.owner else { return None };
+        let Owner::Client { id: own, session, modern, names, .. } = &exchange.owner else { return None };
         let method = exchange.method;
         let result = message.result_span().map(|span| message.text(span));
         let listed = era == Era::Modern && method == Method::ToolsList && self.settings.wire == Wire::Http;
         let sound = result.filter(|_| listed).and_then(ToolHeaders::sound_only);
+        let sound = sound.or_else(|| names.as_ref()?.result(method, result?));
         let result = sound.as_deref().or(result);
         let error = message.error_span().map(|span| message.text(span));
-        let result_told =
-            |result: &str| Told { body: format!(r#"{{"jsonrpc":"2.0","id":{own},"result":{result}}}"#), code: None };
+        let result_told = |result: &str| Told { body: text::result(own, result), code: None };
         match (modern, era, result, error) {
             (Some(modern), Era::Legacy, Some(result), _) => {
                 if method == Method::ToolsCall
@@ -233,7 +233,7 @@ impl Link {
             (None, Era::Modern, None, Some(error)) => {
                 let uri = exchange.origin.as_ref().and_then(|origin| origin.string(origin.params().uri));
                 let error = payload::error_to_legacy(method, uri.as_deref(), error)?;
-                Some(Told { body: format!(r#"{{"jsonrpc":"2.0","id":{own},"error":{error}}}"#), code: None })
+                Some(Told { body: text::error(own, error), code: None })
             }
             _ => None,
         }
@@ -290,12 +290,12 @@ impl Link {
 fn lacking(own: &str, why: &str, required: &str) -> Told {
     let (code, why) = (modern::MISSING_CAPABILITY, Quoted(why));
     let data = format!(r#"{{"requiredCapabilities":{required}}}"#);
-    let body = format!(r#"{{"jsonrpc":"2.0","id":{own},"error":{{"code":{code},"message":{why},"data":{data}}}}}"#);
+    let body = text::error(own, format_args!(r#"{{"code":{code},"message":{why},"data":{data}}}"#));
     Told { body, code: Some(code) }
 }
 
 fn error_told(own: &str, error: &str) -> Told {
     let code = Members::read(error).and_then(|error| error.get("code")?.parse().ok());
-    let body = format!(r#"{{"jsonrpc":"2.0","id":{own},"error":{error}}}"#);
+    let body = text::error(own, error);
     Told { body, code: Some(code.unwrap_or(-32603)) }
 }

@@ -7,10 +7,9 @@ use super::{Link, Method, Phase};
 use crate::{
     mcp::{
         era::Era,
-        hello::{Class, OWN_INFO},
         modern::{self, Caller, Filter},
     },
-    wire::Message,
+    wire::{Message, text},
 };
 
 /// How long to wait before a listen that ended is opened again; doubled each time, up to the second.
@@ -91,8 +90,7 @@ impl Link {
         self.union.again_at = None;
         let number = self.next_id().0;
         let params = format!(r#"{{"notifications":{}}}"#, wanted.to_json());
-        let caller = Caller { class: Class::NONE, level: None, info: OWN_INFO };
-        self.push_text(&modern::own_request(number, Method::Listen, &params, caller));
+        self.push_text(&modern::own_request(number, Method::Listen, &params, Caller::OWN));
         let deadline = now + ACKNOWLEDGE_WITHIN;
         self.union.next = Some(Upstream { number, asked: wanted, honoured: None, deadline });
     }
@@ -124,7 +122,7 @@ impl Link {
     pub(super) fn union_acknowledged(&mut self, message: &Message, now: Instant) {
         let Some(number) = modern::subscription(message) else { return };
         let Some(next) = self.union.next.take_if(|next| next.number == number) else { return };
-        let honoured = Filter::acknowledged(message).unwrap_or_default();
+        let honoured = Filter::read(message).unwrap_or_default();
         let old = self.union.current.replace(Upstream { honoured: Some(honoured), ..next });
         if let Some(old) = old {
             self.cancel_number(old.number);
@@ -172,8 +170,6 @@ impl Link {
     }
 
     fn cancel_number(&mut self, number: u64) {
-        self.push_text(&format!(
-            r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{number}}}}}"#
-        ));
+        self.push_text(&text::cancelled(number));
     }
 }

@@ -2,16 +2,14 @@
 
 use std::{collections::BTreeMap, time::Instant};
 
-use super::{Exchange, Link, Method, SessionKey, StreamKey, WireId, lifecycle::Phase};
+use super::{Exchange, Link, Method, SessionKey, StreamKey, WireId, exchange::Owner, lifecycle::Phase};
 use crate::{
     mcp::{
         era::Era,
-        hello::{Class, OWN_INFO},
         level::Level,
         modern::{self, Caller, Filter},
-        replay::What,
     },
-    wire::Message,
+    wire::{Message, text},
 };
 
 /// Resources one session may watch. Beyond it subscribing is refused.
@@ -78,9 +76,11 @@ impl Link {
         let Some((key, uri)) = self.watcher(id, &message, now) else { return };
         let watcher = Watcher::Session(key);
         let watched = self.watches.values().filter(|watch| watch.has(watcher)).count();
-        if watched >= MAX_WATCHED {
+        let aliases = self.sessions.get(&key).map_or(0, |session| session.aliases.len());
+        if watched.max(aliases) >= MAX_WATCHED {
             return self.refuse_locally(id, -32603, "too many subscriptions in this session", now);
         }
+        self.note_alias(id, key, &uri);
         let modern = self.era() == Era::Modern;
         if modern && self.greeting().is_some_and(|greeting| !greeting.subscribe) {
             return self.refuse_locally(id, -32601, "the server has no subscriptions", now);
@@ -96,6 +96,18 @@ impl Link {
         } else {
             watch.add(watcher);
             self.answer_locally(id, "{}", now);
+        }
+    }
+
+    /// Keeps the name that a client of the hub's has for a resource: updates of it come under that name.
+    fn note_alias(&mut self, id: WireId, key: SessionKey, uri: &str) {
+        let Some(Owner::Client { names, .. }) = self.exchanges.get(&id.0).map(|exchange| &exchange.owner) else {
+            return;
+        };
+        let Some(session) = self.sessions.get_mut(&key) else { return };
+        match names.clone().filter(|_| session.part.as_ref().is_some_and(|part| part.names.is_none())) {
+            Some(names) => drop(session.aliases.insert(uri.to_owned(), names)),
+            None => drop(session.aliases.remove(uri)),
         }
     }
 
@@ -142,6 +154,9 @@ impl Link {
 
     pub(super) fn unsubscribe(&mut self, id: WireId, message: Message, now: Instant) {
         let Some((key, uri)) = self.watcher(id, &message, now) else { return };
+        if let Some(session) = self.sessions.get_mut(&key) {
+            session.aliases.remove(&uri);
+        }
         let modern = self.era() == Era::Modern;
         let Some(watch) = self.watches.get_mut(&uri) else { return self.answer_locally(id, "{}", now) };
         let watcher = Watcher::Session(key);
@@ -244,10 +259,9 @@ impl Link {
     fn tell_of_missed(&mut self, uri: &str) {
         let name = Method::ResourceUpdated.name();
         let note = format!(r#"{{"jsonrpc":"2.0","method":"{name}","params":{}}}"#, uri_params(uri));
-        let what = What::Change(format!("{name} {uri}").into());
         let watchers = self.watches.get(uri).map(|watch| watch.watchers.clone()).unwrap_or_default();
         for watcher in watchers {
-            self.tell_watcher(watcher, note.as_bytes(), &what);
+            self.tell_watcher(watcher, uri, note.as_bytes());
         }
     }
 
@@ -351,12 +365,9 @@ impl Link {
         }
         let name = method.name();
         let request = match self.era() {
-            Era::Modern => {
-                let caller = Caller { class: Class::NONE, level: None, info: OWN_INFO };
-                modern::own_request(id.0, method, params, caller)
-            }
+            Era::Modern => modern::own_request(id.0, method, params, Caller::OWN),
             Era::Legacy if params.is_empty() => format!(r#"{{"jsonrpc":"2.0","id":{},"method":"{name}"}}"#, id.0),
-            Era::Legacy => format!(r#"{{"jsonrpc":"2.0","id":{},"method":"{name}","params":{params}}}"#, id.0),
+            Era::Legacy => text::request(id.0, method, params),
         };
         self.push_text(&request);
         // One that is not waited for has no entry: its answer finds none and is dropped, and it does not count.

@@ -94,6 +94,8 @@ impl World {
             envelope: modern::check(&message, kind, &headers).unwrap(),
             headers: Vec::new(),
             accepts,
+            names: None,
+            hasty: false,
             ticket: self.tickets,
             resumes: message.string(message.params().request_state).and_then(|state| Some(read_state(&state)?.1)),
             evicts: c & 0xF0 == 0xF0,
@@ -207,7 +209,7 @@ impl World {
             a.is_multiple_of(2)
         ));
         let wanted = Filter::read(&message).unwrap();
-        if let Ok(stream) = self.link.attend(&message, wanted, false, self.now) {
+        if let Ok(stream) = self.link.attend(&message, wanted, false, None, self.now) {
             // It belongs to nobody else.
             self.attach(stream, Owner::Call(usize::MAX), Vec::new());
             if let Some(stream) = self.streams.get_mut(&stream) {

@@ -18,6 +18,8 @@
 //! | `stuck`, `reads` | the child reads no more, and again |
 //! | `probe`, `shut down` | |
 //! | `plain a 2024-11-05` | as `open`, but `a` is one stream for everything, and its life (HTTP+SSE) |
+//! | `open a part:2` | as `open`, but `a` is the second part of a session of the hub's; its names are those of `d` |
+//! | `relay a {…}`, `relay a 2 {…}` | a part of `a` has this to say, or to ask under that number |
 //! | `modern:x > {…}` | a modern client POSTs; what comes of it comes to `modern:x`. See [`modern`] |
 //! | `discover {"tools":{}}` | the child answers `server/discover`, with those capabilities |
 //! | `ack`, `ack {…}` | it acknowledges our newest listen, which is `$union`; all of it, or that |
@@ -34,6 +36,7 @@
 //! | `a ~ {…}`, `a ~ 1-2 {…}`, `a ~ 1-0`, `a end` | an event on it, with or without its id; a priming event; its end |
 //! | `a get ~ {…}`, `a get end` | the same on a GET stream |
 //! | `a ~ @notifications/progress {…}` | an event that is named so, where it is not `message` |
+//! | `! relay {…}`, `! relay 2 {…}` | something, or a question, for the home of a part |
 //! | `! start`, `! stop`, `! ended a`, `! asked`, … | see [`Stage::act`] |
 //! | `~ 1 in flight`, `~ over` | see [`Stage::assert`] |
 //!
@@ -44,6 +47,7 @@
 //! When a transcript is over everybody leaves and time passes: whatever happened, nothing may be left.
 
 mod modern;
+mod newcomers;
 mod pattern;
 
 use std::{
@@ -59,6 +63,7 @@ use crate::{
     mcp::{
         Accepts, Action, Answer, Class, Era, Fault, Hello, Link, Opening, Refusal, Settings, Wire,
         link::{Holdings, SessionKey, StreamKey, WireId},
+        replay::What,
     },
     wire::{Kind, Lines, Message},
 };
@@ -114,15 +119,6 @@ struct Post {
     id: String,
 }
 
-/// A client that is about to open a session.
-struct Newcomer {
-    label: String,
-    key: SessionKey,
-    message: Message,
-    hello: Hello,
-    by_method: bool,
-}
-
 impl Stage {
     #[expect(clippy::disallowed_methods, reason = "a test's time starts somewhere, and then stands still")]
     fn new() -> Self {
@@ -174,7 +170,7 @@ impl Stage {
         }
         let is_get = |rest: &str| rest.starts_with("get") && (!rest.contains(' ') || rest.contains(" after "));
         let inputs = "settings open plain greet discover ack up left drop close server exit failed unanswered cut \
-                      refused session stuck reads share + shut";
+                      refused session stuck reads share relay + shut";
         let is_input = inputs.split(' ').any(|input| input == first) || line == "probe";
         if !is_input && !is_message(rest) && !is_get(rest) {
             return match rest.strip_prefix("get").and_then(|rest| rest.split_once(' ')) {
@@ -186,6 +182,7 @@ impl Stage {
         match first {
             "settings" => self.settings(rest),
             "open" => self.open(rest),
+            "relay" => self.relay(rest),
             "plain" => self.open_plain(rest),
             "greet" => self.greet(rest),
             "discover" => self.discovered(rest),
@@ -263,70 +260,6 @@ impl Stage {
 
     // --- Clients ---
 
-    fn open(&mut self, words: &str) {
-        let Newcomer { label, key, message, hello, by_method } = self.newcomer(words);
-        let accepts = Accepts { json: true, events: true, by_method };
-        match self.link.open(key, hello, message, accepts, self.now) {
-            Ok(id) => self.await_answer(id, &label, Some(key), "0"),
-            Err(refusal) => self.refused(&label, refusal),
-        }
-    }
-
-    fn open_plain(&mut self, words: &str) {
-        let Newcomer { label, key, message, hello, by_method } = self.newcomer(words);
-        match self.link.open_plain(key, hello, message, by_method, self.now) {
-            Ok(stream) => {
-                self.plain.insert(key);
-                self.streams.insert(stream, (label, Some(key)));
-            }
-            Err(refusal) => self.refused(&label, refusal),
-        }
-    }
-
-    fn newcomer(&mut self, words: &str) -> Newcomer {
-        let (mut label, mut revision, mut capabilities, mut by_method) = ("", "2025-11-25", "{}", false);
-        for word in words.split(' ') {
-            match word.as_bytes()[0] {
-                b'{' => capabilities = word,
-                b'0'..=b'9' => revision = word,
-                _ if word == "named" => by_method = true,
-                _ => label = word,
-            }
-        }
-        let (message, hello) = hello(revision, capabilities);
-        let key = SessionKey(self.sessions.len() as u128 + 1);
-        self.sessions.insert(label.to_owned(), key);
-        Newcomer { label: label.to_owned(), key, message, hello, by_method }
-    }
-
-    fn up(&mut self, words: &str) {
-        let (labels, how): (Vec<&str>, Vec<&str>) =
-            words.split(' ').partition(|word| word.starts_with(char::is_alphabetic));
-        for label in &labels {
-            match label.starts_with("modern") {
-                true => self.client(label, "", r#"{"id":0,"method":"server/discover","params":{"_meta":{‹{}›}}}"#),
-                false => self.open(format!("{label} {}", how.join(" ")).trim_end()),
-            }
-            self.act();
-        }
-        if self.initialize.is_some() {
-            self.greet("");
-            self.act();
-        } else if self.discover.is_some() {
-            self.discovered("");
-            self.act();
-        }
-        if self.union.is_some() {
-            self.acknowledge("");
-            self.act();
-        }
-        for label in labels {
-            let welcome = self.heard.remove(label).expect("a welcome");
-            assert!(welcome.len() == 1 && welcome[0].contains(r#"serverInfo""#), "{welcome:?}");
-        }
-        self.heard.clear();
-    }
-
     fn client(&mut self, handle: &str, how: &str, text: &str) {
         let session = handle.split(':').next().unwrap_or_default();
         if session == "modern" {
@@ -349,7 +282,7 @@ impl Stage {
             return self.link.tell(key, message, self.now);
         }
         let accepts = Accepts { json: how != "events", events: how != "json", by_method: how == "named" };
-        match self.link.call(key, message, accepts, self.now) {
+        match self.link.call(key, message, accepts, None, self.now) {
             // What comes of it comes on its one stream.
             Ok(_) if key.is_some_and(|key| self.plain.contains(&key)) => {}
             Ok(wire) => self.await_answer(wire, handle, key, &id),
@@ -500,6 +433,10 @@ impl Stage {
                 Action::Ended(key) => {
                     let label = self.sessions.iter().find(|(_, known)| **known == key).map(|(label, _)| label);
                     format!("ended {}", label.expect("a session that was opened"))
+                }
+                Action::Relay { text, what, .. } => {
+                    let number = if let What::Question(number) = what { format!("{number} ") } else { String::new() };
+                    format!("relay {number}{}", String::from_utf8_lossy(&text))
                 }
                 Action::Asked => "asked".to_owned(),
                 Action::Ambiguous => "ambiguous".to_owned(),

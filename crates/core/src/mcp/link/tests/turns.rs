@@ -231,3 +231,31 @@ fn a_client_without_a_name_does_not_inherit_the_questions_of_another() {
         "#,
     );
 }
+
+// mcp-eras 5.6: the second that a call waits behind a stopped one of its own client's is over when it is over.
+// checks 105
+#[test]
+fn a_call_behind_a_stopped_one_waits_a_second_whatever_else_is_due_meanwhile() {
+    check(
+        r#"
+        settings learned legacy, exclusive, timeout 30s
+        up modern
+        modern:l > {"id":1,"method":"prompts/list","params":{"_meta":{‹{"elicitation":{}} A›}}}
+        server < {"id":$l,"method":"prompts/list",…
+        + 29500ms
+        modern:a > {"id":2,"method":"tools/call","params":{"name":"x","_meta":{‹{"elicitation":{}} A›}}}
+        server < {"id":$1,"method":"tools/call",…
+        left modern:a
+        server < {"method":"notifications/cancelled","params":{"requestId":$1}}
+        modern:b > {"id":3,"method":"tools/call","params":{"name":"y","_meta":{‹{"elicitation":{}} A›}}}
+        ~ 1 held
+        + 500ms
+        modern:l fault timeout…
+        server < {"method":"notifications/cancelled","params":{"requestId":$l}}
+        ~ 1 held
+        + 500ms
+        server < {"id":$2,"method":"tools/call",…
+        ~ 0 held
+        "#,
+    );
+}

@@ -160,7 +160,7 @@ impl World {
             questions: BTreeMap::new(),
         });
         let call = self.note(Owner::Client(client), &message, accepts, Box::new(|_, _| String::new()));
-        match self.link.open(key, hello, message, accepts, self.now) {
+        match self.link.open(key, hello, message, accepts, None, self.now) {
             Ok(id) => drop(self.waiting.insert(id, call)),
             Err(_) => {
                 self.calls[call].fate = Fate::Silent;
@@ -193,7 +193,7 @@ impl World {
 
     pub(crate) fn call(&mut self, call: usize, message: Message) {
         let Call { owner, accepts, .. } = self.calls[call];
-        match self.link.call(self.key(owner), message, accepts, self.now) {
+        match self.link.call(self.key(owner), message, accepts, None, self.now) {
             Ok(id) => drop(self.waiting.insert(id, call)),
             Err(_) => self.calls[call].fate = Fate::Silent,
         }

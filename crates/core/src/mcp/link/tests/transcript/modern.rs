@@ -3,7 +3,7 @@
 //!
 //! `modern:x > {…}` is checked as the shell checks it, with headers that say what the body says, and goes to
 //! [`Link::ask`](crate::mcp::Link::ask), or to `attend` if it is a listen. Between handle and `>` may stand `json`,
-//! `events`, `named` (events by method), `evicts`, `movable` and headers: `Mcp-Param-Region=eu`. What the check refuses comes as
+//! `events`, `named` (events by method), `evicts`, `movable`, `hasty` and headers: `Mcp-Param-Region=eu`. What the check refuses comes as
 //! `modern:x unfit …`.
 
 use super::{CAPABILITIES, Stage, full, message};
@@ -34,7 +34,7 @@ impl Stage {
         let (by_method, json) = (says("named"), !says("events"));
         if named == "subscriptions/listen" {
             let Some(wanted) = Filter::read(&message) else { return self.hear(handle, "unfit filter".to_owned()) };
-            match self.link.attend(&message, wanted, by_method, self.now) {
+            match self.link.attend(&message, wanted, by_method, None, self.now) {
                 Ok(stream) => drop(self.streams.insert(stream, (handle.to_owned(), None))),
                 Err(refusal) => self.refused(handle, refusal),
             }
@@ -48,6 +48,8 @@ impl Stage {
         let ask = Ask {
             envelope,
             headers,
+            names: None,
+            hasty: says("hasty"),
             accepts: Accepts { json, events: !says("json"), by_method },
             // Digits in the base of sixteen, too: a transcript can name it.
             ticket: u128::from_str_radix(&self.tickets.to_string(), 16).unwrap(),

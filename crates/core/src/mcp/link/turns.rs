@@ -1,0 +1,107 @@
+//! Calls that take turns, so that a question's owner stays certain (mcp-eras 5.6): which must wait, which may go, and
+//! which give way.
+
+use std::time::{Duration, Instant};
+
+use super::{Action, Exchange, Link, Reply, Wire, WireId, lifecycle::Phase};
+use crate::mcp::era::Era;
+
+/// How long a client's next call waits for the server to answer one that it was told to stop.
+pub(super) const SETTLE: Duration = Duration::from_secs(1);
+
+impl Link {
+    /// Whether a call waits for its client's answer, and others that could be asked would have to wait for it.
+    pub fn is_parked(&self) -> bool {
+        self.exclusive && self.parked.values().any(|id| self.exchanges.get(&id.0).is_some_and(|e| e.wire != 0))
+    }
+
+    /// The server has been seen to ask nothing: its calls need not wait for each other any more.
+    pub fn share_freely(&mut self, now: Instant) {
+        self.exclusive = false;
+        self.pump(now);
+    }
+
+    /// When a call that waits behind a stopped one need not wait any longer, if that is still to come.
+    pub(super) fn turn_comes(&self, now: Instant) -> Option<Instant> {
+        if self.held.is_empty() {
+            return None;
+        }
+        let settled = self.exchanges.values().filter_map(|e| Some(e.stopped? + SETTLE));
+        settled.filter(|at| *at > now).min()
+    }
+
+    /// Sends what waits for the server, as far as it may be sent now.
+    pub(super) fn pump(&mut self, now: Instant) {
+        if self.phase != Phase::Up {
+            return;
+        }
+        let mut at = 0;
+        while let Some((id, _)) = self.held.get(at) {
+            let id = *id;
+            if self.must_wait(id, now) {
+                at += 1;
+                continue;
+            }
+            let Some((_, message)) = self.held.remove(at) else { break };
+            // Nobody waits for it any more, and the server has not seen it.
+            if self.exchanges.get(&id.0).is_some_and(|exchange| exchange.reply == Reply::Left) {
+                self.retire(id);
+            } else {
+                if let Some(exchange) = self.exchanges.get_mut(&id.0).filter(|e| e.modern().is_some()) {
+                    // It may have waited for its turn.
+                    exchange.deadline =
+                        self.settings.request_timeout.map(|timeout| (now + timeout).min(exchange.latest));
+                }
+                self.dispatch(id, message, now);
+            }
+        }
+    }
+
+    /// Whether a call must wait for another one to end, so that a question's owner stays certain (mcp-eras 5.6).
+    pub(super) fn must_wait(&self, id: WireId, now: Instant) -> bool {
+        let Some(call) = self.exchanges.get(&id.0).filter(|e| e.modern().is_some() && e.method.may_ask()) else {
+            return false;
+        };
+        // A server that was told to stop answers at once, or never. What it still asks then is at least its client's.
+        let is_over = |e: &Exchange| e.stopped.is_some_and(|at| at + SETTLE <= now) && e.is_of_the_same_client_as(call);
+        self.exclusive
+            && self.settings.wire == Wire::Pipe
+            && self.era() == Era::Legacy
+            && self.exchanges.values().any(|e| e.may_be_asked() && !is_over(e))
+    }
+
+    /// Sends calls that would wait for a person's answer to another link.
+    pub(super) fn send_elsewhere(&mut self, now: Instant) {
+        if !self.is_parked() {
+            return;
+        }
+        // One that has become a stream stays: its head is sent.
+        let is_held = |id: &WireId| self.exchanges.get(&id.0).is_some_and(|e| e.reply == Reply::Held);
+        let waits = |id: &WireId| is_held(id) && self.must_wait(*id, now);
+        let waiting: Vec<WireId> = self.held.iter().map(|(id, _)| *id).filter(waits).collect();
+        for id in waiting {
+            let Some(at) = self.held.iter().position(|(held, _)| *held == id) else { continue };
+            if let Some((_, message)) = self.held.remove(at) {
+                self.retire(id);
+                self.actions.push_back(Action::Elsewhere(id, message));
+            }
+        }
+    }
+
+    /// Ends the call that has been parked the longest, as if its client had never come back.
+    pub(super) fn evict(&mut self, now: Instant) {
+        let running = |id: &WireId| self.exchanges.get(&id.0).filter(|e| e.reply == Reply::Parked && e.wire != 0);
+        let since = |id: &WireId| running(id)?.modern()?.expires;
+        let oldest = self.parked.values().filter_map(|id| Some((since(id)?, *id))).min();
+        let Some((_, id)) = oldest else { return };
+        if let Some(modern) = self.exchanges.get_mut(&id.0).and_then(|e| e.modern_mut()) {
+            modern.expires = None;
+            self.parked.remove(&modern.ticket);
+        }
+        self.stop_call(id, None, now);
+        // The server may take its time over that, or for ever. Nobody else is on it: a new one is there sooner.
+        if !self.exchanges.values().any(|e| e.wire != 0 && (e.is_awaited() || e.reply == Reply::Parked)) {
+            self.recycle(now);
+        }
+    }
+}
