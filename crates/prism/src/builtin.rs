@@ -1,3 +1,6 @@
-//! The MCP servers that are built into the binary, one module each.
+//! The MCP servers that are built into the binary, one module each, and the kit that they are made with.
 
 pub mod demo;
+pub mod kit;
+pub mod prism;
+pub mod workspace;

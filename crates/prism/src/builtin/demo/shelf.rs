@@ -1,9 +1,12 @@
-//! What can be read: resources, the prompt, and the completion of their arguments. Pure functions from params
-//! to result; the connection and what changes over time stay in `demo.rs`.
+//! What can be read: resources, the prompt, and the completion of their arguments.
 
-use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use super::Failure;
+use serde_json::{Map, Value, json};
+
+use super::State;
+use crate::builtin::kit::{Call, Completion, Completions, Failure, Prompts, Resources};
 
 pub(super) const COUNTER: &str = "demo://counter";
 const HELLO: &str = "demo://hello";
@@ -14,70 +17,82 @@ const ITEM_TEMPLATE: &str = "demo://item/{id}";
 const NAMES: [&str; 5] = ["Ada", "Alan", "Barbara", "Edsger", "Grace"];
 const ITEMS: [&str; 3] = ["1", "2", "10"];
 
-pub(super) fn resources() -> Value {
-    json!({"resources": [
-        {"uri": HELLO, "name": "hello", "description": "A greeting.", "mimeType": "text/plain"},
-        {"uri": COUNTER, "name": "counter", "description": "How often it was touched.", "mimeType": "text/plain"},
-    ]})
-}
+pub(super) struct Shelf(pub(super) Arc<State>);
 
-pub(super) fn templates() -> Value {
-    json!({"resourceTemplates": [
-        {"uriTemplate": ITEM_TEMPLATE, "name": "item", "description": "One of many.", "mimeType": "text/plain"},
-    ]})
-}
+impl Resources for Shelf {
+    const LIST_CHANGES: bool = true;
+    const KEEP_MS: u32 = 60_000;
 
-pub(super) fn read(params: &Value, counter: u64) -> Result<Value, Failure> {
-    let uri = uri(params)?;
-    let text = match uri {
-        HELLO => "Hello from prism-demo.".to_owned(),
-        COUNTER => counter.to_string(),
-        // `uri` lets nothing else pass.
-        item => format!("This is item {}.", item.trim_start_matches(ITEM)),
-    };
-    Ok(json!({"contents": [{"uri": uri, "mimeType": "text/plain", "text": text}]}))
-}
-
-/// Returns the URI in `params`, if it is one of ours.
-pub(super) fn uri(params: &Value) -> Result<&str, Failure> {
-    let uri = params["uri"].as_str().ok_or_else(|| Failure::invalid("uri is missing"))?;
-    let item = uri.strip_prefix(ITEM).is_some_and(|id| !id.is_empty());
-    if item || uri == HELLO || uri == COUNTER {
-        return Ok(uri);
+    async fn list(&self, _: &Call) -> Result<Vec<Value>, Failure> {
+        let text = "text/plain";
+        Ok(vec![
+            json!({"uri": HELLO, "name": "hello", "description": "A greeting.", "mimeType": text}),
+            json!({"uri": COUNTER, "name": "counter", "description": "How often it was touched.", "mimeType": text}),
+        ])
     }
-    // Legacy code for it; from 2026-07-28 on it would be -32602.
-    Err(Failure { data: json!({"uri": uri}), ..Failure::new(-32002, "resource not found") })
-}
 
-pub(super) fn prompts() -> Value {
-    json!({"prompts": [{
-        "name": "greet",
-        "description": "Greets someone.",
-        "arguments": [{"name": "name", "description": "Whom to greet.", "required": true}],
-    }]})
-}
-
-pub(super) fn prompt(params: &Value) -> Result<Value, Failure> {
-    if params["name"] != "greet" {
-        return Err(Failure::invalid("unknown prompt"));
+    fn templates(&self) -> Vec<Value> {
+        vec![json!({
+            "uriTemplate": ITEM_TEMPLATE, "name": "item", "description": "One of many.", "mimeType": "text/plain",
+        })]
     }
-    let Some(name) = params["arguments"]["name"].as_str() else {
-        return Err(Failure::invalid("argument name is missing"));
-    };
-    Ok(json!({
-        "description": "Greets someone.",
-        "messages": [{"role": "user", "content": {"type": "text", "text": format!("Please greet {name}.")}}],
-    }))
+
+    async fn read(&self, uri: &str, _: &Call) -> Result<Vec<Value>, Failure> {
+        let text = match uri {
+            HELLO => "Hello from prism-demo.".to_owned(),
+            COUNTER => self.0.counter.load(Ordering::Relaxed).to_string(),
+            item if is_item(item) => format!("This is item {}.", item.trim_start_matches(ITEM)),
+            _ => return Err(Failure::no_resource(uri)),
+        };
+        Ok(vec![json!({"uri": uri, "mimeType": "text/plain", "text": text})])
+    }
+
+    fn can_watch(&self, uri: &str) -> bool {
+        is_item(uri) || uri == HELLO || uri == COUNTER
+    }
 }
 
-pub(super) fn complete(params: &Value) -> Result<Value, Failure> {
-    let (reference, argument) = (&params["ref"], &params["argument"]);
-    let known: &[&str] = match (reference["type"].as_str(), argument["name"].as_str()) {
-        (Some("ref/prompt"), Some("name")) if reference["name"] == "greet" => &NAMES,
-        (Some("ref/resource"), Some("id")) if reference["uri"] == ITEM_TEMPLATE => &ITEMS,
-        _ => return Err(Failure::invalid("nothing to complete there")),
-    };
-    let begun = argument["value"].as_str().unwrap_or_default();
-    let values: Vec<_> = known.iter().filter(|value| value.starts_with(begun)).collect();
-    Ok(json!({"completion": {"total": values.len(), "values": values, "hasMore": false}}))
+fn is_item(uri: &str) -> bool {
+    uri.strip_prefix(ITEM).is_some_and(|id| !id.is_empty())
+}
+
+pub(super) struct Greetings;
+
+impl Prompts for Greetings {
+    const LIST_CHANGES: bool = true;
+
+    fn list(&self) -> Vec<Value> {
+        vec![json!({
+            "name": "greet",
+            "description": "Greets someone.",
+            "arguments": [{"name": "name", "description": "Whom to greet.", "required": true}],
+        })]
+    }
+
+    async fn get(&self, name: &str, arguments: Map<String, Value>, _: &Call) -> Result<Value, Failure> {
+        if name != "greet" {
+            return Err(Failure::invalid("unknown prompt"));
+        }
+        let Some(name) = arguments.get("name").and_then(Value::as_str) else {
+            return Err(Failure::invalid("argument name is missing"));
+        };
+        Ok(json!({
+            "description": "Greets someone.",
+            "messages": [{"role": "user", "content": {"type": "text", "text": format!("Please greet {name}.")}}],
+        }))
+    }
+}
+
+pub(super) struct Suggestions;
+
+impl Completions for Suggestions {
+    async fn complete(&self, asked: &Completion) -> Result<Vec<String>, Failure> {
+        let known: &[&str] = match (asked.is_prompt, asked.of.as_str(), asked.argument.as_str()) {
+            (true, "greet", "name") => &NAMES,
+            (false, ITEM_TEMPLATE, "id") => &ITEMS,
+            _ => return Err(Failure::invalid("nothing to complete there")),
+        };
+        let alike = known.iter().filter(|value| value.starts_with(&asked.begun));
+        Ok(alike.map(|value| (*value).to_owned()).collect())
+    }
 }

@@ -1,0 +1,98 @@
+//! A tool: its name, its arguments, and what it does.
+
+use std::{future::Future, pin::Pin};
+
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::{Call, Failure, Reply, schema};
+
+/// A tool. The type of its arguments is its schema, and the doc comments of the fields are the descriptions in it.
+pub trait Tool: Send + Sync + 'static {
+    type Arguments: DeserializeOwned + JsonSchema + Send;
+    const NAME: &'static str;
+    const TITLE: &'static str;
+    const DESCRIPTION: &'static str;
+    const HINTS: Hints = Hints::NONE;
+
+    /// Runs one call. When it was cancelled the future is dropped after a moment; what must be tidied up before that
+    /// waits for [`Call::cancelled`].
+    fn call(&self, arguments: Self::Arguments, call: &Call) -> impl Future<Output = Result<Reply, Failure>> + Send;
+}
+
+/// What a client may expect of a tool (`annotations`). What is not said is left to the protocol's own guess.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hints {
+    pub read_only: Option<bool>,
+    pub destructive: Option<bool>,
+    pub idempotent: Option<bool>,
+    pub open_world: Option<bool>,
+}
+
+impl Hints {
+    pub const NONE: Self = Self { read_only: None, destructive: None, idempotent: None, open_world: None };
+    /// It looks at what Prism itself knows, and changes nothing.
+    pub const READS: Self = Self { read_only: Some(true), open_world: Some(false), ..Self::NONE };
+    /// It adds to what Prism itself knows, and destroys nothing.
+    pub const ADDS: Self =
+        Self { read_only: Some(false), destructive: Some(false), open_world: Some(false), ..Self::NONE };
+
+    fn annotations(self) -> Option<Value> {
+        let all = [
+            ("readOnlyHint", self.read_only),
+            ("destructiveHint", self.destructive),
+            ("idempotentHint", self.idempotent),
+            ("openWorldHint", self.open_world),
+        ];
+        let said: serde_json::Map<_, _> =
+            all.into_iter().filter_map(|(name, hint)| Some((name.to_owned(), hint?.into()))).collect();
+        (!said.is_empty()).then_some(Value::Object(said))
+    }
+}
+
+pub(super) type Running<'a> = Pin<Box<dyn Future<Output = Result<Reply, Failure>> + Send + 'a>>;
+
+/// A tool whose type is forgotten.
+pub(super) trait AnyTool: Send + Sync {
+    fn name(&self) -> &'static str;
+    /// Its entry in the list of tools.
+    fn entry(&self) -> &Value;
+    fn run<'a>(&'a self, arguments: &'a str, call: &'a Call) -> Running<'a>;
+}
+
+struct Registered<T> {
+    tool: T,
+    entry: Value,
+}
+
+pub(super) fn registered<T: Tool>(tool: T) -> Box<dyn AnyTool> {
+    let mut entry = json!({
+        "name": T::NAME,
+        "title": T::TITLE,
+        "description": T::DESCRIPTION,
+        "inputSchema": schema::of::<T::Arguments>(),
+    });
+    if let Some(annotations) = T::HINTS.annotations() {
+        entry["annotations"] = annotations;
+    }
+    Box::new(Registered { tool, entry })
+}
+
+impl<T: Tool> AnyTool for Registered<T> {
+    fn name(&self) -> &'static str {
+        T::NAME
+    }
+
+    fn entry(&self) -> &Value {
+        &self.entry
+    }
+
+    fn run<'a>(&'a self, arguments: &'a str, call: &'a Call) -> Running<'a> {
+        Box::pin(async move {
+            // 2025-11-25, Tools: bad arguments too are an error of the tool, which the model sees and can mend.
+            let arguments = schema::read(arguments).map_err(Failure::trouble)?;
+            self.tool.call(arguments, call).await
+        })
+    }
+}
