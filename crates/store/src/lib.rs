@@ -1,13 +1,17 @@
-//! What Prism remembers: the one database file, its schema and its writer. Only this crate writes SQL; what the
-//! rows mean is decided elsewhere.
+//! What Prism remembers: the one database file, its schema and its writer; and the index of notes, a file of its own.
+//! Only this crate writes SQL; what the rows mean is decided elsewhere.
 
 mod era;
+pub mod memory;
 mod quiet;
 mod schema;
+mod split;
 mod store;
+mod tool_index;
 mod writer;
 
 pub use era::{LearnedEra, eras_at};
 pub use quiet::Quiet;
 pub use store::{OpenError, ReadError, Store};
+pub use tool_index::{IndexError, ToolIndex, ToolText};
 pub use writer::WriteError;

@@ -1,0 +1,400 @@
+//! Workspace memory: what an agent should know of a workspace when it arrives, and what it wants to leave for the next
+//! one (W-01 … W-04). The notes are Markdown files in the workspace, and those files are the truth; the index of them
+//! lies in Prism's own folder and is brought up to date before every answer.
+//!
+//! [`Memory`] is the one way in, for the MCP server and the command line alike. Where notes lie is said in `layout.rs`.
+
+mod attic;
+mod context;
+mod document;
+mod front_matter;
+mod layout;
+mod scan;
+mod scope;
+mod search;
+#[cfg(test)]
+mod tests;
+mod tools;
+mod writing;
+
+use std::{
+    collections::HashMap,
+    io,
+    path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use prism_os::watch::Watch;
+use prism_store::memory::{Change, MemoryError, MemoryIndex, Opening, Stamp};
+
+pub use attic::Forgotten;
+pub use context::{Context, Tier};
+pub use layout::nearest_root;
+pub use scope::Scope;
+pub use search::{Listing, Search};
+pub use tools::{NAME, server};
+pub use writing::{Kind, Remember};
+
+use layout::Layout;
+use scan::{Bounds, Note, Scan};
+
+/// The memory of the workspace at a root.
+#[derive(Debug)]
+pub struct Memory {
+    /// None is set.
+    root: Option<PathBuf>,
+    home: PathBuf,
+    /// Held while the files are walked and the index is asked, by threads that may block. Callers take turns: each of
+    /// them needs the index to be up to date first, and only one can see to that.
+    open: Mutex<Option<Open>>,
+}
+
+/// How far an indexing is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    pub done: usize,
+    pub total: usize,
+}
+
+/// What an indexing came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Indexed {
+    pub notes: usize,
+    pub read: usize,
+    pub removed: usize,
+    pub remarks: Vec<String>,
+}
+
+/// Why there is no answer. The text says what to do next.
+#[derive(Debug, thiserror::Error)]
+pub enum Trouble {
+    #[error(
+        "Prism does not know which workspace is meant; set [workspace] root in prism.toml, or start it with \
+         `prism serve --workspace FOLDER`"
+    )]
+    NotSet,
+    #[error(
+        "the workspace root {} does not exist; set [workspace] root in prism.toml or pass --root",
+        root.display()
+    )]
+    NoRoot { root: PathBuf },
+    #[error(
+        "the workspace root {} is not a folder; set [workspace] root in prism.toml or pass --root",
+        root.display()
+    )]
+    RootIsNoFolder { root: PathBuf },
+    #[error("the workspace root {} cannot be read", root.display())]
+    Root { root: PathBuf, source: io::Error },
+    #[error("the index of the workspace cannot be used")]
+    Index { source: MemoryError },
+    #[error("there is no {what} {name:?}; known: {known}")]
+    Unknown { what: &'static str, name: String, known: String },
+    #[error("there are several workspaces here; say which with `workspace`: {known}")]
+    WhichWorkspace { known: String },
+    #[error("`{argument}` {problem}")]
+    Argument { argument: &'static str, problem: String },
+    #[error("{path} is no note of this workspace; `workspace_search` names the path of each note as document_path")]
+    NoNote { path: String },
+    #[error("{path} is an overview, which is not forgotten; edit the file instead")]
+    IsOverview { path: String },
+    #[error("cannot write {}", path.display())]
+    Write { path: PathBuf, source: io::Error },
+    #[error("{} is a symbolic link or no folder, and nothing is written through it", path.display())]
+    Detour { path: PathBuf },
+    #[error("nothing forgotten has the id {id:?}; `prism workspace restore` lists what there is")]
+    NotForgotten { id: String },
+}
+
+/// An index that was up to date a moment ago.
+#[derive(Debug)]
+struct Open {
+    index: MemoryIndex,
+    /// What is in the index, and the version of it that this was read from.
+    known: HashMap<String, Stamp>,
+    version: i64,
+    /// When the last walk over the files began.
+    walked: Instant,
+    /// Device and inode of the root that was walked over.
+    root: Option<(u64, u64)>,
+    /// Says whether anything has changed since; none if it could not be said of every folder.
+    watch: Option<Watch>,
+    layout: Layout,
+    remarks: Vec<String>,
+}
+
+/// What a question is answered from: the index, up to date, and where the files are.
+struct View<'a> {
+    root: &'a Path,
+    index: &'a MemoryIndex,
+    layout: &'a Layout,
+    /// What every answer has to mention.
+    remarks: &'a [String],
+}
+
+/// Where the indexes and what was forgotten lie, in Prism's folder.
+const FOLDER: &str = "workspace";
+
+/// How long the absence of news is trusted. A file with a second name elsewhere can change without its folder being
+/// told.
+const TRUST: Duration = Duration::from_secs(60);
+
+// === impl Memory ===
+
+impl Memory {
+    /// Names the memory of a root. Nothing is looked at before something is asked; a root that is missing then is an
+    /// error, each time.
+    #[must_use]
+    pub fn new(root: Option<&Path>, home: &Path) -> Self {
+        Self { root: root.map(Path::to_owned), home: home.to_owned(), open: Mutex::new(None) }
+    }
+
+    /// Brings the index up to date.
+    pub fn index(&self, progress: &mut dyn FnMut(Progress)) -> Result<Indexed, Trouble> {
+        let root = self.real_root()?;
+        let mut slot = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let (open, indexed) = self.refresh(slot.take(), &root, progress)?;
+        *slot = Some(open);
+        Ok(indexed)
+    }
+
+    /// Throws the index away and builds it anew.
+    pub fn rebuild(&self, progress: &mut dyn FnMut(Progress)) -> Result<Indexed, Trouble> {
+        let root = self.real_root()?;
+        let mut slot = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        *slot = None;
+        MemoryIndex::delete(&self.index_path(&root))?;
+        let (open, indexed) = self.refresh(None, &root, progress)?;
+        *slot = Some(open);
+        Ok(indexed)
+    }
+
+    /// Answers something from an index that is up to date.
+    fn answer<T>(
+        &self,
+        progress: &mut dyn FnMut(Progress),
+        mut ask: impl FnMut(&View<'_>) -> Result<T, Trouble>,
+    ) -> Result<T, Trouble> {
+        let asked = Instant::now();
+        let root = self.real_root()?;
+        let mut slot = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = match slot.take() {
+            Some(open) if open.is_up_to_date(&root, asked) => open,
+            was => self.refresh(was, &root, progress)?.0,
+        };
+        let mut answer = ask(&open.view(&root));
+        if answer.as_ref().is_err_and(Trouble::is_corruption) {
+            drop(open);
+            self.discard(&root)?;
+            open = self.refresh(None, &root, progress)?.0;
+            answer = ask(&open.view(&root));
+        }
+        *slot = Some(open);
+        answer
+    }
+
+    /// Opens the index if it is not open, and brings it up to date. On an error it is closed.
+    fn refresh(
+        &self,
+        was: Option<Open>,
+        root: &Path,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<(Open, Indexed), Trouble> {
+        let walked = Instant::now();
+        let mut refresh = |was: Option<Open>| {
+            let mut open = match was {
+                Some(open) => open,
+                None => self.open_index(root, walked)?,
+            };
+            let scan = open.walk(root).map_err(|source| Trouble::Root { root: root.to_owned(), source })?;
+            let indexed = open.bring_up_to_date(root, scan, progress)?;
+            Ok::<_, Trouble>((open, indexed))
+        };
+        match refresh(was) {
+            Err(trouble) if trouble.is_corruption() => {
+                self.discard(root)?;
+                refresh(None)
+            }
+            other => other,
+        }
+    }
+
+    fn open_index(&self, root: &Path, walked: Instant) -> Result<Open, Trouble> {
+        let path = self.index_path(root);
+        let (index, opening) = MemoryIndex::open(&path, &root.to_string_lossy())?;
+        if let Opening::Replaced(why) = opening {
+            tracing::warn!(path = %path.display(), why, "the index of a workspace is deleted and built anew");
+        }
+        // No version is negative, so what is known is read at first use.
+        let layout = Layout { bases: Vec::new() };
+        let known = HashMap::new();
+        Ok(Open { index, known, version: -1, walked, root: None, watch: None, layout, remarks: Vec::new() })
+    }
+
+    /// Deletes an index that turned out to be broken while it was used.
+    fn discard(&self, root: &Path) -> Result<(), Trouble> {
+        let path = self.index_path(root);
+        let why = "it is broken";
+        tracing::warn!(path = %path.display(), why, "the index of a workspace is deleted and built anew");
+        Ok(MemoryIndex::delete(&path)?)
+    }
+
+    fn index_path(&self, root: &Path) -> PathBuf {
+        let name = document::hash(root.as_os_str().as_encoded_bytes());
+        self.home.join(FOLDER).join(format!("{name:016x}.db"))
+    }
+
+    /// Returns the root without links and dots. It being missing is said loudly: an empty answer would be taken for
+    /// an empty memory.
+    fn real_root(&self) -> Result<PathBuf, Trouble> {
+        let set = self.root.as_ref().ok_or(Trouble::NotSet)?;
+        let root = || set.clone();
+        match set.canonicalize() {
+            Ok(real) if real.is_dir() => Ok(real),
+            Ok(_) => Err(Trouble::RootIsNoFolder { root: root() }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Trouble::NoRoot { root: root() }),
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => Err(Trouble::NoRoot { root: root() }),
+            Err(source) => Err(Trouble::Root { root: root(), source }),
+        }
+    }
+}
+
+// === impl Open ===
+
+impl Open {
+    fn view<'a>(&'a self, root: &'a Path) -> View<'a> {
+        View { root, index: &self.index, layout: &self.layout, remarks: &self.remarks }
+    }
+
+    /// Whether an answer may be given without a walk.
+    fn is_up_to_date(&self, root: &Path, asked: Instant) -> bool {
+        // A walk that began while the caller waited for its turn has seen all that the caller can know of.
+        if self.walked > asked {
+            return true;
+        }
+        let same_root = || identity(root).is_some_and(|root| self.root == Some(root));
+        let unchanged = |watch: &Watch| !watch.has_changed() && self.walked.elapsed() < TRUST && same_root();
+        self.watch.as_ref().is_some_and(unchanged)
+    }
+
+    /// Walks over the files, and watches every folder from before it is read: what changes later is seen by the walk
+    /// or told by the watch.
+    fn walk(&mut self, root: &Path) -> io::Result<Scan> {
+        self.walked = Instant::now();
+        self.root = identity(root);
+        let mut watch = self.watch.take().or_else(|| Watch::new().ok());
+        if let Some(watch) = &mut watch {
+            watch.begin();
+        }
+        let scan = scan::scan(root, Bounds::USUAL, &mut |folder| {
+            if watch.as_mut().is_some_and(|watch| watch.add(folder).is_err()) {
+                watch = None;
+            }
+        })?;
+        self.watch = watch;
+        Ok(scan)
+    }
+
+    /// Reads what is new or has changed, and forgets what is gone.
+    fn bring_up_to_date(
+        &mut self,
+        root: &Path,
+        scan: Scan,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Indexed, Trouble> {
+        let version = self.index.version()?;
+        if version != self.version {
+            self.known = self.index.stamps()?.into_iter().collect();
+            self.version = version;
+        }
+        let Scan { layout, notes, mut remarks } = scan;
+        let same = |note: &Note| self.known.get(&note.path).is_some_and(|known| looks_same(known, &note.stamp));
+        let changed: Vec<&Note> = notes.iter().filter(|note| !same(note)).collect();
+        let new = changed.iter().filter(|note| !self.known.contains_key(&note.path)).count();
+        // Every path is in the walk once; so if all that is known was seen, the numbers agree.
+        let removed = if self.known.len() + new == notes.len() { Vec::new() } else { gone(&self.known, &notes) };
+        let indexed = |remarks: &[String]| Indexed {
+            notes: notes.len(),
+            read: changed.len(),
+            removed: removed.len(),
+            remarks: remarks.to_owned(),
+        };
+        if !changed.is_empty() || !removed.is_empty() {
+            let total = changed.len();
+            let known = &self.known;
+            let mut stamps = Vec::with_capacity(total);
+            let mut unread = Vec::new();
+            let reading = changed.iter().enumerate().filter_map(|(done, note)| {
+                progress(Progress { done, total });
+                match change(root, note, known.get(&note.path)) {
+                    Ok((change, stamp)) => {
+                        stamps.push((note.path.clone(), stamp));
+                        Some(change)
+                    }
+                    // Gone since the walk.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+                    Err(error) => {
+                        unread.push(format!("{} cannot be read: {error}", note.path));
+                        None
+                    }
+                }
+            });
+            let removing = removed.iter().map(|path| Change::Remove { path: path.clone() });
+            self.index.apply(reading.chain(removing))?;
+            progress(Progress { done: total, total });
+            self.known.extend(stamps);
+            for path in &removed {
+                self.known.remove(path);
+            }
+            remarks.append(&mut unread);
+        }
+        let indexed = indexed(&remarks);
+        self.layout = layout;
+        self.remarks = remarks;
+        Ok(indexed)
+    }
+}
+
+fn identity(root: &Path) -> Option<(u64, u64)> {
+    std::fs::metadata(root).ok().map(|found| scan::identity(&found))
+}
+
+fn looks_same(known: &Stamp, seen: &Stamp) -> bool {
+    (known.size, known.mtime_ns, known.ctime_ns) == (seen.size, seen.mtime_ns, seen.ctime_ns)
+}
+
+fn gone(known: &HashMap<String, Stamp>, notes: &[Note]) -> Vec<String> {
+    let there: std::collections::HashSet<&str> = notes.iter().map(|note| note.path.as_str()).collect();
+    known.keys().filter(|path| !there.contains(path.as_str())).cloned().collect()
+}
+
+fn change(root: &Path, note: &Note, known: Option<&Stamp>) -> io::Result<(Change, Stamp)> {
+    let text = document::read(root, note)?;
+    let stamp = text.stamp;
+    // The same words at the same path are the same note: what else is known of it comes from the path.
+    let change = match known {
+        Some(known) if (known.content, known.size) == (stamp.content, stamp.size) => {
+            Change::Touch { path: note.path.clone(), stamp }
+        }
+        _ => Change::Put(Box::new(document::document(note, &text))),
+    };
+    Ok((change, stamp))
+}
+
+// === impl Trouble ===
+
+impl Trouble {
+    fn is_corruption(&self) -> bool {
+        matches!(self, Self::Index { source } if source.is_corruption())
+    }
+
+    fn argument(argument: &'static str, problem: impl Into<String>) -> Self {
+        Self::Argument { argument, problem: problem.into() }
+    }
+}
+
+impl From<MemoryError> for Trouble {
+    fn from(source: MemoryError) -> Self {
+        Self::Index { source }
+    }
+}

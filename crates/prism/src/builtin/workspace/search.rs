@@ -1,0 +1,161 @@
+//! Searching and listing notes, as an answer in JSON.
+
+use prism_store::memory::{Entry, Filter, Hit, Matched};
+use serde_json::{Map, Value, json};
+
+use super::{Memory, Progress, Scope, Trouble, scope};
+
+/// What to look for.
+#[derive(Clone, Debug, Default)]
+pub struct Search {
+    pub query: String,
+    pub scope: Scope,
+    pub kind: Option<String>,
+    pub tags: Vec<String>,
+    pub limit: Option<usize>,
+}
+
+/// Which notes to list.
+#[derive(Clone, Debug, Default)]
+pub struct Listing {
+    pub scope: Scope,
+    pub kind: Option<String>,
+    pub tags: Vec<String>,
+    pub limit: usize,
+}
+
+/// Results of a search for which no number was given.
+pub(super) const USUAL_LIMIT: usize = 10;
+
+/// Results of one search at most; more would fill a model's context with what it did not look for.
+pub(super) const MAX_LIMIT: usize = 50;
+
+/// Front matter that an entry carries whole; of a longer one only what is known to matter.
+const MAX_FRONT_MATTER_BYTES: usize = 2 << 10;
+
+impl Memory {
+    /// Searches the notes of a scope and of all below it, best first.
+    pub fn search(&self, search: &Search, progress: &mut dyn FnMut(Progress)) -> Result<Value, Trouble> {
+        let limit = search.limit.unwrap_or(USUAL_LIMIT).clamp(1, MAX_LIMIT);
+        self.answer(progress, |view| {
+            // Without a word about it a search is over all workspaces.
+            let filter = filter(&search.scope, search.kind.as_deref(), &search.tags, view)?;
+            let found = view.index.search(&search.query, &filter, limit)?;
+            let more = found.total as usize - found.hits.len();
+            let mut answer = json!({
+                "query": search.query,
+                "matched": matched(found.matched),
+                "total": found.total,
+                "results": found.hits.iter().map(result).collect::<Vec<_>>(),
+            });
+            let mut remarks = view.remarks.to_vec();
+            match found.matched {
+                Matched::All => {}
+                Matched::Any => remarks.push("no note has all of these words; these have some of them".to_owned()),
+                Matched::Newest => {
+                    remarks.push("the query has no word to look for; these are the newest notes".to_owned())
+                }
+            }
+            if found.ignored_words > 0 {
+                remarks.push(format!("the last {} words of the query were not looked for", found.ignored_words));
+            }
+            if more > 0 {
+                answer["more"] = more.into();
+                remarks.push(if limit < MAX_LIMIT {
+                    format!("{more} more: raise `limit` (up to {MAX_LIMIT}), or add words, a kind, tags or a scope")
+                } else {
+                    format!("{more} more: add words, a kind, tags or a scope")
+                });
+            }
+            let troubled = found.hits.iter().filter(|hit| !hit.entry.problem.is_empty());
+            remarks.extend(troubled.map(|hit| format!("{}: {}", hit.entry.path, hit.entry.problem)));
+            if !remarks.is_empty() {
+                answer["remarks"] = json!(remarks);
+            }
+            Ok(answer)
+        })
+    }
+
+    /// Lists the notes of a scope, newest first.
+    pub fn list(&self, listing: &Listing, progress: &mut dyn FnMut(Progress)) -> Result<Value, Trouble> {
+        self.answer(progress, |view| {
+            let filter = filter(&listing.scope, listing.kind.as_deref(), &listing.tags, view)?;
+            let (entries, total) = view.index.entries(&filter, listing.limit)?;
+            Ok(json!({
+                "root": view.root.to_string_lossy(),
+                "workspaces": view.layout.workspaces(),
+                "total": total,
+                "notes": entries.iter().map(|entry| Value::Object(outline(entry))).collect::<Vec<_>>(),
+                "remarks": view.remarks,
+            }))
+        })
+    }
+}
+
+fn filter(scope: &Scope, kind: Option<&str>, tags: &[String], view: &super::View<'_>) -> Result<Filter, Trouble> {
+    let given = |name: &str| (!name.is_empty()).then(|| name.to_owned());
+    let mut filter =
+        Filter { kinds: kind.map(str::to_owned).into_iter().collect(), tags: tags.to_vec(), ..Filter::default() };
+    if scope.workspace.is_some() || scope.domain.is_some() || scope.repository.is_some() {
+        let place = scope.find(view)?;
+        filter.workspace = Some(place.workspace);
+        filter.domain = given(&place.domain);
+        filter.repository = given(&place.repository);
+    }
+    Ok(filter)
+}
+
+fn matched(matched: Matched) -> &'static str {
+    match matched {
+        Matched::All => "all",
+        Matched::Any => "any",
+        Matched::Newest => "newest",
+    }
+}
+
+fn result(hit: &Hit) -> Value {
+    let mut result = outline(&hit.entry);
+    if !hit.snippet.is_empty() {
+        result.insert("snippet".to_owned(), hit.snippet.clone().into());
+    }
+    Value::Object(result)
+}
+
+/// Returns what tells a note from others: its name, what it is, whose, when, and its path.
+pub(super) fn outline(entry: &Entry) -> Map<String, Value> {
+    let mut outline = Map::new();
+    let mut add = |key: &str, value: Value| outline.insert(key.to_owned(), value);
+    add("title", entry.title.clone().into());
+    add("kind", entry.kind.clone().into());
+    let scope = scope::shown(&entry.domain, &entry.repository);
+    let texts = [("date", &entry.date), ("status", &entry.status), ("scope", &scope), ("topic", &entry.topic)];
+    for (key, text) in texts {
+        if !text.is_empty() {
+            add(key, text.clone().into());
+        }
+    }
+    if !entry.tags.is_empty() {
+        add("tags", json!(entry.tags));
+    }
+    add("_meta", json!({"document_path": entry.path, "bytes": entry.size}));
+    outline
+}
+
+/// Returns an entry with its front matter (T0).
+pub(super) fn with_front_matter(entry: &Entry) -> Map<String, Value> {
+    let mut outline = outline(entry);
+    if entry.front_matter.is_empty() {
+        return outline;
+    }
+    let Ok(Value::Object(mut matter)) = serde_json::from_str(&entry.front_matter) else { return outline };
+    if entry.front_matter.len() > MAX_FRONT_MATTER_BYTES {
+        matter.retain(|key, value| {
+            let known =
+                ["title", "name", "description", "status", "category", "created", "tags"].contains(&key.as_str());
+            known && value.to_string().len() <= MAX_FRONT_MATTER_BYTES / 4
+        });
+        matter.insert("…".to_owned(), "cut; read the file for the rest".into());
+    }
+    outline.insert("front_matter".to_owned(), Value::Object(matter));
+    outline
+}

@@ -1,0 +1,258 @@
+//! `prism workspace`: the memory of a workspace, for people and scripts, and as an MCP server on stdio (W-03).
+
+mod show;
+
+use std::{
+    io::{self, IsTerminal, Read},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use anyhow::{Context as _, bail};
+use serde_json::{Value, json};
+use tracing::level_filters::LevelFilter;
+
+use super::{bar::Bar, say};
+use crate::{
+    builtin::{
+        kit,
+        workspace::{
+            self as memory, Context, Forgotten, Kind, Listing, Memory, Progress, Remember, Scope, Search, Tier, Trouble,
+        },
+    },
+    config::Env,
+    home::Home,
+    telemetry::Log,
+};
+
+/// The memory of a workspace
+#[derive(Debug, clap::Args)]
+pub struct Workspace {
+    #[command(subcommand)]
+    command: Command,
+    /// Folder of the workspace [default: $PRISM_WORKSPACE, or the nearest folder upwards with .prism, .git or
+    /// resources/workspaces]
+    #[arg(long, value_name = "DIR", global = true)]
+    root: Option<PathBuf>,
+    /// Print JSON, for programs
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Serve the memory as an MCP server on stdio
+    Mcp,
+    /// Tell what to know on arrival
+    Context {
+        #[command(flatten)]
+        place: Place,
+        /// Topics to list besides, as in a,b
+        #[arg(long, value_delimiter = ',')]
+        topics: Vec<String>,
+        /// List the topics alone
+        #[arg(long)]
+        only_topics: bool,
+        /// Only notes with one of these statuses
+        #[arg(long, value_delimiter = ',')]
+        status: Vec<String>,
+        /// Only notes with one of these tags
+        #[arg(long, value_delimiter = ',')]
+        tags: Vec<String>,
+        /// Only notes of one of these categories
+        #[arg(long, value_delimiter = ',')]
+        category: Vec<String>,
+        /// How much of each note
+        #[arg(long, value_enum, default_value = "front_matter")]
+        tier: Tier,
+    },
+    /// Search the notes
+    Search {
+        /// Words, "a phrase", begin*; -without goes behind --
+        #[arg(required = true)]
+        query: Vec<String>,
+        #[command(flatten)]
+        place: Place,
+        #[command(flatten)]
+        choice: Choice,
+        /// How many to show
+        #[arg(long, default_value_t = 10)]
+        limit: usize,
+    },
+    /// Write a note
+    Remember {
+        /// What it is called
+        title: String,
+        /// What it says; left out, it is read from stdin
+        text: Option<String>,
+        #[command(flatten)]
+        place: Place,
+        /// What it is
+        #[arg(long, value_enum, default_value = "note")]
+        kind: Kind,
+        /// Topic whose folder it goes to
+        #[arg(long)]
+        topic: Option<String>,
+        /// Tags, as in a,b
+        #[arg(long, value_delimiter = ',')]
+        tags: Vec<String>,
+        /// Status, as in accepted
+        #[arg(long)]
+        status: Option<String>,
+    },
+    /// Take a note out of the memory
+    Forget {
+        /// Its file
+        path: String,
+    },
+    /// Put a forgotten note back; without an id, list them
+    Restore {
+        /// As `forget` has said it
+        id: Option<String>,
+    },
+    /// Bring the index up to date
+    Index {
+        /// Throw it away and build it anew
+        #[arg(long)]
+        rebuild: bool,
+    },
+    /// List the notes, newest first
+    List {
+        #[command(flatten)]
+        place: Place,
+        #[command(flatten)]
+        choice: Choice,
+        /// How many to show
+        #[arg(long, default_value_t = 50)]
+        limit: usize,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+struct Place {
+    /// Workspace, where the root has several
+    #[arg(long)]
+    workspace: Option<String>,
+    /// Domain: a folder of the workspace
+    #[arg(long)]
+    domain: Option<String>,
+    /// Repository: a folder of a domain
+    #[arg(long)]
+    repository: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
+struct Choice {
+    /// Only notes of this kind: note, decision, lesson, plan or overview
+    #[arg(long, value_parser = ["note", "decision", "lesson", "plan", "overview"])]
+    kind: Option<String>,
+    /// Only notes with one of these tags
+    #[arg(long, value_delimiter = ',')]
+    tags: Vec<String>,
+}
+
+// === impl Workspace ===
+
+impl Workspace {
+    /// Runs one command.
+    pub fn run(self, env: &Env) -> anyhow::Result<()> {
+        let home = Home::find(env)?;
+        let root = match (&self.root, env.var("PRISM_WORKSPACE")) {
+            (Some(root), _) => root.clone(),
+            (None, Some(root)) => PathBuf::from(root),
+            (None, None) => {
+                let here = std::env::current_dir().context("cannot see the current folder")?;
+                memory::nearest_root(&here, home.path())
+            }
+        };
+        if let Some(said) = self.answer(&root, home.path())? {
+            say::line(&said);
+        }
+        Ok(())
+    }
+
+    /// Returns what there is to say, if stdout is not the protocol's.
+    fn answer(self, root: &Path, home: &Path) -> anyhow::Result<Option<String>> {
+        let memory = Memory::new(Some(root), home);
+        let mut bar = Bar::new("indexing notes");
+        let mut progress = |Progress { done, total }: Progress| bar.show(done, total);
+        let (answer, text): (Value, fn(&Value) -> String) = match self.command {
+            Command::Mcp => return serve(root, home).map(|()| None),
+            Command::Context { place, topics, only_topics, status, tags, category, tier } => {
+                let scope = place.into();
+                let context =
+                    Context { scope, topics, only_topics, statuses: status, tags, categories: category, tier };
+                (memory.context(&context, &mut progress)?, show::context)
+            }
+            Command::Search { query, place, choice: Choice { kind, tags }, limit } => {
+                let search = Search { query: query.join(" "), scope: place.into(), kind, tags, limit: Some(limit) };
+                (memory.search(&search, &mut progress)?, show::search)
+            }
+            Command::Remember { title, text, place, kind, topic, tags, status } => {
+                let text = text.map_or_else(from_stdin, Ok)?;
+                let note = Remember { title, text, kind, scope: place.into(), topic, tags, status };
+                (memory.remember(&note, &mut progress)?, show::remembered)
+            }
+            Command::Forget { path } => (forget(&memory, &path, &mut progress)?, show::forgotten),
+            Command::Restore { id: Some(id) } => {
+                let path = Forgotten::restore(home, &id)?;
+                (json!({"restored": path.to_string_lossy()}), show::restored)
+            }
+            Command::Restore { id: None } => (json!(Forgotten::all(home)), show::attic),
+            Command::Index { rebuild } => {
+                let indexed = if rebuild { memory.rebuild(&mut progress)? } else { memory.index(&mut progress)? };
+                let answer = json!({
+                    "root": root.to_string_lossy(),
+                    "notes": indexed.notes,
+                    "read": indexed.read,
+                    "removed": indexed.removed,
+                    "remarks": indexed.remarks,
+                    "milliseconds": u64::try_from(bar.elapsed().as_millis()).unwrap_or(u64::MAX),
+                });
+                (answer, show::indexed)
+            }
+            Command::List { place, choice: Choice { kind, tags }, limit } => {
+                let listing = Listing { scope: place.into(), kind, tags, limit };
+                (memory.list(&listing, &mut progress)?, show::list)
+            }
+        };
+        drop(bar);
+        Ok(Some(if self.json { serde_json::to_string_pretty(&answer)? } else { text(&answer) }))
+    }
+}
+
+/// Serves until stdin ends. The log goes to stderr, and is silent unless something is wrong.
+fn serve(root: &Path, home: &Path) -> anyhow::Result<()> {
+    let log = Log::start(LevelFilter::WARN, io::stderr().is_terminal() && say::colour());
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start the runtime")?;
+    let outcome = runtime.block_on(kit::serve_stdio(Arc::new(memory::server(Some(root), home))));
+    // A thread that reads stdin cannot be stopped; nothing waits for it.
+    runtime.shutdown_background();
+    log.flush();
+    outcome.context("cannot read from or write to the client")
+}
+
+/// A person types a path as their shell completes it, from the current folder, or as a search has shown it.
+fn forget(memory: &Memory, path: &str, progress: &mut dyn FnMut(Progress)) -> Result<Value, Trouble> {
+    let absolute = Path::new(path).canonicalize().ok().and_then(|path| path.into_os_string().into_string().ok());
+    memory.forget(absolute.as_deref().unwrap_or(path), progress)
+}
+
+fn from_stdin() -> anyhow::Result<String> {
+    if io::stdin().is_terminal() {
+        bail!(
+            "what should be remembered?\n  fix: prism workspace remember TITLE TEXT, or … | prism workspace remember TITLE"
+        );
+    }
+    let mut text = String::new();
+    // One byte more than may be remembered, so that too much is noticed and not cut.
+    io::stdin().lock().take((256 << 10) + 1).read_to_string(&mut text).context("cannot read the text from stdin")?;
+    Ok(text)
+}
+
+impl From<Place> for Scope {
+    fn from(Place { workspace, domain, repository }: Place) -> Self {
+        Self { workspace, domain, repository }
+    }
+}
