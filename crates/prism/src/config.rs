@@ -15,9 +15,11 @@ use std::{
 use prism_core::mcp::Era;
 
 pub use http::{Http, Transport};
+pub use hub::{Hub, HubMode, Profile};
 
 pub mod file;
 pub mod http;
+pub mod hub;
 pub mod mcp_json;
 pub mod raw;
 mod value;
@@ -47,6 +49,10 @@ pub struct Config {
     pub max_sessions: usize,
     /// Whether the log records of calls carry the bodies (`AUDIT_LOG_BODIES`).
     pub log_bodies: bool,
+    pub hub: Hub,
+    pub profiles: BTreeMap<String, Profile>,
+    /// The root of the workspace memory; `None`: nobody said, and the config is no project's own.
+    pub workspace: Option<PathBuf>,
     pub destinations: BTreeMap<String, Destination>,
 }
 
@@ -74,6 +80,10 @@ pub struct Destination {
     /// Whether clients of the first revision find it at `/NAME/sse` too (B-20, B-21).
     pub legacy_sse: bool,
     pub event_names: EventNames,
+    /// Whether the hub shows it.
+    pub hub: bool,
+    /// Whether a POST may be answered with a stream. If not, what a call says on its way goes to the session's own.
+    pub post_sse: bool,
 }
 
 /// Who shares a child (B-04).
@@ -140,6 +150,11 @@ pub struct Flags {
     /// Write the bodies of calls into the log
     #[arg(long)]
     pub log_bodies: bool,
+    /// Only `prism serve` has a hub and a workspace, and fills these in.
+    #[arg(skip)]
+    pub hub_mode: Option<String>,
+    #[arg(skip)]
+    pub workspace: Option<String>,
 }
 
 /// Why there is no configuration. The text names the place, quotes the line and says how to mend it.
@@ -183,11 +198,13 @@ pub enum ConfigError {
     Edit { path: PathBuf, source: Option<Box<Self>> },
 }
 
-/// Why a word cannot be the name of a destination.
+/// Why a word cannot be the name of a destination or a profile.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     #[error("{name:?} cannot name a destination: letters, digits, `-` and `_`, at most 32, a letter or digit first")]
     Shape { name: String },
+    #[error("{name:?} cannot name a profile: letters, digits, `-` and `_`, at most 32, a letter or digit first")]
+    Profile { name: String },
     #[error("{name:?} cannot name a destination: it is a path of Prism's own")]
     Reserved { name: String },
 }
@@ -208,6 +225,11 @@ pub struct Place {
     pub column: usize,
     /// The line itself, as far as it is fit to be shown.
     pub text: String,
+}
+
+/// Reads a duration as settings are written, as in `30s`.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    value::duration(&value::Written::Bare(text)).map_err(|_| "write it as 500ms, 30s or 5m".to_owned())
 }
 
 // === impl Config ===
@@ -256,6 +278,9 @@ impl Default for Config {
             session_idle_timeout: Some(Duration::from_secs(30 * 60)),
             max_sessions: DEFAULT_MAX_SESSIONS,
             log_bodies: false,
+            hub: Hub::default(),
+            profiles: BTreeMap::new(),
+            workspace: None,
             destinations: BTreeMap::new(),
         }
     }
@@ -281,6 +306,8 @@ impl Destination {
             strict_streams: false,
             legacy_sse: false,
             event_names: EventNames::default(),
+            hub: true,
+            post_sse: true,
         }
     }
 
@@ -311,6 +338,8 @@ impl fmt::Debug for Destination {
             .field("strict_streams", &self.strict_streams)
             .field("legacy_sse", &self.legacy_sse)
             .field("event_names", &self.event_names)
+            .field("hub", &self.hub)
+            .field("post_sse", &self.post_sse)
             .finish()
     }
 }
@@ -409,7 +438,7 @@ impl NameError {
     #[must_use]
     pub fn fix(&self) -> String {
         match self {
-            Self::Shape { name } => {
+            Self::Shape { name } | Self::Profile { name } => {
                 let word: String = name
                     .trim()
                     .chars()

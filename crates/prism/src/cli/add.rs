@@ -204,6 +204,8 @@ impl Add {
         let mut table: Table = entry.into_iter().collect();
         let gap = if had_text { "\n" } else { "" };
         table.decor_mut().set_prefix(format!("{trailing}{gap}"));
+        // Else it would follow the last destination, before a `[hub]` that stands below that.
+        table.set_position(Some(isize::MAX));
         destinations.insert(&self.name, Item::Table(table));
         document.set_trailing("");
         Ok(())

@@ -49,10 +49,17 @@ impl Remove {
             bail!("{} has no destination {:?}\n  known: {known}", draft.path().display(), self.name);
         };
         let undo = undo(&removed, entry(&draft, &self.name), self.config.as_deref(), &draft);
+        let mut text = format!("removed {} from {}\nundo: {undo}", self.name, draft.path().display());
+        for (profile, shown) in &draft.written().profiles {
+            if shown.only.iter().flatten().chain(&shown.except).any(|name| *name == self.name) {
+                let next =
+                    format!("take {:?} out of [profile.{profile}] too, or the daemon will refuse the file", self.name);
+                text.push_str(&format!("\nnext: {next}"));
+            }
+        }
         take_out(&mut draft.document, &self.name);
-        let path = draft.path().to_owned();
         draft.save(&meant).with_context(|| format!("cannot remove {:?}", self.name))?;
-        Ok(format!("removed {} from {}\nundo: {undo}", self.name, path.display()))
+        Ok(text)
     }
 }
 
@@ -151,18 +158,7 @@ fn take_out(document: &mut DocumentMut, name: &str) {
 
 /// Puts a comment before the table that now follows, or at the end where there is none.
 fn keep_comment(document: &mut DocumentMut, position: isize, comment: &str) {
-    let mut next: Option<&mut Table> = None;
-    let destinations = document.get_mut("destination").and_then(Item::as_table_mut);
-    for (_, item) in destinations.into_iter().flat_map(Table::iter_mut) {
-        let Some(table) = item.as_table_mut() else {
-            continue;
-        };
-        let is_after = table.position().is_some_and(|at| at > position);
-        let is_nearer = next.as_ref().is_none_or(|next| table.position() < next.position());
-        if is_after && is_nearer {
-            next = Some(table);
-        }
-    }
+    let next = first_after(document, position).and_then(|next| at_position(document, next));
     match next {
         Some(table) => {
             let own = table.decor().prefix().and_then(|prefix| prefix.as_str()).unwrap_or_default();
@@ -175,6 +171,34 @@ fn keep_comment(document: &mut DocumentMut, position: isize, comment: &str) {
             document.set_trailing(joined);
         }
     }
+}
+
+/// Returns the position of the first table after another, of whatever kind.
+fn first_after(table: &Table, position: isize) -> Option<isize> {
+    let below = table.iter().filter_map(|(_, item)| item.as_table());
+    below
+        .flat_map(|table| {
+            let own = table.position().filter(|at| *at > position && has_header(table));
+            own.into_iter().chain(first_after(table, position))
+        })
+        .min()
+}
+
+fn at_position(table: &mut Table, position: isize) -> Option<&mut Table> {
+    for table in table.iter_mut().filter_map(|(_, item)| item.as_table_mut()) {
+        if table.position() == Some(position) && has_header(table) {
+            return Some(table);
+        }
+        if let Some(found) = at_position(table, position) {
+            return Some(found);
+        }
+    }
+    None
+}
+
+/// Whether a table has a line of its own, and so a place for a comment before it.
+fn has_header(table: &Table) -> bool {
+    !table.is_implicit() && !table.is_dotted()
 }
 
 /// Drops the empty lines that a removed first entry leaves at the top of the file.

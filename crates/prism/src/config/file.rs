@@ -79,6 +79,12 @@ pub fn load(places: &Places, json_files: &[PathBuf], flags: &Flags, env: &Env) -
             config.destinations.insert(name, Destination { max_sessions, ..destination });
         }
     }
+    // Only now: a profile may name the servers of an editor's file too.
+    let left_out: Vec<&str> = warnings.iter().map(|warning| warning.name.as_str()).collect();
+    raw.check_profiles(&config, &left_out)?;
+    if config.workspace.is_none() {
+        config.workspace = file.as_deref().and_then(|file| places.project(file));
+    }
     Ok(Loaded { config, file, warnings })
 }
 
@@ -121,6 +127,14 @@ impl Places {
             }
         }
         Ok(None)
+    }
+
+    /// Returns the folder of the project that a config file belongs to: where it lies, unless that is Prism's home.
+    fn project(&self, file: &Path) -> Option<PathBuf> {
+        let file = std::path::absolute(file).ok()?;
+        let real = |folder: &Path| folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        let folder = real(folder_of(&file));
+        (folder != real(&self.home)).then_some(folder)
     }
 
     /// Returns the file to write to: the one that would be found, or else the one in Prism's home.

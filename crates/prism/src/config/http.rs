@@ -33,7 +33,9 @@ pub struct Http {
 /// The two ways to speak MCP over HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
+    /// HTTP+SSE of 2024-11-05: one stream for everything that the server says.
     Sse,
+    /// One POST per message, of either era.
     StreamableHttp,
 }
 

@@ -12,7 +12,10 @@ use std::{
 };
 
 use serde::Deserialize;
-use toml::{Spanned, Value};
+use toml::{Spanned, Value, de::ValueDeserializer};
+
+use hub::{RawHub, RawProfile, RawWorkspace};
+use keys::unknown_key_fix;
 
 use super::{
     Config, ConfigError, Destination, Env, Flags, Http, NameError, Origin, Place,
@@ -22,6 +25,9 @@ use super::{
         port, process, sessions, text, timeout, transport, url, variable,
     },
 };
+
+mod hub;
+pub(super) mod keys;
 
 /// `prism.toml`, as written.
 #[derive(Debug, Default, Deserialize)]
@@ -38,6 +44,12 @@ pub struct Raw {
     session_idle_timeout: Setting,
     log_bodies: Setting,
     max_sessions: Setting,
+    #[serde(default)]
+    hub: RawHub,
+    #[serde(default)]
+    profile: BTreeMap<Spanned<String>, RawProfile>,
+    #[serde(default)]
+    workspace: RawWorkspace,
     #[serde(default)]
     destination: BTreeMap<Spanned<String>, RawDestination>,
     #[serde(skip)]
@@ -66,6 +78,8 @@ struct RawDestination {
     strict_streams: Setting,
     legacy_sse: Setting,
     sse_event_names: Setting,
+    hub: Setting,
+    post_sse: Setting,
 }
 
 type Setting = Option<Spanned<Value>>;
@@ -86,39 +100,6 @@ struct Around<'a> {
     flags: &'a Flags,
 }
 
-/// The keys of [`Raw`] and of [`RawDestination`]; a test holds them against what serde accepts.
-pub(super) const GLOBAL_KEYS: [&str; 12] = [
-    "address",
-    "insecure",
-    "port",
-    "allowed_hosts",
-    "allowed_origins",
-    "request_timeout",
-    "max_request_time",
-    "max_message_bytes",
-    "session_idle_timeout",
-    "log_bodies",
-    "max_sessions",
-    "destination",
-];
-pub(super) const DESTINATION_KEYS: [&str; 15] = [
-    "command",
-    "env",
-    "cwd",
-    "url",
-    "type",
-    "headers",
-    "era",
-    "process",
-    "asks",
-    "sessions",
-    "max_sessions",
-    "keep_warm",
-    "strict_streams",
-    "legacy_sse",
-    "sse_event_names",
-];
-
 /// Names of variables that were there before `PRISM_…`. The newer name beats them.
 const OLD_VARIABLES: [(&str, &str); 2] =
     [("max_sessions", "MAX_STDIO_CONNECTIONS"), ("log_bodies", "AUDIT_LOG_BODIES")];
@@ -129,16 +110,19 @@ const RESERVED: [&str; 9] =
 
 /// Checks that a word may be the name of a destination.
 pub fn check_name(name: &str) -> Result<(), NameError> {
-    let name_is_shaped = (1..=32).contains(&name.len())
-        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
-    if !name_is_shaped {
+    if !is_shaped(name) {
         return Err(NameError::Shape { name: name.to_owned() });
     }
     if RESERVED.iter().any(|reserved| name.eq_ignore_ascii_case(reserved)) {
         return Err(NameError::Reserved { name: name.to_owned() });
     }
     Ok(())
+}
+
+fn is_shaped(name: &str) -> bool {
+    (1..=32).contains(&name.len())
+        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
 }
 
 /// Sorts words by how likely each is what somebody meant to type, the likeliest first.
@@ -150,7 +134,7 @@ pub fn by_nearness<'a>(typed: &str, known: impl Iterator<Item = &'a str>) -> Vec
 }
 
 /// Returns the word that was probably meant, if one is near enough to be named.
-pub(super) fn nearest<'a>(typed: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(typed: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let word = by_nearness(typed, known).into_iter().next()?;
     let near = distance(typed, word) <= (typed.chars().count() / 3).max(1);
     near.then_some(word)
@@ -189,7 +173,8 @@ impl Raw {
         }
     }
 
-    /// Checks everything, in the light of the environment and the command line.
+    /// Checks everything, in the light of the environment and the command line. What profiles name is left to
+    /// `check_profiles`: destinations may come from elsewhere too.
     pub fn config(&self, env: &Env, flags: &Flags) -> Result<Config, ConfigError> {
         self.check(Some(Around { env, flags }))
     }
@@ -231,6 +216,11 @@ impl Raw {
         take!(port: port, allowed_hosts: hosts, allowed_origins: origins, max_message_bytes: bytes,
               session_idle_timeout: timeout, log_bodies: boolean, max_sessions: count);
 
+        config.hub = self.hub(around)?;
+        config.workspace = self.workspace(around)?;
+        for (name, written) in &self.profile {
+            config.profiles.insert(name.get_ref().clone(), self.profile(name, written)?);
+        }
         for (name, written) in &self.destination {
             let destination = self.destination(name, written, config.max_sessions, around)?;
             config.destinations.insert(name.get_ref().clone(), destination);
@@ -254,17 +244,20 @@ impl Raw {
         let Some(Around { env, flags }) = around else {
             return Ok(last);
         };
+        // Outside a file there are no tables: `hub.mode` is `PRISM_HUB_MODE` and `--hub-mode`.
+        let word = if key == "workspace.root" { "workspace".to_owned() } else { key.replace('.', "_") };
         let old = OLD_VARIABLES.iter().filter(|(new, _)| *new == key).map(|(_, old)| (*old).to_owned());
-        for variable in old.chain([format!("PRISM_{}", key.to_uppercase())]) {
+        for variable in old.chain([format!("PRISM_{}", word.to_uppercase())]) {
             if let Some(value) = env.var(&variable) {
-                // What is not UTF-8 is no number, address or duration either, so `parse` will say the right thing.
+                // What is not UTF-8 is no number, address, duration or folder either, so `parse` will say the right
+                // thing.
                 let text = value.to_string_lossy();
                 let at = Origin::Variable(variable);
                 last = Some((understand(key, &Written::Bare(&text), parse, &at)?, at));
             }
         }
-        if let Some(text) = flags.text(key) {
-            let at = Origin::Flag(key.replace('_', "-"));
+        if let Some(text) = flags.text(&word) {
+            let at = Origin::Flag(word.replace('_', "-"));
             last = Some((understand(key, &Written::Bare(&text), parse, &at)?, at));
         }
         Ok(last)
@@ -301,6 +294,8 @@ impl Raw {
             event_names: self
                 .local(name, "sse_event_names", &written.sse_event_names, event_names)?
                 .unwrap_or(defaults.event_names),
+            hub: self.local(name, "hub", &written.hub, boolean)?.unwrap_or(defaults.hub),
+            post_sse: self.local(name, "post_sse", &written.post_sse, boolean)?.unwrap_or(defaults.post_sse),
             ..defaults
         })
     }
@@ -378,7 +373,7 @@ impl Raw {
         Ok(Http { url, transport, headers: headers.finish() })
     }
 
-    /// Reads a setting of a destination, which stands in the file and nowhere else.
+    /// Reads a setting of a destination.
     fn local<T>(
         &self,
         destination: &str,
@@ -386,12 +381,16 @@ impl Raw {
         setting: &Setting,
         parse: Parse<T>,
     ) -> Result<Option<T>, ConfigError> {
+        self.in_file(&format!("destination.{destination}.{key}"), setting, parse)
+    }
+
+    /// Reads a setting that stands in the file and nowhere else.
+    fn in_file<T>(&self, key: &str, setting: &Setting, parse: Parse<T>) -> Result<Option<T>, ConfigError> {
         let Some(value) = setting else {
             return Ok(None);
         };
-        let key = format!("destination.{destination}.{key}");
         let at = self.source.origin(value.span());
-        understand(&key, &Written::from(value.get_ref()), parse, &at).map(Some)
+        understand(key, &Written::from(value.get_ref()), parse, &at).map(Some)
     }
 
     fn variables(
@@ -448,15 +447,23 @@ impl Source {
         Origin::File(Box::new(Place { text: String::new(), ..place }))
     }
 
-    /// Returns the folder that a `cwd` means: `~` is the user's, and what is relative starts at the config file,
-    /// because the daemon's own folder is an accident of who started it.
-    fn folder(&self, cwd: &str, env: &Env) -> PathBuf {
+    /// Returns the place of one item of a list, which may have a line of its own.
+    fn item(&self, list: Range<usize>, index: usize) -> Origin {
+        let text = self.text.get(list.clone()).unwrap_or_default();
+        let items = ValueDeserializer::parse(text).and_then(Vec::<Spanned<Value>>::deserialize).unwrap_or_default();
+        let start = list.start + items.get(index).map_or(0, |item| item.span().start);
+        self.origin(start..list.end)
+    }
+
+    /// Returns the folder that is meant: `~` is the user's, and what is relative starts at the config file, because
+    /// the daemon's own folder is an accident of who started it.
+    fn folder(&self, written: &str, env: &Env) -> PathBuf {
         let home = env.var("HOME").map(PathBuf::from);
-        match (cwd.strip_prefix('~'), home) {
+        match (written.strip_prefix('~'), home) {
             (Some(""), Some(home)) => home,
             (Some(rest), Some(home)) if rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
             _ => {
-                let folder = self.path.parent().unwrap_or(Path::new("")).join(cwd);
+                let folder = self.path.parent().unwrap_or(Path::new("")).join(written);
                 std::path::absolute(&folder).unwrap_or(folder)
             }
         }
@@ -468,13 +475,8 @@ impl Source {
         let at = self.origin(span.clone());
         let message = error.message();
         if let Some(rest) = message.strip_prefix("unknown field `") {
-            let key = rest.split('`').next().unwrap_or_default();
-            let inside_destination = rest.contains("`command`");
-            return ConfigError::UnknownKey {
-                at,
-                key: key.to_owned(),
-                fix: if inside_destination { destination_key_fix(key) } else { global_key_fix(key) },
-            };
+            let (key, expected) = rest.split_once('`').unwrap_or((rest, ""));
+            return ConfigError::UnknownKey { at, key: key.to_owned(), fix: unknown_key_fix(key, expected) };
         }
         // Maps are `env` and `headers`, and what stands there instead of one is as secret; the parser would repeat it.
         if message.starts_with("invalid type: string") && message.ends_with("expected a map") {
@@ -489,36 +491,10 @@ impl Source {
     }
 }
 
-fn global_key_fix(key: &str) -> String {
-    if matches!(key, "mcpServers" | "servers") {
-        return "[destination.NAME] for each server, or keep the JSON: prism serve --mcp-json FILE".to_owned();
-    }
-    if let Some(nearest) = nearest(key, GLOBAL_KEYS.into_iter()) {
-        return format!("did you mean {nearest:?}?");
-    }
-    if DESTINATION_KEYS.contains(&key) {
-        return format!("{key:?} belongs to a destination: put it below a [destination.NAME] line");
-    }
-    format!("the keys are {}", GLOBAL_KEYS.join(", "))
-}
-
-fn destination_key_fix(key: &str) -> String {
-    if key == "args" {
-        return "the arguments belong to the command: command = [\"npx\", \"-y\", \"some-mcp-server\"]".to_owned();
-    }
-    if GLOBAL_KEYS.contains(&key) {
-        return format!("{key:?} is for the whole daemon: put it above the first [destination.NAME] line");
-    }
-    if let Some(nearest) = nearest(key, DESTINATION_KEYS.into_iter()) {
-        return format!("did you mean {nearest:?}?");
-    }
-    format!("the keys of a destination are {}", DESTINATION_KEYS.join(", "))
-}
-
 // === impl Flags ===
 
 impl Flags {
-    /// Returns a setting as typed, by the key it has in the file.
+    /// Returns a setting as typed, by its name.
     fn text(&self, key: &str) -> Option<String> {
         match key {
             "address" => self.address.clone(),
@@ -530,6 +506,8 @@ impl Flags {
             "session_idle_timeout" => self.session_idle_timeout.clone(),
             "max_sessions" => self.max_sessions.map(|count| count.to_string()),
             "log_bodies" => self.log_bodies.then(|| "true".to_owned()),
+            "hub_mode" => self.hub_mode.clone(),
+            "workspace" => self.workspace.clone(),
             _ => None,
         }
     }

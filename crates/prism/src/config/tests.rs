@@ -5,7 +5,10 @@ use std::path::Path;
 use super::{
     file::{Draft, Places, load},
     mcp_json,
-    raw::{DESTINATION_KEYS, GLOBAL_KEYS, Raw, by_nearness, check_name},
+    raw::{
+        Raw, by_nearness, check_name,
+        keys::{DESTINATION_KEYS, GLOBAL_KEYS},
+    },
     *,
 };
 
@@ -70,6 +73,7 @@ fn every_key_is_understood() {
         headers = { Authorization = "Bearer env:SECRET", X-Plain = "a b" }
         era = "modern"
         process = "shared_always"
+        hub = false
     "#;
     let env = Env::from([("SECRET", "s"), ("HOME", "/home/me")]);
     let config = config_in(text, &env, &Flags::default()).unwrap();
@@ -104,6 +108,7 @@ fn every_key_is_understood() {
         era: Some(Era::Modern),
         process: Process::SharedAlways,
         max_sessions: 4,
+        hub: false,
         ..Destination::http("docs", http)
     };
     let expected = Config {
@@ -118,6 +123,10 @@ fn every_key_is_understood() {
         log_bodies: true,
         max_sessions: 4,
         destinations: [files, web, docs].map(|destination| (destination.name.clone(), destination)).into(),
+        // Theirs are in `hub/tests.rs`.
+        hub: Hub::default(),
+        profiles: BTreeMap::new(),
+        workspace: None,
     };
     assert_eq!(config, expected);
 }
@@ -242,8 +251,11 @@ fn a_name_must_fit_into_a_path_and_not_be_ours() {
     for name in ["a", "A9", "0_-", &"x".repeat(32)] {
         assert_eq!(check_name(name), Ok(()), "{name}");
     }
-    for name in ["", "-a", "_a", "a b", "a/b", "ä", "a.b", &"x".repeat(33), "mcp", "Healthz", "prism"] {
-        assert!(check_name(name).is_err(), "{name}");
+    for name in ["", "-a", "_a", "a b", "a/b", "ä", "a.b", &"x".repeat(33)] {
+        assert!(matches!(check_name(name), Err(NameError::Shape { .. })), "{name}");
+    }
+    for name in ["mcp", "Healthz", "prism", "workspace", "editor", "console"] {
+        assert!(matches!(check_name(name), Err(NameError::Reserved { .. })), "{name}");
     }
     refused(
         "[destination.\"my files\"]\ncommand = [\"x\"]",
@@ -310,7 +322,8 @@ fn a_value_that_is_beaten_must_still_make_sense() {
 
 #[test]
 fn every_global_setting_is_read_from_the_environment() {
-    for key in GLOBAL_KEYS.into_iter().filter(|key| *key != "destination") {
+    let tables = ["hub", "profile", "workspace", "destination"];
+    for key in GLOBAL_KEYS.into_iter().filter(|key| !tables.contains(key)) {
         let variable = format!("PRISM_{}", key.to_uppercase());
         let env = Env::from([(variable.as_str(), "*no such thing*")]);
         let error = config_in("", &env, &Flags::default()).unwrap_err().to_string();
@@ -331,6 +344,8 @@ fn every_flag_that_takes_a_value_is_read() {
         session_idle_timeout: Some("1s".to_owned()),
         max_sessions: Some(2),
         log_bodies: true,
+        hub_mode: Some("search".to_owned()),
+        workspace: Some("/srv".to_owned()),
     };
     let expected = Config {
         address: Ipv6Addr::LOCALHOST.into(),
@@ -341,6 +356,8 @@ fn every_flag_that_takes_a_value_is_read() {
         session_idle_timeout: Some(Duration::from_secs(1)),
         max_sessions: 2,
         log_bodies: true,
+        hub: Hub { mode: HubMode::Search, ..Hub::default() },
+        workspace: Some("/srv".into()),
         ..Config::default()
     };
     assert_eq!(config_in("", &Env::default(), &flags).unwrap(), expected);
@@ -441,6 +458,7 @@ fn an_entry_that_cannot_be_used_is_left_out_with_its_reason() {
         "none": {},
         "my files": {"command": "x"},
         "prism": {"command": "prism", "args": ["stdio"]},
+        "workspace": {"command": "x"},
         "ask": {"command": "x", "env": {"T": "${input:token}"}},
         "unset": {"command": "x", "env": {"T": "${env:NOPE}"}},
         "args": {"command": "x", "args": "y"},
@@ -455,13 +473,14 @@ fn an_entry_that_cannot_be_used_is_left_out_with_its_reason() {
         ("none", "it has neither a command nor a url"),
         ("my files", "call it \"my-files\""),
         ("prism", "a path of Prism's own"),
+        ("workspace", "call it \"my-workspace\""),
         ("ask", "only an editor can fill in ${input:token}"),
         ("unset", "the environment variable NOPE"),
         ("args", "its args are not a list"),
     ] {
         assert!(reasons[name].contains(reason), "{name}: {}", reasons[name]);
     }
-    assert_eq!(reasons.len(), 7);
+    assert_eq!(reasons.len(), 8);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::{net::IpAddr, time::Duration};
 use prism_core::mcp::Era;
 use toml::Value;
 
-use super::{ConfigError, EventNames, Origin, Process, Sessions, Transport, http, raw::nearest};
+use super::{ConfigError, EventNames, HubMode, Origin, Process, Sessions, Transport, http, raw::nearest};
 
 /// A value before it is understood. `Bare` comes from outside a file, where nothing has quotes.
 pub(super) enum Written<'a> {
@@ -100,6 +100,15 @@ pub(super) fn count(value: &Written<'_>) -> Result<usize, Wrong> {
     number.filter(|number| *number > 0).ok_or_else(|| value.is_not("a whole number from 1 up", "10"))
 }
 
+/// How long a name may be. Below the least there is no room for what tells two tools apart; the most is what the
+/// protocol allows.
+pub(super) fn name_length(value: &Written<'_>) -> Result<usize, Wrong> {
+    count(value)
+        .ok()
+        .filter(|length| (16..=128).contains(length))
+        .ok_or_else(|| value.is_not("a whole number from 16 to 128", "64"))
+}
+
 pub(super) fn boolean(value: &Written<'_>) -> Result<bool, Wrong> {
     match value {
         Written::Boolean(value) => Ok(*value),
@@ -148,6 +157,15 @@ pub(super) fn duration(value: &Written<'_>) -> Result<Duration, Wrong> {
         .ok_or_else(|| value.is_not("at most 365 days", "\"365d\""))
 }
 
+/// Elsewhere zero waits for ever, and here it could as well mean not at all; so it is neither.
+pub(super) fn patience(value: &Written<'_>) -> Result<Duration, Wrong> {
+    let duration = duration(value)?;
+    if duration.is_zero() {
+        return Err(value.is_not("longer than nothing", "\"5s\""));
+    }
+    Ok(duration)
+}
+
 pub(super) fn bytes(value: &Written<'_>) -> Result<usize, Wrong> {
     const WANTED: &str = "a size such as 1048576, \"2MiB\" or \"500kB\"";
     let wrong = || value.is_not(WANTED, "\"1MiB\"");
@@ -183,6 +201,17 @@ pub(super) fn text(value: &Written<'_>) -> Result<String, Wrong> {
     match value {
         Written::Text(text) if !text.is_empty() && !text.contains('\0') => Ok((*text).to_owned()),
         _ => Err(value.is_not("a folder", "\"/home/me/project\"")),
+    }
+}
+
+/// A folder that may be named outside a file too, where a name that is not UTF-8 arrives with marks in it.
+pub(super) fn folder(value: &Written<'_>) -> Result<String, Wrong> {
+    match value {
+        Written::Bare(text) if text.contains(char::REPLACEMENT_CHARACTER) => {
+            Err(value.is_not("a folder whose name is UTF-8", "\"/home/me/project\""))
+        }
+        Written::Bare(name) => text(&Written::Text(name)),
+        _ => text(value),
     }
 }
 
@@ -256,9 +285,14 @@ pub(super) fn event_names(value: &Written<'_>) -> Result<EventNames, Wrong> {
     choice(value, EventNames::ALL, EventNames::as_str)
 }
 
+pub(super) fn hub_mode(value: &Written<'_>) -> Result<HubMode, Wrong> {
+    choice(value, HubMode::ALL, HubMode::as_str)
+}
+
 fn choice<T: Copy, const N: usize>(value: &Written<'_>, all: [T; N], name: fn(T) -> &'static str) -> Result<T, Wrong> {
     let typed = match value {
         Written::Text(text) => *text,
+        Written::Bare(text) => text.trim(),
         _ => "",
     };
     all.into_iter().find(|choice| name(*choice) == typed).ok_or_else(|| {
@@ -294,6 +328,34 @@ pub(super) fn origins(value: &Written<'_>) -> Result<Vec<String>, Wrong> {
             example: EXAMPLE.to_owned(),
         }),
         None => Ok(origins),
+    }
+}
+
+pub(super) fn destinations(value: &Written<'_>) -> Result<Vec<String>, Wrong> {
+    list(value, &example_list(value, "files"))
+}
+
+/// Destinations of which there must be one, since nothing would be left without.
+pub(super) fn some_destinations(value: &Written<'_>) -> Result<Vec<String>, Wrong> {
+    let destinations = destinations(value)?;
+    if destinations.is_empty() {
+        return Err(Wrong {
+            problem: "is an empty list, so nothing would be shown".to_owned(),
+            example: "[\"files\"], or take it out to show all".to_owned(),
+        });
+    }
+    Ok(destinations)
+}
+
+pub(super) fn tool_patterns(value: &Written<'_>) -> Result<Vec<String>, Wrong> {
+    list(value, &example_list(value, "files__*"))
+}
+
+/// A list as an example: with the text in it that somebody wrote in place of a list.
+fn example_list(value: &Written<'_>, example: &str) -> String {
+    match value {
+        Written::Text(text) if !text.trim().is_empty() => format!("[{text:?}]"),
+        _ => format!("[{example:?}]"),
     }
 }
 

@@ -122,6 +122,23 @@ fn a_new_destination_goes_to_the_end_and_nothing_else_moves() {
 }
 
 #[test]
+fn the_tables_of_the_hub_stay_where_they_are() {
+    const TEXT: &str = "[destination.a]\ncommand = [\"a\"]\nhub = false\n\n# Search\n[hub]\nmode = \"search\"\n\n\
+                        [profile.web]\nexcept = [\"web\"]\n\n[workspace]\nroot = \".\"\n# the end\n";
+    let desk = Desk::new(Some(TEXT));
+    desk.add("web -- cat").unwrap();
+    assert_eq!(desk.text(), format!("{TEXT}\n[destination.web]\ncommand = [\"cat\"]\n"));
+    let text = desk.remove("web").unwrap();
+    assert!(
+        text.ends_with("\nnext: take \"web\" out of [profile.web] too, or the daemon will refuse the file"),
+        "{text}"
+    );
+    assert_eq!(desk.text().trim_end(), TEXT.trim_end());
+    let text = desk.remove("a").unwrap();
+    assert!(text.ends_with("\nand below [destination.a]:\n  hub = false"), "{text}");
+}
+
+#[test]
 fn removing_what_was_added_gives_the_old_file() {
     let desk = Desk::new(Some(COMMENTED));
     desk.add("web -- cat").unwrap();
@@ -165,6 +182,14 @@ fn removing_the_first_destination_keeps_the_comment_about_the_file() {
     assert_eq!(desk.text(), "# About\n\n# b\n[destination.b]\ncommand = [\"b\"]\n");
     desk.remove("b").unwrap();
     assert_eq!(desk.text(), "# About\n");
+}
+
+#[test]
+fn removing_the_only_destination_keeps_the_comment_about_the_file_above_the_hub() {
+    let hub = "[profile.web]\nmode = \"list\"\n\n# b\n[hub]\nmode = \"search\"\n";
+    let desk = Desk::new(Some(&format!("# About\n\n# a\n[destination.a]\ncommand = [\"a\"]\n\n{hub}")));
+    desk.remove("a").unwrap();
+    assert_eq!(desk.text(), format!("# About\n\n{hub}"));
 }
 
 #[test]
