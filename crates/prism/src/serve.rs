@@ -1,8 +1,10 @@
 //! The front: listeners, and the one service that every connection runs.
 
 pub mod body;
+mod correlation;
 pub mod fault;
 mod guard;
+mod hub;
 mod modern;
 mod plain;
 mod post;
@@ -35,10 +37,11 @@ use tracing::{info, warn};
 
 use self::plain::Plains;
 use crate::{
-    config::Config,
+    builtin,
+    config::{self, Config},
     drive::{
-        Command, Destination, Sessions,
-        destination::{self, Parts},
+        Command, Destination, Hub, Sessions,
+        destination::{self, Learned, Parts},
         remote::TargetError,
     },
     home::Token,
@@ -60,6 +63,8 @@ pub struct Server {
     pub destinations: BTreeMap<String, Arc<Destination>>,
     /// The destination at `/mcp`, where there is only one.
     pub root: Option<Arc<Destination>>,
+    /// All destinations behind one URL, at `/mcp` where there is no root.
+    pub hub: Arc<Hub>,
     pub sessions: Arc<Sessions>,
     /// Sessions of the transport of 2024-11-05.
     plains: Arc<Plains>,
@@ -134,25 +139,40 @@ impl Server {
             }
             None => Vec::new(),
         };
-        let destinations: BTreeMap<String, Arc<Destination>> = config
+        let mut destinations: BTreeMap<String, Arc<Destination>> = config
             .destinations
             .values()
             .map(|one| {
                 let key = destination::key(one);
-                let learned =
-                    quiet.iter().find(|q| q.destination == key).map(|q| (q.server.clone(), q.version.clone()));
+                let quiet = quiet.iter().find(|q| q.destination == key).map(|q| (q.server.clone(), q.version.clone()));
                 let speaks = eras.iter().find(|learned| learned.destination == key).and_then(destination::still_counts);
-                match Destination::new(one.clone(), &config, parts, learned, speaks.unwrap_or_default()) {
+                let learned = Learned { quiet, speaks: speaks.unwrap_or_default() };
+                match Destination::new(one.clone(), &config, parts, learned) {
                     Ok(destination) => Ok((one.name.clone(), destination)),
                     Err(source) => Err(DestinationError { name: one.name.clone(), source }),
                 }
             })
             .collect::<Result<_, _>>()?;
         let root = root.and_then(|name| destinations.get(name).cloned());
+        let behind = builtin::prism::Behind::default();
+        let own = |name: &str, server| {
+            let own = config::Destination { max_sessions: usize::MAX, ..config::Destination::stdio(name, Vec::new()) };
+            let made = Destination::built_in(own, server, &config, parts);
+            made.map_err(|source| DestinationError { name: name.to_owned(), source })
+        };
+        let home = own(builtin::prism::NAME, builtin::prism::server(&behind))?;
+        let memory = builtin::workspace::server(config.workspace.as_deref(), &parts.home);
+        let memory = own(builtin::workspace::NAME, memory)?;
+        let behind_hub = destinations.values().filter(|destination| destination.config().hub);
+        let members: Vec<Arc<Destination>> = [memory.clone()].iter().chain(behind_hub).cloned().collect();
+        let hub = Hub::new(home.clone(), members, &config, parts.sessions.clone());
+        let _ = behind.set(Arc::downgrade(&hub));
+        destinations.insert(builtin::prism::NAME.to_owned(), home);
+        destinations.insert(builtin::workspace::NAME.to_owned(), memory);
         let sessions = parts.sessions.clone();
         let plains = Arc::new(Plains::default());
         let stopping = AtomicBool::new(false);
-        Ok(Arc::new(Self { config, destinations, root, sessions, plains, token, access, stopping }))
+        Ok(Arc::new(Self { config, destinations, root, hub, sessions, plains, token, access, stopping }))
     }
 
     /// Accepts connections until the future is dropped.
@@ -191,6 +211,11 @@ impl Server {
                 }
             }
         }
+    }
+
+    /// The destinations that are not Prism itself.
+    pub fn configured(&self) -> impl Iterator<Item = &Arc<Destination>> {
+        self.destinations.values().filter(|destination| !destination.is_built_in())
     }
 
     pub fn is_stopping(&self) -> bool {

@@ -1,30 +1,30 @@
 //! One destination: its links, who gets which (B-04), and how many sessions it may have (B-10).
 
+mod shared;
+
 use std::{
     collections::HashMap,
+    path::PathBuf,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::Duration,
 };
 
-use prism_core::mcp::{
-    Class, Era, Opening, Settings, Speaks, Wire,
-    link::SessionKey,
-    params::ToolHeaders,
-    quiet::{Ledger, Verdict},
-};
+use prism_core::mcp::{Class, Era, Opening, Settings, Speaks, Wire, quiet::Verdict};
 use prism_os::census::Owner;
-use prism_store::{LearnedEra, Store};
-use tracing::{info, warn};
-use uuid::Uuid;
+use prism_store::Store;
+use tracing::info;
+
+pub use shared::{Learned, Shared, key, still_counts};
 
 use super::{
     Command, Entry, LinkHandle, Sessions,
-    remote::{Target, TargetError, Transport},
+    remote::{Target, TargetError},
 };
 use crate::{
+    builtin::kit,
     config::{self, Config, Process},
     telemetry::metrics::{DestinationMetrics, Metrics},
 };
@@ -38,9 +38,6 @@ const EVICTABLE_AFTER: Duration = Duration::from_secs(60);
 const MAX_TWINS: usize = 8;
 /// How long such a further child outlives its last call.
 const TWIN_WARM: Duration = Duration::from_secs(60);
-/// How long it counts that a server was found to be of the legacy era: that it learned the new one is not noticed
-/// otherwise (mcp-eras 4.1).
-const LEGACY_COUNTS_FOR: Duration = Duration::from_secs(24 * 60 * 60);
 
 pub struct Destination {
     shared: Arc<Shared>,
@@ -53,32 +50,20 @@ pub struct Destination {
     last_number: AtomicU64,
 }
 
-/// What a destination's links share.
-pub struct Shared {
-    pub(super) config: config::Destination,
-    pub(super) metrics: Arc<DestinationMetrics>,
-    pub(super) max_message_bytes: usize,
-    pub(super) owner: Owner,
-    sessions: Arc<Sessions>,
-    ledger: Mutex<Ledger>,
-    /// Where the server is, if it is reached over HTTP.
-    pub(super) target: Option<Arc<Target>>,
-    /// Which eras the server was found to speak, and when.
-    speaks: Mutex<(Speaks, Instant)>,
-    /// Which headers calls of tools must carry, as any link has learned it, and how often that has changed.
-    tools: Mutex<Arc<ToolHeaders>>,
-    tools_version: AtomicU64,
-    /// Name and version of the server that runs, or of the one that was learned to be quiet.
-    server: Mutex<(String, String)>,
-    store: Option<Store>,
-}
-
 /// What destinations are made from.
 pub struct Parts {
     pub sessions: Arc<Sessions>,
     pub metrics: Arc<Metrics>,
     pub owner: Owner,
+    /// Prism's own folder.
+    pub home: PathBuf,
     pub store: Option<Store>,
+}
+
+/// A place among a destination's sessions, given back unless the session is opened.
+pub struct Place {
+    destination: Arc<Destination>,
+    kept: bool,
 }
 
 /// There is no room for another session.
@@ -93,17 +78,33 @@ impl Destination {
         config: config::Destination,
         daemon: &Config,
         parts: &Parts,
-        quiet: Option<(String, String)>,
-        speaks: Speaks,
+        learned: Learned,
+    ) -> Result<Arc<Self>, TargetError> {
+        Self::make(config, daemon, parts, learned, None)
+    }
+
+    /// A server that Prism is itself. It speaks the modern era, and the link translates.
+    pub fn built_in(
+        config: config::Destination,
+        server: kit::Server,
+        daemon: &Config,
+        parts: &Parts,
+    ) -> Result<Arc<Self>, TargetError> {
+        let config = config::Destination { era: Some(Era::Modern), asks: Some(false), ..config };
+        Self::make(config, daemon, parts, Learned::default(), Some(Arc::new(server)))
+    }
+
+    fn make(
+        config: config::Destination,
+        daemon: &Config,
+        parts: &Parts,
+        learned: Learned,
+        built_in: Option<Arc<kit::Server>>,
     ) -> Result<Arc<Self>, TargetError> {
         let target = match &config.http {
             Some(http) => {
                 let headers = http.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-                let transport = http.transport.map(|transport| match transport {
-                    config::Transport::Sse => Transport::Sse,
-                    config::Transport::StreamableHttp => Transport::Streamable,
-                });
-                Some(Target::new(&http.url, headers, transport, daemon.max_message_bytes)?)
+                Some(Target::new(&http.url, headers, http.transport, daemon.max_message_bytes)?)
             }
             None => None,
         };
@@ -118,24 +119,11 @@ impl Destination {
             alone: false,
             opening: Opening::Probe,
             prefers: Era::Legacy,
-            wire: if target.is_some() { Wire::Http } else { Wire::Pipe },
+            wire: if target.is_some() || built_in.is_some() { Wire::Http } else { Wire::Pipe },
             exclusive: false,
             number: 0,
         };
-        let shared = Arc::new(Shared {
-            metrics: parts.metrics.destination(&config.name),
-            max_message_bytes: daemon.max_message_bytes,
-            owner: parts.owner.clone(),
-            sessions: parts.sessions.clone(),
-            ledger: Mutex::new(Ledger::with_verdict(if quiet.is_some() { Verdict::Quiet } else { Verdict::Unknown })),
-            server: Mutex::new(quiet.unwrap_or_default()),
-            store: parts.store.clone(),
-            target,
-            speaks: Mutex::new((speaks, Instant::now())),
-            tools: Mutex::default(),
-            tools_version: AtomicU64::new(0),
-            config,
-        });
+        let shared = Arc::new(Shared::new(config, daemon, parts, learned, target, built_in));
         Ok(Arc::new(Self {
             shared,
             links: Mutex::default(),
@@ -151,12 +139,17 @@ impl Destination {
         &self.shared.config
     }
 
+    /// Whether it is a server that Prism is itself.
+    pub fn is_built_in(&self) -> bool {
+        self.shared.built_in.is_some()
+    }
+
     pub fn metrics(&self) -> &Arc<DestinationMetrics> {
         &self.shared.metrics
     }
 
     /// Makes room for one more session: within the cap, or in the place of the longest idle one.
-    pub fn enter(self: &Arc<Self>) -> Result<(), Full> {
+    pub fn place(self: &Arc<Self>) -> Result<Place, Full> {
         let max_sessions = self.config().max_sessions;
         let try_enter = || {
             self.count
@@ -164,7 +157,7 @@ impl Destination {
                 .is_ok()
         };
         if try_enter() {
-            return Ok(());
+            return Ok(Place { destination: self.clone(), kept: false });
         }
         if let Some(idle) = self.shared.sessions.idle_for(EVICTABLE_AFTER, Some(self)).into_iter().next()
             && let Some(entry) = self.shared.sessions.remove(&idle.id)
@@ -172,7 +165,7 @@ impl Destination {
             info!(destination = self.config().name, "Ended the longest idle session to make room for a new one");
             close(&entry);
         }
-        if try_enter() { Ok(()) } else { Err(Full { max_sessions }) }
+        if try_enter() { Ok(Place { destination: self.clone(), kept: false }) } else { Err(Full { max_sessions }) }
     }
 
     /// Gives the place of a session back.
@@ -300,7 +293,7 @@ impl Destination {
     }
 
     pub fn verdict(&self) -> Verdict {
-        lock(&self.shared.ledger).verdict()
+        self.shared.verdict()
     }
 
     /// The links that exist.
@@ -312,147 +305,30 @@ impl Destination {
     }
 }
 
+// === impl Place ===
+
+impl Place {
+    /// The session is open, and gives its place back with [`Destination::leave`].
+    pub fn keep(mut self) -> Arc<Destination> {
+        self.kept = true;
+        self.destination.clone()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if !self.kept {
+            self.destination.leave();
+        }
+    }
+}
+
 /// Tells a link that a session is over, without waiting for it.
 pub fn close(entry: &Entry) {
     let (link, key) = (entry.link.clone(), entry.key());
     tokio::spawn(async move { link.commands.send(Command::Close { key, done: None }).await });
 }
 
-// === impl Shared ===
-
-impl Shared {
-    /// The link ended a session by itself.
-    pub(super) fn ended(&self, key: SessionKey) {
-        self.sessions.remove(&Uuid::from_u128(key.0));
-    }
-
-    pub(super) fn greeted(&self, name: &str, version: &str, speaks: Speaks) {
-        self.learned(speaks);
-        let now = (name.to_owned(), version.to_owned());
-        let before = std::mem::replace(&mut *lock(&self.server), now.clone());
-        // What was learned of another version says nothing about this one.
-        if before != now && before != Default::default() {
-            *lock(&self.ledger) = Ledger::default();
-            self.forget();
-        }
-    }
-
-    pub(super) fn listed(&self, tools: &[String], whole: bool) {
-        let mut ledger = lock(&self.ledger);
-        ledger.page(tools);
-        if whole {
-            ledger.listed();
-        }
-    }
-
-    pub(super) fn know_tools(&self, tools: Arc<ToolHeaders>) {
-        *lock(&self.tools) = tools;
-        self.tools_version.fetch_add(1, Ordering::Release);
-    }
-
-    /// What is known of the tools, if it is newer than what was seen.
-    pub(super) fn tools_since(&self, seen: &mut u64) -> Option<Arc<ToolHeaders>> {
-        let version = self.tools_version.load(Ordering::Acquire);
-        (version != *seen).then(|| {
-            *seen = version;
-            lock(&self.tools).clone()
-        })
-    }
-
-    /// Which eras the server was found to speak, as long as that counts.
-    fn known(&self) -> Speaks {
-        let (mut speaks, at) = *lock(&self.speaks);
-        if speaks.modern == Some(false) && at.elapsed() >= LEGACY_COUNTS_FOR {
-            speaks.modern = None;
-        }
-        speaks
-    }
-
-    fn learned(&self, speaks: Speaks) {
-        let (before, now) = {
-            let mut known = lock(&self.speaks);
-            let before = known.0;
-            *known = (before.and(speaks), Instant::now());
-            (before, known.0)
-        };
-        let Some(name) = now.name().filter(|_| now != before && self.config.era.is_none()) else { return };
-        let destination = key(&self.config);
-        if let Some(store) = self.store.clone() {
-            tokio::spawn(async move {
-                if let Err(error) = store.remember_era(&destination, name, now_us()).await {
-                    warn!(%error, "Cannot remember which era a server speaks");
-                }
-            });
-        }
-    }
-
-    /// Notes a call that was answered without a question. Returns whether the server is known to be quiet since now.
-    pub(super) fn answered(&self, tool: &str) -> bool {
-        let learned = lock(&self.ledger).answered(tool);
-        if !learned {
-            return false;
-        }
-        let destination = key(&self.config);
-        let (server, version) = lock(&self.server).clone();
-        info!(
-            destination = self.config.name,
-            server, version, "Learned that this server asks nothing; clients share it now"
-        );
-        if let Some(store) = self.store.clone() {
-            tokio::spawn(async move {
-                if let Err(error) = store.remember_quiet(&destination, &server, &version, now_us()).await {
-                    warn!(%error, "Cannot remember that a server is quiet");
-                }
-            });
-        }
-        true
-    }
-
-    pub(super) fn asked(&self) {
-        let unlearned = lock(&self.ledger).asked();
-        if !unlearned {
-            return;
-        }
-        warn!(
-            destination = self.config.name,
-            "A server that was taken for quiet asks questions; new clients get their own"
-        );
-        self.forget();
-    }
-
-    fn forget(&self) {
-        let destination = key(&self.config);
-        if let Some(store) = self.store.clone() {
-            tokio::spawn(async move {
-                if let Err(error) = store.forget_quiet(&destination).await {
-                    warn!(%error, "Cannot forget that a server was quiet");
-                }
-            });
-        }
-    }
-}
-
-/// What a destination is remembered by: another command, or another place, is another server.
-pub fn key(config: &config::Destination) -> String {
-    match &config.http {
-        Some(http) => format!("{} {}", config.name, http.shown_url()),
-        None => format!("{} {}", config.name, config.command.join(" ")),
-    }
-}
-
-/// The eras that were learned of a destination, if it was not too long ago.
-pub fn still_counts(learned: &LearnedEra) -> Option<Speaks> {
-    let speaks = Speaks::named(&learned.era)?;
-    let age = now_us().saturating_sub(learned.learned_at_us);
-    let limit = i64::try_from(LEGACY_COUNTS_FOR.as_micros()).unwrap_or(i64::MAX);
-    (speaks.modern == Some(true) || age < limit).then_some(speaks)
-}
-
-fn now_us() -> i64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(now.as_micros()).unwrap_or(i64::MAX)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

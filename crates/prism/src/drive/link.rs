@@ -19,9 +19,10 @@ use std::{
 use bytes::Bytes;
 use prism_core::{
     mcp::{
-        Accepts, Action, Answer, Ask, Hello, Link, Refusal, Settings,
+        Accepts, Action, Answer, Ask, Hello, Link, Method, Names, Part, Refusal, Settings,
         link::{SessionKey, StreamKey, WireId},
         modern::Filter,
+        replay::What,
     },
     wire::{Lines, Message, frame},
 };
@@ -39,6 +40,7 @@ use super::{
     outlet::{Outlet, Pushed, Reader},
     remote::{Arrival, Remote},
 };
+use crate::builtin::kit::Connection;
 
 /// Commands that may wait for a link. Beyond it the sender waits, and with it its client's socket.
 const MAILBOX: usize = 1024;
@@ -58,12 +60,15 @@ pub enum Command {
         hello: Box<Hello>,
         message: Message,
         accepts: Accepts,
+        /// It is a part of a session of the hub's, whose streams are at that link.
+        part: Option<Box<(Part, LinkHandle)>>,
         reply: oneshot::Sender<Head>,
     },
     Call {
         key: Option<SessionKey>,
         message: Message,
         accepts: Accepts,
+        names: Option<Names>,
         reply: oneshot::Sender<Head>,
     },
     Batch {
@@ -86,6 +91,7 @@ pub enum Command {
         message: Message,
         filter: Box<Filter>,
         by_method: bool,
+        names: Option<Names>,
         reply: oneshot::Sender<Head>,
     },
     /// Opens a session whose one stream is there already (2024-11-05).
@@ -113,6 +119,17 @@ pub enum Command {
         key: SessionKey,
         done: Option<oneshot::Sender<()>>,
     },
+    /// Something that a part of a session has to say which belongs to no call.
+    Relay {
+        home: SessionKey,
+        text: Bytes,
+        what: What,
+    },
+    /// A list has changed that is not this server's own: these sessions, and all listens, hear of it.
+    Announce {
+        method: Method,
+        to: Vec<SessionKey>,
+    },
     /// Somebody who waited for a reply has left.
     Left,
     StreamGone {
@@ -139,6 +156,13 @@ pub enum Head {
     Refused(Refusal),
 }
 
+/// Waits for a link's reply. Dropped before it came, which is how a client's leaving looks, it says so.
+pub struct Reply {
+    head: oneshot::Receiver<Head>,
+    link: LinkHandle,
+    came: bool,
+}
+
 #[derive(Clone)]
 pub struct LinkHandle {
     pub commands: mpsc::Sender<Command>,
@@ -161,6 +185,8 @@ struct Driver {
     /// The way into our own mailbox, for the child's keeper.
     commands: mpsc::WeakSender<Command>,
     back: Option<Back>,
+    /// Where the sessions that have parts here have their streams.
+    home: Option<LinkHandle>,
     parked: Parked,
     /// Requests that the server did not take because it had forgotten our session.
     unsent: Vec<Message>,
@@ -189,6 +215,8 @@ struct Told {
 enum Back {
     Child(Running),
     Remote(Box<Remote>),
+    /// A server that Prism is itself.
+    BuiltIn(Connection),
 }
 
 struct Running {
@@ -235,6 +263,7 @@ impl LinkHandle {
             machine: Link::new(settings),
             commands: commands.downgrade(),
             back: None,
+            home: None,
             parked: parked.clone(),
             unsent: Vec::new(),
             resent: HashSet::new(),
@@ -250,6 +279,31 @@ impl LinkHandle {
         };
         tokio::spawn(driver.run(mailbox));
         Self { commands, number, parked }
+    }
+}
+
+// === impl Reply ===
+
+impl Reply {
+    pub fn new(head: oneshot::Receiver<Head>, link: LinkHandle) -> Self {
+        Self { head, link, came: false }
+    }
+
+    /// `None` if the link is gone.
+    pub async fn head(mut self) -> Option<Head> {
+        let head = (&mut self.head).await;
+        self.came = true;
+        head.ok()
+    }
+}
+
+impl Drop for Reply {
+    fn drop(&mut self) {
+        if !self.came {
+            // A full mailbox is no loss: the link looks for leavers with every keep-alive.
+            self.head.close();
+            let _ = self.link.commands.try_send(Command::Left);
+        }
     }
 }
 
@@ -326,6 +380,12 @@ impl Driver {
                 count = mailbox.recv_many(taken, TAKEN_AT_ONCE) => commands(count),
                 () = self.timer.as_mut(), if deadline.is_some() => Turn::Deadline,
             },
+            Some(Back::BuiltIn(connection)) => tokio::select! {
+                biased;
+                said = connection.next() => Turn::Arrived(said.into()),
+                count = mailbox.recv_many(taken, TAKEN_AT_ONCE) => commands(count),
+                () = self.timer.as_mut(), if deadline.is_some() => Turn::Deadline,
+            },
             None => tokio::select! {
                 biased;
                 count = mailbox.recv_many(taken, TAKEN_AT_ONCE) => commands(count),
@@ -368,14 +428,19 @@ impl Driver {
             {
                 drop(reply.send(Head::Refused(Refusal::Closed)));
             }
-            Command::Open { key, hello, message, accepts, reply } => {
-                match self.machine.open(key, *hello, message, accepts, now) {
+            Command::Open { key, hello, message, accepts, part, reply } => {
+                let part = part.map(|part| {
+                    let (part, home) = *part;
+                    self.home = Some(home);
+                    part
+                });
+                match self.machine.open(key, *hello, message, accepts, part, now) {
                     Ok(id) => drop(self.waiting.insert(id, Waiting { reply, key: Some(key), opens: true })),
                     Err(refusal) => drop(reply.send(Head::Refused(refusal))),
                 }
             }
-            Command::Call { key, message, accepts, reply } => {
-                let taken = self.machine.call(key, message, accepts, now);
+            Command::Call { key, message, accepts, names, reply } => {
+                let taken = self.machine.call(key, message, accepts, names, now);
                 self.await_answer(taken, key, reply);
             }
             Command::Batch { key, messages, by_method, reply } => {
@@ -392,8 +457,8 @@ impl Driver {
                 let taken = self.machine.ask(*ask, now);
                 self.await_answer(taken, None, reply);
             }
-            Command::Attend { message, filter, by_method, reply } => {
-                match self.machine.attend(&message, *filter, by_method, now) {
+            Command::Attend { message, filter, by_method, names, reply } => {
+                match self.machine.attend(&message, *filter, by_method, names, now) {
                     Ok(stream) => self.open_stream(stream, None, reply, now),
                     Err(refusal) => drop(reply.send(Head::Refused(refusal))),
                 }
@@ -410,7 +475,7 @@ impl Driver {
             }
             Command::Post { key, message, reply } => {
                 let accepts = Accepts { json: false, events: true, by_method: false };
-                drop(reply.send(match self.machine.call(Some(key), message, accepts, now) {
+                drop(reply.send(match self.machine.call(Some(key), message, accepts, None, now) {
                     Ok(_) => Head::Accepted,
                     Err(refusal) => Head::Refused(refusal),
                 }));
@@ -425,6 +490,8 @@ impl Driver {
                 // Whoever deleted it may have left.
                 let _ = done.map(|done| done.send(()));
             }
+            Command::Relay { home, text, what } => self.machine.relay(home, &text, what, now),
+            Command::Announce { method, to } => self.machine.announce(method, &to),
             Command::Left => self.sweep(now),
             Command::StreamGone { stream } => self.stream_gone(stream, now),
             Command::Exited { pid } => self.exited(pid, now),
@@ -503,6 +570,13 @@ impl Driver {
                         outlet.end();
                     }
                     self.stream_gone(stream, now);
+                }
+                Action::Relay { home, text, what } => {
+                    let relay = Command::Relay { home, text, what };
+                    if self.home.as_ref().is_none_or(|home| home.commands.try_send(relay).is_err()) {
+                        self.shared.metrics.dropped.inc();
+                        debug!(destination = self.name(), "Dropped a note: the hub has too much to do");
+                    }
                 }
                 Action::KeepAlive => {
                     self.sweep(now);

@@ -6,13 +6,13 @@
 //! bounded channel; whatever has to be remembered (the session, who is under way, what waits) is here, without a lock,
 //! and changes only in [`Remote::send`] and [`Remote::next`].
 
-mod address;
+pub(crate) mod address;
 mod chores;
 mod failure;
-mod headers;
-mod pool;
+pub(crate) mod headers;
+pub(crate) mod pool;
 mod post;
-mod reading;
+pub(crate) mod reading;
 mod report;
 mod sse;
 mod stream;
@@ -47,6 +47,8 @@ use post::Job;
 use report::{Lost, Report, Says, Source, Voice};
 pub use target::{Target, TargetError};
 
+use crate::config::Transport;
+
 /// Reports that may wait for the link. Beyond it the chores wait, and with them the server's sockets.
 const REPORTS: usize = 32;
 /// Requests that wait or are under way, each with its own connection. Beyond it a request is refused.
@@ -60,15 +62,6 @@ const MAX_REFUSED: usize = 1024;
 const LISTENS_WITHIN: Duration = Duration::from_secs(1);
 /// How long the end of a session may take to tell.
 const DELETE_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// How messages travel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Transport {
-    /// One POST per message, of either era.
-    Streamable,
-    /// HTTP+SSE of 2024-11-05: one stream for everything that the server says.
-    Sse,
-}
 
 /// One connection to a server. Dropping it ends all that it has under way, and its session.
 pub struct Remote {

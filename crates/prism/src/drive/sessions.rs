@@ -3,16 +3,20 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc, PoisonError, RwLock,
-        atomic::{AtomicU32, AtomicU64, Ordering},
+        Arc, PoisonError, RwLock, Weak,
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
 
-use prism_core::mcp::{Revision, link::SessionKey};
+use bytes::Bytes;
+use prism_core::{
+    mcp::{Revision, link::SessionKey},
+    wire::Message,
+};
 use uuid::Uuid;
 
-use super::{Destination, LinkHandle};
+use super::{Destination, LinkHandle, destination::Place, hub::HubSession};
 
 /// All sessions of the daemon.
 pub struct Sessions {
@@ -26,16 +30,30 @@ pub struct Entry {
     pub destination: Arc<Destination>,
     pub link: LinkHandle,
     pub revision: Revision,
+    pub role: Role,
+    open: AtomicBool,
     /// Requests and streams that are open. While there are any, the session is not idle.
     busy: AtomicU32,
     /// Milliseconds since the table was made.
     last_used: AtomicU64,
 }
 
+/// What a session is to the hub.
+pub enum Role {
+    /// Its client came to this very destination.
+    Direct,
+    /// It is one of the hub's.
+    Hub(Box<HubSession>),
+    /// It is a part of this one of the hub's.
+    Part(Weak<Entry>),
+}
+
 /// Something open on a session; idle time counts from its end.
 pub struct Busy {
     entry: Arc<Entry>,
     epoch: Instant,
+    /// The part of it at a member of the hub, which is in use with it.
+    part: Option<Box<Self>>,
 }
 
 // === impl Sessions ===
@@ -47,12 +65,14 @@ impl Default for Sessions {
 }
 
 impl Sessions {
-    /// Enters a session whose place in its destination was taken with [`Destination::enter`].
-    pub fn insert(&self, id: Uuid, destination: Arc<Destination>, link: LinkHandle, revision: Revision) {
-        let last_used = AtomicU64::new(millis(self.epoch));
+    /// Enters a session in the place that its destination has for it.
+    pub fn insert(&self, id: Uuid, place: Place, link: LinkHandle, revision: Revision, role: Role) -> Arc<Entry> {
+        let (destination, last_used) = (place.keep(), AtomicU64::new(millis(self.epoch)));
         destination.metrics().sessions.inc();
-        let entry = Arc::new(Entry { id, destination, link, revision, busy: AtomicU32::new(0), last_used });
-        self.open.write().unwrap_or_else(PoisonError::into_inner).insert(id, entry);
+        let (open, busy) = (AtomicBool::new(true), AtomicU32::new(0));
+        let entry = Arc::new(Entry { id, destination, link, revision, role, open, busy, last_used });
+        self.open.write().unwrap_or_else(PoisonError::into_inner).insert(id, entry.clone());
+        entry
     }
 
     pub fn get(&self, id: &Uuid) -> Option<Arc<Entry>> {
@@ -64,13 +84,17 @@ impl Sessions {
         let entry = self.open.write().unwrap_or_else(PoisonError::into_inner).remove(id)?;
         entry.destination.metrics().sessions.dec();
         entry.destination.leave();
+        entry.open.store(false, Ordering::Relaxed);
+        if let Some(hub) = entry.hub() {
+            hub.close(self);
+        }
         Some(entry)
     }
 
     /// Marks a session as in use.
     pub fn occupy(&self, entry: &Arc<Entry>) -> Busy {
         entry.busy.fetch_add(1, Ordering::Relaxed);
-        Busy { entry: entry.clone(), epoch: self.epoch }
+        Busy { entry: entry.clone(), epoch: self.epoch, part: None }
     }
 
     /// Sessions that nobody has used for that long, the longest idle first.
@@ -81,13 +105,23 @@ impl Sessions {
         let mut idle: Vec<(u64, Arc<Entry>)> = open
             .values()
             .filter(|entry| destination.is_none_or(|wanted| Arc::ptr_eq(wanted, &entry.destination)))
-            .filter(|entry| entry.busy.load(Ordering::Relaxed) == 0)
-            .map(|entry| (now.saturating_sub(entry.last_used.load(Ordering::Relaxed)), entry))
+            .filter_map(|entry| Some((entry.idle_at(now)?, entry)))
             .filter(|(idle, _)| *idle >= limit)
             .map(|(idle, entry)| (idle, entry.clone()))
             .collect();
         idle.sort_by_key(|(idle, _)| std::cmp::Reverse(*idle));
         idle.into_iter().map(|(_, entry)| entry).collect()
+    }
+
+    /// The sessions of the hub's for which this holds.
+    pub fn hub_sessions(&self, which: impl Fn(&HubSession) -> bool) -> Vec<SessionKey> {
+        let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
+        let fits = |entry: &&Arc<Entry>| entry.hub().is_some_and(&which);
+        open.values().filter(fits).map(|entry| entry.key()).collect()
+    }
+
+    pub fn has_hub_sessions(&self) -> bool {
+        self.open.read().unwrap_or_else(PoisonError::into_inner).values().any(|entry| entry.hub().is_some())
     }
 
     pub fn len(&self) -> usize {
@@ -99,6 +133,18 @@ impl Sessions {
     }
 }
 
+/// A UUID v4. `None` if the system has no randomness, in which case nothing secret can be made.
+pub fn new_session_id() -> Option<Uuid> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).ok()?;
+    Some(uuid::Builder::from_random_bytes(bytes).into_uuid())
+}
+
+/// Whether an answer to `initialize` is an error of the server's.
+pub fn is_error(answer: Vec<u8>) -> bool {
+    Message::parse(Bytes::from(answer)).map_or(true, |message| message.failed())
+}
+
 fn millis(epoch: Instant) -> u64 {
     u64::try_from(epoch.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
@@ -107,9 +153,39 @@ impl Entry {
     pub fn key(&self) -> SessionKey {
         SessionKey(self.id.as_u128())
     }
+
+    /// What it is at the hub, if it is one of the hub's.
+    pub fn hub(&self) -> Option<&HubSession> {
+        match &self.role {
+            Role::Hub(hub) => Some(hub),
+            Role::Direct | Role::Part(_) => None,
+        }
+    }
+
+    /// For how long nobody has used it, in milliseconds; `None` if somebody does. A part is used with the whole.
+    fn idle_at(&self, now: u64) -> Option<u64> {
+        if self.busy.load(Ordering::Relaxed) > 0 {
+            return None;
+        }
+        let idle = now.saturating_sub(self.last_used.load(Ordering::Relaxed));
+        match &self.role {
+            Role::Part(whole) => whole.upgrade().map_or(Some(idle), |whole| Some(whole.idle_at(now)?.min(idle))),
+            Role::Direct | Role::Hub(_) => Some(idle),
+        }
+    }
+
+    pub fn is_open(&self) -> bool {
+        self.open.load(Ordering::Relaxed)
+    }
 }
 
 impl Busy {
+    /// The same, for as long as which a part of the session is in use, too.
+    pub fn along_with(mut self, part: Self) -> Self {
+        self.part = Some(Box::new(part));
+        self
+    }
+
     pub fn entry(&self) -> &Arc<Entry> {
         &self.entry
     }

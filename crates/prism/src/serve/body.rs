@@ -1,18 +1,26 @@
 //! What a response carries: nothing, a whole answer, or an open stream of events.
 
 use std::{
+    collections::VecDeque,
     convert::Infallible,
+    future::poll_fn,
     pin::Pin,
     task::{Context, Poll},
 };
 
 use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
-use prism_core::{mcp::link::StreamKey, wire::Chain};
+use prism_core::{
+    mcp::link::StreamKey,
+    wire::{
+        Chain, Kind, Message, frame,
+        sse::{Event, Events},
+    },
+};
 
 use super::plain::PlainStream;
 use crate::{
-    drive::{Command, LinkHandle, outlet::Reader, sessions::Busy},
+    drive::{Command, LinkHandle, hub::Listening, outlet::Reader, sessions::Busy},
     telemetry::access::Pending,
 };
 
@@ -22,6 +30,8 @@ pub enum Body {
     Stream(Box<EventStream>),
     /// The one stream of a 2024-11-05 session.
     Plain(Box<PlainStream>),
+    /// A stream of changes of several servers.
+    Merged(Box<Merged>),
 }
 
 /// An open stream. Dropping it, which is how a client's leaving looks from here, tells the link.
@@ -42,6 +52,82 @@ impl EventStream {
     pub fn record_at_end(&mut self, record: Pending) {
         self.record = Some(record);
     }
+
+    /// The next bytes of the stream; `None` at its end.
+    pub async fn next(&mut self) -> Option<Bytes> {
+        poll_fn(|context| Pin::new(&mut self.reader).poll_next(context)).await
+    }
+}
+
+/// Streams of changes that reach a client as one: the hub's own, and those of its members. It ends with the hub's own.
+pub struct Merged {
+    ready: VecDeque<Bytes>,
+    home: EventStream,
+    members: Vec<(EventStream, Events)>,
+    by_method: bool,
+    _listening: Listening,
+}
+
+impl Merged {
+    /// Streams whose acknowledgements were read: `first` says all that they said. What came with them is still in their
+    /// readers.
+    pub fn new(
+        first: Bytes,
+        (home, mut early): (EventStream, Events),
+        members: Vec<(EventStream, Events)>,
+        by_method: bool,
+        listening: Listening,
+    ) -> Self {
+        let mut merged = Self { ready: VecDeque::from([first]), home, members, by_method, _listening: listening };
+        merged.take(&mut early, true);
+        let mut members = std::mem::take(&mut merged.members);
+        for (_, events) in &mut members {
+            merged.take(events, false);
+        }
+        merged.members = members;
+        merged
+    }
+
+    /// Keeps the record of the request until the stream ends.
+    pub fn record_at_end(&mut self, record: Pending) {
+        self.home.record_at_end(record);
+    }
+
+    /// Takes over what a stream has said. That a member's is over is the member's affair.
+    fn take(&mut self, events: &mut Events, with_end: bool) {
+        while let Some(event) = events.next_event() {
+            let Event::Data { data, .. } = event else { continue };
+            let is_note = Message::parse(data.clone()).is_ok_and(|m| matches!(m.kind(), Kind::Notification(_)));
+            if is_note || with_end {
+                let event = frame::event(None, &[&data]);
+                self.ready.push_back(if self.by_method { frame::by_method(&event) } else { event });
+            }
+        }
+    }
+
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if let Some(bytes) = self.ready.pop_front() {
+            return Poll::Ready(Some(bytes));
+        }
+        if let Poll::Ready(bytes) = Pin::new(&mut self.home.reader).poll_next(context) {
+            return Poll::Ready(bytes);
+        }
+        let mut members = std::mem::take(&mut self.members);
+        members.retain_mut(|(stream, events)| {
+            loop {
+                match Pin::new(&mut stream.reader).poll_next(context) {
+                    Poll::Ready(Some(bytes)) => {
+                        events.push(&bytes);
+                        self.take(events, false);
+                    }
+                    Poll::Ready(None) => return false,
+                    Poll::Pending => return true,
+                }
+            }
+        });
+        self.members = members;
+        self.ready.pop_front().map_or(Poll::Pending, |bytes| Poll::Ready(Some(bytes)))
+    }
 }
 
 impl Drop for EventStream {
@@ -61,6 +147,7 @@ impl hyper::body::Body for Body {
             Self::Whole(chain) => Poll::Ready(chain.pop()),
             Self::Stream(stream) => Pin::new(&mut stream.reader).poll_next(context),
             Self::Plain(stream) => Pin::new(&mut stream.reader).poll_next(context),
+            Self::Merged(merged) => merged.poll_next(context),
         };
         next.map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
     }
@@ -69,7 +156,7 @@ impl hyper::body::Body for Body {
         match self {
             Self::Empty => SizeHint::with_exact(0),
             Self::Whole(chain) => SizeHint::with_exact(chain.len() as u64),
-            Self::Stream(_) | Self::Plain(_) => SizeHint::default(),
+            Self::Stream(_) | Self::Plain(_) | Self::Merged(_) => SizeHint::default(),
         }
     }
 
@@ -77,7 +164,7 @@ impl hyper::body::Body for Body {
         match self {
             Self::Empty => true,
             Self::Whole(chain) => chain.is_empty(),
-            Self::Stream(_) | Self::Plain(_) => false,
+            Self::Stream(_) | Self::Plain(_) | Self::Merged(_) => false,
         }
     }
 }

@@ -14,6 +14,7 @@ use prism_core::{
 };
 
 use super::body::Body;
+use crate::drive::{destination::Full, hub::UnknownView};
 
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
@@ -30,6 +31,8 @@ pub(super) enum Denial {
         name: String,
         known: Vec<String>,
     },
+    /// What a URL of the hub's asks to see is not there.
+    UnknownView(UnknownView),
     Method {
         allowed: &'static str,
     },
@@ -85,7 +88,7 @@ impl Denial {
             Self::NoHost | Self::ForeignHost(_) => "host",
             Self::ForeignOrigin(_) => "origin",
             Self::NoToken | Self::WrongToken => "token",
-            Self::NoRoute | Self::UnknownDestination { .. } | Self::Gone { .. } => "route",
+            Self::NoRoute | Self::UnknownDestination { .. } | Self::UnknownView(_) | Self::Gone { .. } => "route",
             Self::Method { .. } => "method",
             Self::ContentType => "content_type",
             Self::Accept { .. } => "accept",
@@ -102,6 +105,11 @@ impl Denial {
     }
 
     pub(super) fn response(self) -> Response<Body> {
+        self.answer_to(None)
+    }
+
+    /// The response to a request with this id.
+    pub(super) fn answer_to(self, request: Option<&str>) -> Response<Body> {
         use StatusCode as S;
         let (status, code, message) = match &self {
             Self::NoHost => (S::BAD_REQUEST, -32600, "the request has no Host header".to_owned()),
@@ -131,6 +139,7 @@ impl Denial {
                 };
                 (S::NOT_FOUND, -32600, format!("no destination {name:?}; {known}"))
             }
+            Self::UnknownView(UnknownView { why }) => (S::NOT_FOUND, -32600, why.clone()),
             Self::Method { allowed } => (S::METHOD_NOT_ALLOWED, -32600, format!("allowed here: {allowed}")),
             Self::Gone { name } => {
                 let why = format!(
@@ -203,7 +212,7 @@ impl Denial {
             | Self::BadVersion { id, .. }
             | Self::Unfit { id, .. }
             | Self::Lacks { id, .. } => id.as_deref(),
-            _ => None,
+            _ => request,
         };
         let body = match &self {
             Self::BadVersion { version: requested, .. } | Self::Unfit { unfit: Unfit::Version { requested }, .. } => {
@@ -261,6 +270,18 @@ pub(super) fn failed(fault: &Fault, id: &str) -> Response<Body> {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
     }
     response
+}
+
+impl From<Full> for Denial {
+    fn from(Full { max_sessions }: Full) -> Self {
+        Self::Full { max_sessions }
+    }
+}
+
+impl From<UnknownView> for Denial {
+    fn from(unknown: UnknownView) -> Self {
+        Self::UnknownView(unknown)
+    }
 }
 
 /// What a link did not take.

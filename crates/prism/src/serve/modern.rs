@@ -10,7 +10,7 @@ use hyper::{
 };
 use prism_core::{
     mcp::{
-        Accepts, Answer, Ask, Fault, Method, Revision,
+        Accepts, Answer, Ask, Fault, Method, Names, Revision,
         link::read_state,
         modern::{self, Envelope, Filter, Header, Headers},
     },
@@ -19,13 +19,16 @@ use prism_core::{
 use tokio::sync::oneshot;
 
 use super::{
+    Server,
     body::Body,
+    correlation::correlated,
     fault::{self, Denial, JSON},
-    post::{Reply, open, respond},
+    hub,
+    post::{open, respond},
     request::PROTOCOL_VERSION,
 };
 use crate::{
-    drive::{Command, Destination, Head},
+    drive::{Command, Destination, Head, Reply, hub::View},
     telemetry::access::Pending,
 };
 
@@ -117,8 +120,11 @@ impl Said {
 }
 
 /// Answers a request whose body, or whose headers, claim to be of the modern era.
+#[expect(clippy::too_many_arguments, reason = "it is all that a request says, read once")]
 pub(super) async fn serve(
+    server: &Arc<Server>,
     destination: Arc<Destination>,
+    view: Option<Arc<View>>,
     routing: Box<Routing>,
     message: Message,
     method: Method,
@@ -128,66 +134,87 @@ pub(super) async fn serve(
     let id = message.id().map(str::to_owned);
     let envelope =
         modern::check(&message, method, &routing.headers()).map_err(|unfit| Denial::Unfit { unfit, id: id.clone() })?;
-    match method {
-        Method::Listen => attend(&destination, envelope, message, accepts).await,
-        _ => ask(&destination, envelope, routing.params, message, method, accepts, record).await,
+    match (view, method) {
+        (None, Method::Listen) => attend(&destination, envelope, message, accepts).await,
+        (None, _) => {
+            let asker = Asker { envelope, headers: routing.params, names: None, accepts };
+            asker.ask(&destination, message, method, record).await
+        }
+        (Some(view), Method::Listen) => hub::attend(server, &view, &envelope, message, accepts).await,
+        (Some(view), _) => {
+            let asker = Asker { envelope, headers: routing.params, names: None, accepts };
+            hub::ask(server, &view, asker, message, method, record).await
+        }
     }
 }
 
-async fn ask(
-    destination: &Destination,
-    envelope: Envelope,
-    headers: Vec<(String, String)>,
-    message: Message,
-    method: Method,
-    accepts: Accepts,
-    record: &mut Pending,
-) -> Result<Response<Body>, Denial> {
-    let class = envelope.class;
-    let state = message.string(message.params().request_state);
-    let resumed = match state.as_deref().map(read_state) {
-        Some(Some((number, ticket))) => match destination.link_numbered(number) {
-            Some(link) => Some((link, ticket)),
-            None => return Ok(unknown_state(message.id())),
-        },
-        // Not ours: a modern server's own, or made up.
-        Some(None) if destination.speaks().modern == Some(false) => return Ok(unknown_state(message.id())),
-        _ => None,
-    };
-    drop(state);
-    let (mut message, mut moves) = (message, 0);
-    loop {
-        let movable = resumed.is_none() && destination.speaks().modern.is_none() && moves < MAX_MOVES;
-        let (link, evicts, resumes) = match &resumed {
-            Some((link, ticket)) => (link.clone(), false, Some(*ticket)),
-            None => {
-                let (link, evicts) = destination.modern_link(class, method.may_ask());
-                (link, evicts || moves >= MAX_MOVES, None)
-            }
+/// A client of the modern era with a request.
+pub(super) struct Asker {
+    pub(super) envelope: Envelope,
+    /// `Mcp-Param-*`, without that prefix.
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) names: Option<Names>,
+    pub(super) accepts: Accepts,
+}
+
+impl Asker {
+    pub(super) async fn ask(
+        self,
+        destination: &Destination,
+        message: Message,
+        method: Method,
+        record: &mut Pending,
+    ) -> Result<Response<Body>, Denial> {
+        let class = self.envelope.class;
+        let message = correlated(destination, message, record);
+        let state = message.string(message.params().request_state);
+        let resumed = match state.as_deref().map(read_state) {
+            Some(Some((number, ticket))) => match destination.link_numbered(number) {
+                Some(link) => Some((link, ticket)),
+                None => return Ok(unknown_state(message.id())),
+            },
+            // Not ours: a modern server's own, or made up.
+            Some(None) if destination.speaks().modern == Some(false) => return Ok(unknown_state(message.id())),
+            _ => None,
         };
-        // Only who can be asked something needs a way back.
-        let ticket = if class.answers_questions() && method.may_ask() { random().ok_or(Denial::Stopping)? } else { 0 };
-        let (envelope, headers) = (envelope.clone(), headers.clone());
-        let ask = Ask { message, envelope, headers, accepts, ticket, resumes, evicts, movable };
-        let (tx, rx) = oneshot::channel();
-        let reply = Reply::new(rx, link.clone());
-        link.commands.send(Command::Ask { ask: Box::new(ask), reply: tx }).await.map_err(|_| Denial::LinkGone)?;
-        return match reply.head().await? {
-            Head::Answer(Answer::Error { code, body }) => {
-                let mut response = Response::new(Body::Whole(body));
-                *response.status_mut() = status(code);
-                response.headers_mut().insert(CONTENT_TYPE, JSON);
-                Ok(response)
-            }
-            // There is no session that could have ended: it is the daemon that does.
-            Head::Answer(Answer::Fault { fault: Fault::SessionEnded, .. }) => Err(Denial::Stopping),
-            Head::Elsewhere(given_back) => {
-                message = given_back;
-                moves += 1;
-                continue;
-            }
-            head => Ok(respond(head, accepts, link, None, None, record)),
-        };
+        drop(state);
+        let (mut message, mut moves) = (message, 0);
+        loop {
+            let movable = resumed.is_none() && destination.speaks().modern.is_none() && moves < MAX_MOVES;
+            let (link, evicts, resumes) = match &resumed {
+                Some((link, ticket)) => (link.clone(), false, Some(*ticket)),
+                None => {
+                    let (link, evicts) = destination.modern_link(class, method.may_ask());
+                    (link, evicts || moves >= MAX_MOVES, None)
+                }
+            };
+            // Only who can be asked something needs a way back.
+            let ticket =
+                if class.answers_questions() && method.may_ask() { random().ok_or(Denial::Stopping)? } else { 0 };
+            let Self { envelope, headers, names, accepts } = &self;
+            let (envelope, headers, names, accepts) = (envelope.clone(), headers.clone(), names.clone(), *accepts);
+            let ask =
+                Ask { message, envelope, headers, accepts, names, ticket, resumes, evicts, movable, hasty: false };
+            let (tx, rx) = oneshot::channel();
+            let reply = Reply::new(rx, link.clone());
+            link.commands.send(Command::Ask { ask: Box::new(ask), reply: tx }).await.map_err(|_| Denial::LinkGone)?;
+            return match reply.head().await.ok_or(Denial::LinkGone)? {
+                Head::Answer(Answer::Error { code, body }) => {
+                    let mut response = Response::new(Body::Whole(body));
+                    *response.status_mut() = status(code);
+                    response.headers_mut().insert(CONTENT_TYPE, JSON);
+                    Ok(response)
+                }
+                // There is no session that could have ended: it is the daemon that does.
+                Head::Answer(Answer::Fault { fault: Fault::SessionEnded, .. }) => Err(Denial::Stopping),
+                Head::Elsewhere(given_back) => {
+                    message = given_back;
+                    moves += 1;
+                    continue;
+                }
+                head => Ok(respond(head, accepts, link, None, None, record)),
+            };
+        }
     }
 }
 
@@ -214,7 +241,8 @@ async fn attend(
     }
     let (link, _) = destination.modern_link(envelope.class, false);
     let (reply, head) = oneshot::channel();
-    let attend = Command::Attend { message, filter: Box::new(filter), by_method: accepts.by_method, reply };
+    let (filter, by_method) = (Box::new(filter), accepts.by_method);
+    let attend = Command::Attend { message, filter, by_method, names: None, reply };
     link.commands.send(attend).await.map_err(|_| Denial::LinkGone)?;
     match head.await {
         Ok(Head::Stream(stream, reader)) => Ok(open((stream, reader), link, None)),
@@ -224,23 +252,33 @@ async fn attend(
 }
 
 /// Finds out whether the server speaks the modern era: a listen must be where the calls of its client will be.
-async fn find_out(destination: &Destination, envelope: &Envelope) -> Result<(), Denial> {
+pub(super) async fn find_out(destination: &Destination, envelope: &Envelope) -> Result<(), Denial> {
     let (link, _) = destination.modern_link(envelope.class, false);
     let discover = Bytes::from_static(br#"{"jsonrpc":"2.0","id":0,"method":"server/discover"}"#);
     let message = Message::parse(discover).map_err(Denial::Envelope)?;
     let accepts = Accepts { json: true, events: false, by_method: false };
     let envelope = envelope.clone();
-    let ask =
-        Ask { message, envelope, headers: Vec::new(), accepts, ticket: 0, resumes: None, evicts: false, movable: true };
+    let ask = Ask {
+        message,
+        envelope,
+        headers: Vec::new(),
+        accepts,
+        names: None,
+        ticket: 0,
+        resumes: None,
+        evicts: false,
+        movable: true,
+        hasty: false,
+    };
     let (tx, rx) = oneshot::channel();
     let reply = Reply::new(rx, link.clone());
     link.commands.send(Command::Ask { ask: Box::new(ask), reply: tx }).await.map_err(|_| Denial::LinkGone)?;
     // Whatever it is, the listen itself will tell.
-    reply.head().await.map(drop)
+    reply.head().await.map(drop).ok_or(Denial::LinkGone)
 }
 
 /// The status of an error, where the era has one for it (mcp-eras 1.3).
-fn status(code: i32) -> StatusCode {
+pub(super) fn status(code: i32) -> StatusCode {
     match code {
         -32601 => StatusCode::NOT_FOUND,
         modern::HEADER_MISMATCH | modern::MISSING_CAPABILITY | modern::UNSUPPORTED_VERSION => StatusCode::BAD_REQUEST,

@@ -21,13 +21,15 @@ use super::{
     Server,
     body::Body,
     fault::{self, Denial},
-    post::{Place, accepted, events, new_session_id},
+    post::{accepted, events},
     request::{accepts, by_method, is_json, read},
 };
 use crate::{
     drive::{
         Command, Destination, Head, LinkHandle,
+        destination::Place,
         outlet::{Outlet, Reader},
+        sessions::new_session_id,
     },
     telemetry::access::Pending,
 };
@@ -87,8 +89,7 @@ pub(super) fn open(
     if !accepts(headers).events {
         return Err(Denial::Accept { wanted: "text/event-stream" });
     }
-    destination.enter().map_err(|full| Denial::Full { max_sessions: full.max_sessions })?;
-    let place = Place::taken(destination.clone());
+    let place = destination.place()?;
     let id = new_session_id().ok_or(Denial::Stopping)?;
     let by_method = by_method(&destination, uri);
     let (outlet, reader) = Outlet::open();

@@ -17,18 +17,23 @@ use prism_core::{
 };
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
-use uuid::Uuid;
 
 use super::{
     Server,
     body::{Body, EventStream},
+    correlation::correlated,
     fault::{self, Denial, JSON},
+    hub,
     modern::{self, Routing},
     request::{SESSION_ID, accepts, by_method, is_json, named_revision, read, session},
 };
 use crate::{
     config::Sessions,
-    drive::{Command, Destination, Entry, Head, LinkHandle, sessions::Busy},
+    drive::{
+        Command, Destination, Entry, Head, LinkHandle, Reply,
+        hub::View,
+        sessions::{Busy, Role, is_error, new_session_id},
+    },
     telemetry::access::Pending,
 };
 
@@ -37,20 +42,12 @@ const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering")
 /// Messages in one batch. Beyond it the batch is refused.
 const MAX_BATCH: usize = 256;
 
-/// Waits for a link's reply. Dropped before it came, which is how a client's leaving looks, it says so.
-pub(super) struct Reply {
-    reply: oneshot::Receiver<Head>,
-    link: LinkHandle,
-    came: bool,
-}
-
-/// A place among a destination's sessions, given back unless the session is opened.
-pub(super) struct Place(Option<Arc<Destination>>);
-
 /// What the head of a POST says.
 pub(super) struct Asked {
     accepts: Accepts,
     entry: Option<Arc<Entry>>,
+    /// What the client sees, if it has come to the hub.
+    view: Option<Arc<View>>,
     /// What the routing headers say, where they do not name a legacy revision.
     routing: Option<Box<Routing>>,
     /// The legacy revision that they name.
@@ -61,6 +58,7 @@ impl Asked {
     pub(super) fn read(
         server: &Server,
         destination: &Arc<Destination>,
+        view: Option<Arc<View>>,
         headers: &HeaderMap,
         uri: &Uri,
     ) -> Result<Self, Denial> {
@@ -77,17 +75,17 @@ impl Asked {
             Sessions::Never => None,
             // The modern era has no sessions, whatever else a request may say.
             _ if routing.as_ref().is_some_and(|routing| routing.is_modern()) => None,
-            _ => session(server, destination, headers)?,
+            _ => session(server, destination, view.is_some(), headers)?,
         };
         let revision = if routing.is_none() { named_revision(headers) } else { None };
-        Ok(Self { accepts, entry, routing, revision })
+        Ok(Self { accepts, entry, view, routing, revision })
     }
 }
 
 pub(super) async fn post(
     server: &Arc<Server>,
     destination: Arc<Destination>,
-    Asked { accepts, entry, routing, revision }: Asked,
+    Asked { mut accepts, entry, view, routing, revision }: Asked,
     body: Incoming,
     record: &mut Pending,
 ) -> Result<Response<Body>, Denial> {
@@ -95,7 +93,7 @@ pub(super) async fn post(
     record.request_body(&bytes);
     let message = match Message::parse(bytes.clone()) {
         Ok(message) => message,
-        Err(EnvelopeError::Batch) => return Box::pin(batch(server, entry, accepts, &bytes)).await,
+        Err(EnvelopeError::Batch) => return Box::pin(batch(server, entry, accepts, &bytes, record)).await,
         Err(error) => return Err(Denial::Envelope(error)),
     };
     drop(bytes);
@@ -104,6 +102,8 @@ pub(super) async fn post(
         Kind::Response => Method::Other,
     };
     record.message(method, message.method_text(), message.id());
+    // A listen is a stream or nothing, and who takes nothing but a stream could not read another answer.
+    accepts.events &= destination.config().post_sse || method == Method::Listen || !accepts.json;
     let id = || message.id().map(str::to_owned);
     // Which era a client is of, its body says first (mcp-eras 4.2). Some name their newest revision in the header while
     // they still ask which one to use.
@@ -112,7 +112,7 @@ pub(super) async fn post(
     match message.kind() {
         Kind::Request(_) if claims || (header_claims && method != Method::Initialize) => {
             let routing = routing.unwrap_or_else(|| Routing::legacy(revision));
-            return modern::serve(destination, routing, message, method, accepts, record).await;
+            return modern::serve(server, destination, view, routing, message, method, accepts, record).await;
         }
         // The era knows no notes of clients over HTTP: none has any effect.
         Kind::Notification(_) if claims || header_claims => return Ok(accepted()),
@@ -131,10 +131,20 @@ pub(super) async fn post(
             Err(Denial::Invalid { code: -32600, why, id: id() })
         }
         (Kind::Request(Method::Initialize), None) if destination.config().sessions != Sessions::Never => {
-            Box::pin(initialize(server, destination, message, accepts, record)).await
+            Box::pin(initialize(server, destination, view, message, accepts, record)).await
         }
         (_, None) if destination.config().sessions == Sessions::Required => Err(Denial::NoSessionId),
-        (Kind::Request(_), entry) => call(server, destination, entry, message, accepts, record).await,
+        (Kind::Request(_), entry) => match view {
+            None => call(server, destination, entry, message, accepts, record).await,
+            Some(view) => {
+                let client = hub::Client { view, entry, revision: revision.unwrap_or(Revision::NEWEST) };
+                hub::call(server, client, message, accepts, record).await
+            }
+        },
+        (_, Some(entry)) if entry.hub().is_some() => {
+            hub::tell(server, &entry, message).await;
+            Ok(accepted())
+        }
         (_, entry) => {
             // Written to the child and forgotten (B-05).
             if let Some(entry) = entry {
@@ -149,6 +159,7 @@ pub(super) async fn post(
 async fn initialize(
     server: &Arc<Server>,
     destination: Arc<Destination>,
+    view: Option<Arc<View>>,
     message: Message,
     accepts: Accepts,
     record: &mut Pending,
@@ -159,25 +170,24 @@ async fn initialize(
         why: error.to_string(),
         id: id.clone(),
     })?;
-    destination.enter().map_err(|full| Denial::Full { max_sessions: full.max_sessions })?;
-    let place = Place::taken(destination.clone());
+    let place = destination.place()?;
+    let role = view.map_or(Role::Direct, |view| Role::Hub(Box::new(server.hub.open(view, &hello, &message))));
     let session = new_session_id().ok_or(Denial::Stopping)?;
     let key = SessionKey(session.as_u128());
     let (link, revision) = (destination.link_for(hello.class), hello.revision);
     let (tx, rx) = oneshot::channel();
     let reply = Reply::new(rx, link.clone());
-    let open = Command::Open { key, hello: Box::new(hello), message, accepts, reply: tx };
+    let open = Command::Open { key, hello: Box::new(hello), message, accepts, part: None, reply: tx };
     link.commands.send(open).await.map_err(|_| Denial::LinkGone)?;
-    let head = reply.head().await?;
+    let head = reply.head().await.ok_or(Denial::LinkGone)?;
     if let Head::Answer(Answer::Fault { fault: Fault::SessionEnded, .. }) = head {
         // No session of this client's can have ended yet: it is the daemon that does.
         return Err(Denial::Stopping);
     }
-    let opened = matches!(&head, Head::Answer(Answer::Message(answer)) if !is_error(&answer.to_vec()))
+    let opened = matches!(&head, Head::Answer(Answer::Message(answer)) if !is_error(answer.to_vec()))
         || matches!(&head, Head::Stream(..));
     if opened {
-        place.keep();
-        server.sessions.insert(session, destination, link.clone(), revision);
+        server.sessions.insert(session, place, link.clone(), revision, role);
     }
     let mut answered = respond(head, accepts, link, None, id.as_deref(), record);
     if opened && let Ok(value) = HeaderValue::from_str(&session.to_string()) {
@@ -186,7 +196,7 @@ async fn initialize(
     Ok(answered)
 }
 
-async fn call(
+pub(super) async fn call(
     server: &Server,
     destination: Arc<Destination>,
     entry: Option<Arc<Entry>>,
@@ -194,6 +204,7 @@ async fn call(
     accepts: Accepts,
     record: &mut Pending,
 ) -> Result<Response<Body>, Denial> {
+    let message = correlated(&destination, message, record);
     let key = entry.as_ref().map(|entry| entry.key());
     let link = match &entry {
         Some(entry) => entry.link.clone(),
@@ -202,9 +213,9 @@ async fn call(
     let busy = entry.as_ref().map(|entry| server.sessions.occupy(entry));
     let (tx, rx) = oneshot::channel();
     let reply = Reply::new(rx, link.clone());
-    let sent = link.commands.send(Command::Call { key, message, accepts, reply: tx }).await;
+    let sent = link.commands.send(Command::Call { key, message, accepts, names: None, reply: tx }).await;
     let head = match sent {
-        Ok(()) => reply.head().await,
+        Ok(()) => reply.head().await.ok_or(Denial::LinkGone),
         Err(_) => Err(Denial::LinkGone),
     };
     match (head, entry) {
@@ -218,10 +229,11 @@ async fn call(
 }
 
 async fn batch(
-    server: &Server,
+    server: &Arc<Server>,
     entry: Option<Arc<Entry>>,
     accepts: Accepts,
     bytes: &Bytes,
+    record: &mut Pending,
 ) -> Result<Response<Body>, Denial> {
     let Some(entry) = entry.filter(|entry| entry.revision.has_batches()) else {
         return Err(Denial::Envelope(EnvelopeError::Batch));
@@ -246,12 +258,15 @@ async fn batch(
     if !accepts.events && messages.iter().any(|message| matches!(message.kind(), Kind::Request(_))) {
         return Err(Denial::Accept { wanted: "text/event-stream, on which the answers to a batch come" });
     }
+    if entry.hub().is_some() {
+        return hub::batch(server, entry, messages, accepts, record).await;
+    }
     let busy = server.sessions.occupy(&entry);
     let (tx, rx) = oneshot::channel();
     let reply = Reply::new(rx, entry.link.clone());
     let command = Command::Batch { key: entry.key(), messages, by_method: accepts.by_method, reply: tx };
     entry.link.commands.send(command).await.map_err(|_| Denial::UnknownSession)?;
-    let stream = match reply.head().await? {
+    let stream = match reply.head().await.ok_or(Denial::LinkGone)? {
         Head::Stream(stream, reader) => (stream, reader),
         Head::Refused(refusal) => return Ok(fault::refused(refusal, None)),
         Head::Accepted | Head::Answer(_) | Head::Elsewhere(_) => return Ok(accepted()),
@@ -314,60 +329,4 @@ pub(super) fn accepted() -> Response<Body> {
     let mut response = Response::new(Body::Empty);
     *response.status_mut() = StatusCode::ACCEPTED;
     response
-}
-
-/// A UUID v4. `None` if the system has no randomness, in which case nothing secret can be made.
-pub(super) fn new_session_id() -> Option<Uuid> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).ok()?;
-    Some(uuid::Builder::from_random_bytes(bytes).into_uuid())
-}
-
-/// Whether an answer to `initialize` is an error of the server's.
-fn is_error(answer: &[u8]) -> bool {
-    Message::parse(Bytes::copy_from_slice(answer)).map_or(true, |message| message.failed())
-}
-
-// === impl Reply ===
-
-impl Reply {
-    pub(super) fn new(reply: oneshot::Receiver<Head>, link: LinkHandle) -> Self {
-        Self { reply, link, came: false }
-    }
-
-    pub(super) async fn head(mut self) -> Result<Head, Denial> {
-        let head = (&mut self.reply).await;
-        self.came = true;
-        head.map_err(|_| Denial::LinkGone)
-    }
-}
-
-impl Drop for Reply {
-    fn drop(&mut self) {
-        if !self.came {
-            // A full mailbox is no loss: the link looks for leavers with every keep-alive.
-            self.reply.close();
-            let _ = self.link.commands.try_send(Command::Left);
-        }
-    }
-}
-
-impl Place {
-    /// A place that [`Destination::enter`] has given.
-    pub(super) fn taken(destination: Arc<Destination>) -> Self {
-        Self(Some(destination))
-    }
-
-    /// The session is open, and gives its place back itself.
-    fn keep(mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        if let Some(destination) = &self.0 {
-            destination.leave();
-        }
-    }
 }

@@ -23,16 +23,20 @@ pub(super) fn healthz() -> Response<Body> {
 pub(super) struct Readiness {
     ready: bool,
     destinations: Vec<(String, &'static str)>,
+    /// What the hub cannot show, and why.
+    unavailable: Vec<(String, String)>,
 }
 
 /// Every server that runs must answer a ping. One that does not run is started by its first client.
 pub(super) async fn readiness(server: &Server) -> Readiness {
     let mut destinations = Vec::new();
-    for destination in server.destinations.values() {
+    for destination in server.configured() {
         destinations.push((destination.config().name.clone(), state(destination).await));
     }
     let ready = !server.is_stopping() && destinations.iter().all(|(_, state)| *state != "silent");
-    Readiness { ready, destinations }
+    let known = server.hub.overview().into_iter();
+    let unavailable = known.filter_map(|known| Some((known.name, known.why?))).collect();
+    Readiness { ready, destinations, unavailable }
 }
 
 impl Readiness {
@@ -43,7 +47,12 @@ impl Readiness {
     pub(super) fn in_detail(&self) -> Response<Body> {
         let states: serde_json::Map<_, _> =
             self.destinations.iter().map(|(name, state)| (name.clone(), (*state).into())).collect();
-        self.response(&serde_json::json!({"status": self.word(), "destinations": states}))
+        let mut body = serde_json::json!({"status": self.word(), "destinations": states});
+        if !self.unavailable.is_empty() {
+            let why = self.unavailable.iter().map(|(name, why)| (name.clone(), why.clone().into()));
+            body["unavailable"] = why.collect::<serde_json::Map<_, _>>().into();
+        }
+        self.response(&body)
     }
 
     fn word(&self) -> &'static str {

@@ -31,6 +31,7 @@ const MAX_THROWN_AWAY: usize = 64 << 20;
 pub(super) fn session(
     server: &Server,
     destination: &Arc<Destination>,
+    of_hub: bool,
     headers: &HeaderMap,
 ) -> Result<Option<Arc<Entry>>, Denial> {
     let Some(value) = headers.get(SESSION_ID) else { return Ok(None) };
@@ -38,7 +39,8 @@ pub(super) fn session(
     let id = Uuid::try_parse(text).ok().filter(|id| text.len() == 36 && id.get_version_num() == 4);
     let entry = server.sessions.get(&id.ok_or(Denial::BadSessionId)?);
     // A session of another destination is unknown here.
-    entry.filter(|entry| Arc::ptr_eq(&entry.destination, destination)).map(Some).ok_or(Denial::UnknownSession)
+    let is_here = |entry: &Arc<Entry>| Arc::ptr_eq(&entry.destination, destination) && entry.hub().is_some() == of_hub;
+    entry.filter(is_here).map(Some).ok_or(Denial::UnknownSession)
 }
 
 /// The legacy revision that a request names.

@@ -20,11 +20,17 @@ use super::{
     post::{self, Asked},
     probes, streams,
 };
-use crate::{config::Sessions, drive::Destination, telemetry::access::Pending};
+use crate::{
+    config::Sessions,
+    drive::{Destination, Hub},
+    telemetry::access::Pending,
+};
 
 /// Where a path leads.
 enum Route {
     Mcp(Arc<Destination>),
+    /// All of them (B-27).
+    Hub(Arc<Hub>),
     /// The stream, and the place to post to, of 2024-11-05.
     Sse(Arc<Destination>),
     Message(Arc<Destination>),
@@ -72,8 +78,9 @@ fn begin(server: &Arc<Server>, request: Request<Incoming>) -> Result<Answering, 
         }
         _ => guard::check_token(server, headers)?,
     }
-    let destination = match route? {
-        Route::Mcp(destination) => destination,
+    let (destination, view) = match route? {
+        Route::Mcp(destination) => (destination, None),
+        Route::Hub(hub) => (hub.home().clone(), Some(hub.view(request.uri().query())?)),
         Route::Sse(destination) | Route::Message(destination) if !destination.config().legacy_sse => {
             return Err(Denial::Gone { name: destination.config().name.clone() });
         }
@@ -99,7 +106,7 @@ fn begin(server: &Arc<Server>, request: Request<Incoming>) -> Result<Answering, 
     record.destination(destination.metrics());
     let server = server.clone();
     Ok(match verb {
-        "POST" => match Asked::read(&server, &destination, headers, request.uri()) {
+        "POST" => match Asked::read(&server, &destination, view, headers, request.uri()) {
             Ok(asked) => {
                 let body = request.into_body();
                 Box::pin(async move {
@@ -110,7 +117,7 @@ fn begin(server: &Arc<Server>, request: Request<Incoming>) -> Result<Answering, 
             Err(denial) => at_once(conclude(&server, Err(denial), record)),
         },
         "GET" => {
-            let listener = streams::Listener::read(&server, &destination, headers, request.uri());
+            let listener = streams::Listener::read(&server, &destination, view.is_some(), headers, request.uri());
             Box::pin(async move {
                 let outcome = match listener {
                     Ok(listener) => listener.open(&server).await,
@@ -120,7 +127,7 @@ fn begin(server: &Arc<Server>, request: Request<Incoming>) -> Result<Answering, 
             })
         }
         _ => {
-            let session = streams::existing_session(&server, &destination, headers);
+            let session = streams::existing_session(&server, &destination, view.is_some(), headers);
             Box::pin(async move {
                 let outcome = match session {
                     Ok(session) => streams::delete(&server, &session).await,
@@ -184,6 +191,7 @@ fn conclude(server: &Server, outcome: Result<Response<Body>, Denial>, mut record
     match response.body_mut() {
         Body::Stream(stream) => stream.record_at_end(record),
         Body::Plain(stream) => stream.record = Some(record),
+        Body::Merged(merged) => merged.record_at_end(record),
         Body::Empty | Body::Whole(_) => {}
     }
     response
@@ -210,13 +218,13 @@ fn find(server: &Server, path: &str) -> Result<Route, Denial> {
     let by_name = |name: &str| {
         server.destinations.get(name).cloned().ok_or_else(|| Denial::UnknownDestination {
             name: name.to_owned(),
-            known: server.destinations.keys().cloned().collect(),
+            known: server.configured().map(|known| known.config().name.clone()).collect(),
         })
     };
     match (first, second, more) {
         ("mcp", None, None) => match &server.root {
             Some(root) => Ok(Route::Mcp(root.clone())),
-            None => by_name("mcp").map(Route::Mcp),
+            None => Ok(Route::Hub(server.hub.clone())),
         },
         (name, Some("mcp"), None) => by_name(name).map(Route::Mcp),
         ("sse" | "message", None, None) => {

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use hyper::{HeaderMap, Response, StatusCode, Uri, header::HeaderName};
-use prism_core::wire::frame::EventId;
+use prism_core::{mcp::Part, wire::frame::EventId};
 use tokio::{sync::oneshot, time::timeout};
 
 use super::{
@@ -31,13 +31,14 @@ impl Listener {
     pub(super) fn read(
         server: &Server,
         destination: &Arc<Destination>,
+        of_hub: bool,
         headers: &HeaderMap,
         uri: &Uri,
     ) -> Result<Self, Denial> {
         if !accepts(headers).events && Routing::read(headers).is_none() {
             return Err(Denial::Accept { wanted: "text/event-stream" });
         }
-        let entry = existing_session(server, destination, headers)?;
+        let entry = existing_session(server, destination, of_hub, headers)?;
         let after = match headers.get(LAST_EVENT_ID).map(|value| value.to_str().unwrap_or_default().trim()) {
             None | Some("") => None,
             Some(text) => Some(text.parse::<EventId>().map_err(|()| Denial::BadEventId)?),
@@ -48,11 +49,20 @@ impl Listener {
     pub(super) async fn open(self, server: &Server) -> Result<Response<Body>, Denial> {
         let Self { entry, after, by_method } = self;
         let busy = server.sessions.occupy(&entry);
+        // The stream of a call through the hub is where the call was.
+        let (at, busy) = match (entry.hub(), after.map_or(0, |after| Part::of(after.stream))) {
+            (Some(hub), number @ 1..) => {
+                let part = hub.part_numbered(number).ok_or(Denial::BadEventId)?;
+                let busy = busy.along_with(server.sessions.occupy(&part));
+                (part, busy)
+            }
+            _ => (entry, busy),
+        };
         let (reply, head) = oneshot::channel();
-        let listen = Command::Listen { key: entry.key(), after, by_method, reply };
-        entry.link.commands.send(listen).await.map_err(|_| Denial::UnknownSession)?;
+        let listen = Command::Listen { key: at.key(), after, by_method, reply };
+        at.link.commands.send(listen).await.map_err(|_| Denial::UnknownSession)?;
         match head.await {
-            Ok(Head::Stream(stream, reader)) => Ok(open((stream, reader), entry.link.clone(), Some(busy))),
+            Ok(Head::Stream(stream, reader)) => Ok(open((stream, reader), at.link.clone(), Some(busy))),
             Ok(Head::Refused(refusal)) => Ok(fault::refused(refusal, None)),
             Ok(Head::Accepted | Head::Answer(_) | Head::Elsewhere(_)) | Err(_) => Err(Denial::UnknownSession),
         }
@@ -63,6 +73,7 @@ impl Listener {
 pub(super) fn existing_session(
     server: &Server,
     destination: &Arc<Destination>,
+    of_hub: bool,
     headers: &HeaderMap,
 ) -> Result<Arc<Entry>, Denial> {
     let routing = Routing::read(headers);
@@ -70,7 +81,7 @@ pub(super) fn existing_session(
         // That era has neither streams of this kind nor sessions.
         return Err(Denial::Method { allowed: "POST" });
     }
-    let entry = session(server, destination, headers)?.ok_or(Denial::NoSessionId)?;
+    let entry = session(server, destination, of_hub, headers)?.ok_or(Denial::NoSessionId)?;
     routing.map_or(Ok(entry), |routing| Err(Denial::BadVersion { version: routing.version(), id: None }))
 }
 

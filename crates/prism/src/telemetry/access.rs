@@ -8,6 +8,7 @@ use std::{
 
 use bytes::Bytes;
 use prism_core::mcp::Method;
+use uuid::Uuid;
 
 use super::{
     log::Log,
@@ -44,6 +45,8 @@ struct Request {
     /// The method's name and the id as the client wrote them: JSON text.
     name: Option<Box<str>>,
     id: Option<Box<str>>,
+    /// What a call of Prism's own servers is known by everywhere (N-06).
+    correlation_id: Option<Uuid>,
     status: u16,
     took: Duration,
     /// The request's and the response's.
@@ -60,6 +63,7 @@ impl Pending {
             method: None,
             name: None,
             id: None,
+            correlation_id: None,
             // What nginx says of a client that left before the answer.
             status: 499,
             took: Duration::ZERO,
@@ -77,6 +81,10 @@ impl Pending {
         // A known name is in the table; only a foreign one has to be kept.
         self.request.name = name.filter(|_| method == Method::Other).map(|name| cut(name).into());
         self.request.id = id.map(|id| cut(id).into());
+    }
+
+    pub fn correlation_id(&mut self, id: Uuid) {
+        self.request.correlation_id = Some(id);
     }
 
     pub fn request_body(&mut self, body: &Bytes) {
@@ -132,8 +140,11 @@ impl Request {
         if let Some(id) = &self.id {
             field(out, "rpc_id", id);
         }
-        let micros = self.took.as_micros();
         // Writing to memory cannot fail.
+        if let Some(id) = self.correlation_id {
+            let _ = write!(out, " correlation_id={id}");
+        }
+        let micros = self.took.as_micros();
         let _ = write!(out, " status_code={} latency_ms={}.{:03}", self.status, micros / 1000, micros % 1000);
         if let Some(bodies) = &self.bodies {
             for (name, body) in ["request_body", "response_body"].iter().zip(bodies.iter()) {

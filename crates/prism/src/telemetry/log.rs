@@ -192,7 +192,7 @@ impl Clock {
     }
 }
 
-fn date_and_time(seconds: u64) -> String {
+pub(crate) fn date_and_time(seconds: u64) -> String {
     let (days, second) = (seconds / 86_400, seconds % 86_400);
     // Days to a date in the civil calendar: years begin in March, so that leap days come last.
     let shifted = days + 719_468;

@@ -6,21 +6,30 @@ use std::{io, time::Instant};
 use bytes::Buf;
 use prism_core::{
     mcp::Fault,
-    wire::{Kind, Lines, Message, envelope::own_number},
+    wire::{Frame, Kind, Lines, Message, envelope::own_number},
 };
 use prism_os::child::{Child, Spec};
 use tokio::time::timeout;
 use tracing::{debug, info, warn};
 
 use super::{Back, Driver, LAST_READS, LAST_WORDS, MAX_RESENT, Running};
-use crate::drive::{
-    keeper::Keeper,
-    remote::{Arrival, Failure, Remote, Transport},
-    stderr,
+use crate::{
+    builtin::kit::{Connection, Said},
+    config::Transport,
+    drive::{
+        keeper::Keeper,
+        remote::{Arrival, Failure, Remote},
+        stderr,
+    },
 };
 
 impl Driver {
     pub(super) fn start(&mut self, now: Instant) {
+        if let Some(server) = &self.shared.built_in {
+            self.shared.metrics.starts.inc();
+            self.back = Some(Back::BuiltIn(Connection::open(server.clone())));
+            return;
+        }
         if let Some(target) = &self.shared.target {
             // One that has forgotten our session is opened anew over the connection there is.
             if self.back.is_none() {
@@ -148,6 +157,13 @@ impl Driver {
                     }
                 }
             }
+            Some(Back::BuiltIn(_)) => {
+                let written = self.take_output();
+                let Some(Back::BuiltIn(connection)) = &mut self.back else { return };
+                for message in written {
+                    connection.send(message);
+                }
+            }
             Some(Back::Remote(_)) => {
                 let written = self.take_output();
                 let Some(Back::Remote(remote)) = &mut self.back else { return };
@@ -183,6 +199,15 @@ impl Driver {
                     }
                 }
             }));
+        }
+    }
+}
+
+impl From<Said> for Arrival {
+    fn from(Said { about, is_answer, bytes }: Said) -> Self {
+        match (about.filter(|_| is_answer), Message::parse(bytes.clone())) {
+            (Some(about), Ok(message)) => Self::Answer { about, message },
+            _ => Self::Message { about, frame: Frame::Line(bytes) },
         }
     }
 }

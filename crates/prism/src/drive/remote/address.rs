@@ -60,7 +60,7 @@ fn port(uri: &Uri) -> u16 {
 }
 
 /// A URL for people's eyes: without the parts that may hold a secret.
-pub(super) fn shown(uri: &Uri) -> String {
+pub(crate) fn shown(uri: &Uri) -> String {
     let host = uri.host().unwrap_or_default();
     let port = uri.port().map(|port| format!(":{port}")).unwrap_or_default();
     format!("{}://{host}{port}{}", uri.scheme_str().unwrap_or_default(), uri.path())

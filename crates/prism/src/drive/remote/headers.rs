@@ -12,7 +12,7 @@ use tracing::debug;
 
 use super::Target;
 
-pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+pub(crate) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
@@ -39,9 +39,9 @@ const RESERVED: [&str; 10] = [
 
 /// What the handshake of the legacy era settled, and every later request carries.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Lane {
-    pub(super) session: Option<HeaderValue>,
-    pub(super) version: Option<HeaderValue>,
+pub(crate) struct Lane {
+    pub(crate) session: Option<HeaderValue>,
+    pub(crate) version: Option<HeaderValue>,
 }
 
 pub(super) fn is_reserved(name: &HeaderName) -> bool {
@@ -49,7 +49,7 @@ pub(super) fn is_reserved(name: &HeaderName) -> bool {
 }
 
 /// The headers of a POST that carries this message.
-pub(super) fn of_post(target: &Target, message: &Message, params: &[(String, String)], lane: &Lane) -> HeaderMap {
+pub(crate) fn of_post(target: &Target, message: &Message, params: &[(String, String)], lane: &Lane) -> HeaderMap {
     let mut headers = target.headers.clone();
     headers.insert(ACCEPT, BOTH);
     headers.insert(CONTENT_TYPE, JSON);
@@ -61,7 +61,7 @@ pub(super) fn of_post(target: &Target, message: &Message, params: &[(String, Str
 }
 
 /// The headers of a GET that opens a stream, and of a DELETE.
-pub(super) fn of_get(target: &Target, lane: &Lane, after: Option<&HeaderValue>) -> HeaderMap {
+pub(crate) fn of_get(target: &Target, lane: &Lane, after: Option<&HeaderValue>) -> HeaderMap {
     let mut headers = target.headers.clone();
     headers.insert(ACCEPT, EVENTS);
     of_lane(&mut headers, lane);

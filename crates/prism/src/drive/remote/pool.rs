@@ -34,7 +34,7 @@ pub(super) struct Pool {
 }
 
 /// The body of a response, with the connection that it comes on.
-pub(super) struct Answer {
+pub(crate) struct Answer {
     body: Incoming,
     wire: Option<Wire>,
     pool: Arc<Pool>,

@@ -290,7 +290,7 @@ impl Job {
     }
 
     async fn answer(&mut self, message: Message, opening: Opening) {
-        self.target.found(Transport::Streamable);
+        self.target.found(Transport::StreamableHttp);
         if opening == Opening::Yes && !message.failed() {
             self.lane.version = negotiated(&message);
             self.voice.say(Says::Opened(std::mem::take(&mut self.lane))).await;

@@ -19,7 +19,7 @@ const EVENT_OVERHEAD_BYTES: usize = 64 << 10;
 
 /// What a response says it carries.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Content {
+pub(crate) enum Content {
     Json,
     Events,
     Other(String),
@@ -46,7 +46,7 @@ pub(super) enum Piece {
     End,
 }
 
-pub(super) fn content(headers: &HeaderMap) -> Content {
+pub(crate) fn content(headers: &HeaderMap) -> Content {
     let Some(value) = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()) else { return Content::Unnamed };
     let kind = value.split(';').next().unwrap_or_default().trim();
     if kind.eq_ignore_ascii_case("application/json") {
@@ -59,7 +59,7 @@ pub(super) fn content(headers: &HeaderMap) -> Content {
 }
 
 /// Reads a whole body. One that came in one piece is not copied.
-pub(super) async fn whole(mut body: Answer, limit: usize) -> Result<Bytes, Failure> {
+pub(crate) async fn whole(mut body: Answer, limit: usize) -> Result<Bytes, Failure> {
     let too_large = Failure::TooLarge { limit };
     if body.size_hint().lower() > limit as u64 {
         return Err(too_large);
@@ -99,7 +99,7 @@ pub(super) async fn drain(mut body: Answer) {
 }
 
 /// The messages in one body or event: one, but for the batches of 2025-03-26.
-pub(super) fn messages(data: Bytes) -> impl Iterator<Item = Bytes> {
+pub(crate) fn messages(data: Bytes) -> impl Iterator<Item = Bytes> {
     let batch = batch(&data);
     let one = batch.is_none().then_some(data);
     batch.unwrap_or_default().into_iter().chain(one)

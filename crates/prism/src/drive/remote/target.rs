@@ -43,10 +43,10 @@ const MAX_REDIRECTS: usize = 3;
 
 /// Where a server is, shared by all links of a destination.
 pub struct Target {
-    pub(super) url: Uri,
+    pub(crate) url: Uri,
     /// What was configured, and may be.
     pub(super) headers: HeaderMap,
-    pub(super) max_message_bytes: usize,
+    pub(crate) max_message_bytes: usize,
     pub(super) patience: Patience,
     configured: Option<Transport>,
     found: AtomicU8,
@@ -147,7 +147,7 @@ impl Target {
     pub fn transport(&self) -> Option<Transport> {
         let found = match self.found.load(Ordering::Relaxed) {
             0 => None,
-            1 => Some(Transport::Streamable),
+            1 => Some(Transport::StreamableHttp),
             _ => Some(Transport::Sse),
         };
         self.configured.or(found)
@@ -160,7 +160,7 @@ impl Target {
 
     pub(super) fn found(&self, transport: Transport) {
         let number = match transport {
-            Transport::Streamable => 1,
+            Transport::StreamableHttp => 1,
             Transport::Sse => 2,
         };
         self.found.store(number, Ordering::Relaxed);
@@ -172,7 +172,7 @@ impl Target {
 
     /// Sends a request and waits for the head of the response; redirects within the origin are followed. Returns the
     /// response and the URL that gave it. Has no deadline, but for connecting.
-    pub(super) async fn send(
+    pub(crate) async fn send(
         &self,
         method: Method,
         url: &Uri,

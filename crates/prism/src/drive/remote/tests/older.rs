@@ -218,7 +218,7 @@ async fn other_failures_say_nothing_about_the_transport() {
         bench.silence().await;
     }
     let server = Server::start().await;
-    let target = hasty(&server.url, Some(Transport::Streamable), DEADLINE);
+    let target = hasty(&server.url, Some(Transport::StreamableHttp), DEADLINE);
     let mut bench = Bench::with(server, target);
     bench.remote.send(message(INITIALIZE));
     bench.asked().await.status(404).await;

@@ -13,7 +13,7 @@ async fn initialize_has_no_session_and_what_follows_has() {
     assert_eq!(asked.header("mcp-method"), None);
     asked.initialized("s1").await;
     bench.arrival().await;
-    assert_eq!(bench.remote.target.transport(), Some(Transport::Streamable));
+    assert_eq!(bench.remote.target.transport(), Some(Transport::StreamableHttp));
     bench.remote.send(message(INITIALIZED));
     let asked = bench.asked().await;
     assert_eq!(asked.body, INITIALIZED);

@@ -1,0 +1,109 @@
+//! Prism's own server: what it knows of the servers behind it. It is the home of the hub's sessions, so it can do all
+//! that the hub can: what it does not have itself, the hub has from its members.
+
+use std::sync::{Arc, OnceLock, Weak};
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::kit::{Call, Completion, Completions, Failure, Hints, Prompts, Reply, Resources, Server, Tool};
+use crate::drive::Hub;
+
+pub const NAME: &str = "prism";
+
+const INSTRUCTIONS: &str = "Prism stands between you and every MCP server that is configured on this machine. Tools, \
+    prompts and resources of all of them are here, each under the name of its server: `files__read` is the tool `read` \
+    of the server `files`. If one of them is missing, `prism_destinations` says why.";
+
+const OVERVIEW: &str = "prism://destinations";
+
+/// The hub, once there is one: it is made of servers, of which this is the first.
+pub type Behind = Arc<OnceLock<Weak<Hub>>>;
+
+pub fn server(behind: &Behind) -> Server {
+    Server::new(NAME, "Prism", INSTRUCTIONS)
+        .tool(Destinations(behind.clone()))
+        .tools_change()
+        .resources(Overview(behind.clone()))
+        .prompts(NoPrompts)
+        .completions(NoCompletions)
+}
+
+/// What the hub knows of its members.
+fn overview(behind: &Behind) -> Value {
+    let hub = behind.get().and_then(Weak::upgrade);
+    let members = hub.iter().flat_map(|hub| hub.overview());
+    let members: Vec<Value> = members
+        .map(|member| json!({"name": member.name, "state": member.state(), "tools": member.tools, "why": member.why}))
+        .collect();
+    json!({"destinations": members})
+}
+
+/// `prism_destinations`.
+struct Destinations(Behind);
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+impl Tool for Destinations {
+    type Arguments = Nothing;
+    const NAME: &'static str = "prism_destinations";
+    const TITLE: &'static str = "MCP servers behind Prism";
+    const DESCRIPTION: &'static str = "Lists the MCP servers behind Prism: which of them answer, how many tools each has, \
+                                       and why one is missing.";
+    const HINTS: Hints = Hints::READS;
+
+    async fn call(&self, Nothing {}: Nothing, _call: &Call) -> Result<Reply, Failure> {
+        Ok(Reply::structured(overview(&self.0)))
+    }
+}
+
+struct Overview(Behind);
+
+impl Resources for Overview {
+    const LIST_CHANGES: bool = true;
+
+    async fn list(&self, _call: &Call) -> Result<Vec<Value>, Failure> {
+        Ok(vec![json!({
+            "uri": OVERVIEW,
+            "name": "destinations",
+            "title": "MCP servers behind Prism",
+            "mimeType": "application/json",
+        })])
+    }
+
+    async fn read(&self, uri: &str, _call: &Call) -> Result<Vec<Value>, Failure> {
+        match uri {
+            OVERVIEW => {
+                let text = overview(&self.0).to_string();
+                Ok(vec![json!({"uri": OVERVIEW, "mimeType": "application/json", "text": text})])
+            }
+            _ => Err(Failure::no_resource(uri)),
+        }
+    }
+}
+
+/// The prompts are all the members'.
+struct NoPrompts;
+
+impl Prompts for NoPrompts {
+    const LIST_CHANGES: bool = true;
+
+    fn list(&self) -> Vec<Value> {
+        Vec::new()
+    }
+
+    async fn get(&self, name: &str, _arguments: Map<String, Value>, _call: &Call) -> Result<Value, Failure> {
+        Err(Failure::invalid(format!("unknown prompt: {name}")))
+    }
+}
+
+struct NoCompletions;
+
+impl Completions for NoCompletions {
+    async fn complete(&self, _asked: &Completion) -> Result<Vec<String>, Failure> {
+        Ok(Vec::new())
+    }
+}

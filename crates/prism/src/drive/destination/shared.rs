@@ -1,0 +1,225 @@
+//! What the links of one destination share, and what they have learned of its server: which eras it speaks, and whether
+//! it ever asks its clients anything (B-04).
+
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use prism_core::mcp::{
+    Speaks,
+    link::SessionKey,
+    params::ToolHeaders,
+    quiet::{Ledger, Verdict},
+};
+use prism_os::census::Owner;
+use prism_store::{LearnedEra, Store};
+use tracing::{info, warn};
+use uuid::Uuid;
+
+use super::{Parts, lock};
+use crate::{
+    builtin::kit,
+    config::{self, Config},
+    drive::{Sessions, remote::Target},
+    telemetry::metrics::DestinationMetrics,
+};
+
+/// How long it counts that a server was found to be of the legacy era: that it learned the new one is not noticed
+/// otherwise (mcp-eras 4.1).
+const LEGACY_COUNTS_FOR: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// What a destination's links share.
+pub struct Shared {
+    pub(in crate::drive) config: config::Destination,
+    pub(in crate::drive) metrics: Arc<DestinationMetrics>,
+    pub(in crate::drive) max_message_bytes: usize,
+    pub(in crate::drive) owner: Owner,
+    pub(super) sessions: Arc<Sessions>,
+    ledger: Mutex<Ledger>,
+    /// The server itself, if it is one of Prism's own.
+    pub(in crate::drive) built_in: Option<Arc<kit::Server>>,
+    /// Where the server is, if it is reached over HTTP.
+    pub(in crate::drive) target: Option<Arc<Target>>,
+    /// Which eras the server was found to speak, and when.
+    speaks: Mutex<(Speaks, Instant)>,
+    /// Which headers calls of tools must carry, as any link has learned it, and how often that has changed.
+    tools: Mutex<Arc<ToolHeaders>>,
+    tools_version: AtomicU64,
+    /// Name and version of the server that runs, or of the one that was learned to be quiet.
+    server: Mutex<(String, String)>,
+    store: Option<Store>,
+}
+
+/// What was learned of a server, in another life of the daemon's.
+#[derive(Default)]
+pub struct Learned {
+    /// Name and version of the server that was found to be quiet.
+    pub quiet: Option<(String, String)>,
+    pub speaks: Speaks,
+}
+
+impl Shared {
+    pub(super) fn new(
+        config: config::Destination,
+        daemon: &Config,
+        parts: &Parts,
+        Learned { quiet, speaks }: Learned,
+        target: Option<Arc<Target>>,
+        built_in: Option<Arc<kit::Server>>,
+    ) -> Self {
+        Self {
+            metrics: parts.metrics.destination(&config.name),
+            max_message_bytes: daemon.max_message_bytes,
+            owner: parts.owner.clone(),
+            sessions: parts.sessions.clone(),
+            ledger: Mutex::new(Ledger::with_verdict(if quiet.is_some() { Verdict::Quiet } else { Verdict::Unknown })),
+            server: Mutex::new(quiet.unwrap_or_default()),
+            store: parts.store.clone(),
+            built_in,
+            target,
+            speaks: Mutex::new((speaks, Instant::now())),
+            tools: Mutex::default(),
+            tools_version: AtomicU64::new(0),
+            config,
+        }
+    }
+
+    pub(super) fn verdict(&self) -> Verdict {
+        lock(&self.ledger).verdict()
+    }
+
+    /// The link ended a session by itself.
+    pub(in crate::drive) fn ended(&self, key: SessionKey) {
+        self.sessions.remove(&Uuid::from_u128(key.0));
+    }
+
+    pub(in crate::drive) fn greeted(&self, name: &str, version: &str, speaks: Speaks) {
+        self.learned(speaks);
+        let now = (name.to_owned(), version.to_owned());
+        let before = std::mem::replace(&mut *lock(&self.server), now.clone());
+        // What was learned of another version says nothing about this one.
+        if before != now && before != Default::default() {
+            *lock(&self.ledger) = Ledger::default();
+            self.forget();
+        }
+    }
+
+    pub(in crate::drive) fn listed(&self, tools: &[String], whole: bool) {
+        let mut ledger = lock(&self.ledger);
+        ledger.page(tools);
+        if whole {
+            ledger.listed();
+        }
+    }
+
+    pub(in crate::drive) fn know_tools(&self, tools: Arc<ToolHeaders>) {
+        *lock(&self.tools) = tools;
+        self.tools_version.fetch_add(1, Ordering::Release);
+    }
+
+    /// What is known of the tools, if it is newer than what was seen.
+    pub(in crate::drive) fn tools_since(&self, seen: &mut u64) -> Option<Arc<ToolHeaders>> {
+        let version = self.tools_version.load(Ordering::Acquire);
+        (version != *seen).then(|| {
+            *seen = version;
+            lock(&self.tools).clone()
+        })
+    }
+
+    /// Which eras the server was found to speak, as long as that counts.
+    pub(super) fn known(&self) -> Speaks {
+        let (mut speaks, at) = *lock(&self.speaks);
+        if speaks.modern == Some(false) && at.elapsed() >= LEGACY_COUNTS_FOR {
+            speaks.modern = None;
+        }
+        speaks
+    }
+
+    fn learned(&self, speaks: Speaks) {
+        let (before, now) = {
+            let mut known = lock(&self.speaks);
+            let before = known.0;
+            *known = (before.and(speaks), Instant::now());
+            (before, known.0)
+        };
+        let Some(name) = now.name().filter(|_| now != before && self.config.era.is_none()) else { return };
+        let destination = key(&self.config);
+        if let Some(store) = self.store.clone() {
+            tokio::spawn(async move {
+                if let Err(error) = store.remember_era(&destination, name, now_us()).await {
+                    warn!(%error, "Cannot remember which era a server speaks");
+                }
+            });
+        }
+    }
+
+    /// Notes a call that was answered without a question. Returns whether the server is known to be quiet since now.
+    pub(in crate::drive) fn answered(&self, tool: &str) -> bool {
+        let learned = lock(&self.ledger).answered(tool);
+        if !learned {
+            return false;
+        }
+        let destination = key(&self.config);
+        let (server, version) = lock(&self.server).clone();
+        info!(
+            destination = self.config.name,
+            server, version, "Learned that this server asks nothing; clients share it now"
+        );
+        if let Some(store) = self.store.clone() {
+            tokio::spawn(async move {
+                if let Err(error) = store.remember_quiet(&destination, &server, &version, now_us()).await {
+                    warn!(%error, "Cannot remember that a server is quiet");
+                }
+            });
+        }
+        true
+    }
+
+    pub(in crate::drive) fn asked(&self) {
+        let unlearned = lock(&self.ledger).asked();
+        if !unlearned {
+            return;
+        }
+        warn!(
+            destination = self.config.name,
+            "A server that was taken for quiet asks questions; new clients get their own"
+        );
+        self.forget();
+    }
+
+    fn forget(&self) {
+        let destination = key(&self.config);
+        if let Some(store) = self.store.clone() {
+            tokio::spawn(async move {
+                if let Err(error) = store.forget_quiet(&destination).await {
+                    warn!(%error, "Cannot forget that a server was quiet");
+                }
+            });
+        }
+    }
+}
+
+/// What a destination is remembered by: another command, or another place, is another server.
+pub fn key(config: &config::Destination) -> String {
+    match &config.http {
+        Some(http) => format!("{} {}", config.name, http.shown_url()),
+        None => format!("{} {}", config.name, config.command.join(" ")),
+    }
+}
+
+/// The eras that were learned of a destination, if it was not too long ago.
+pub fn still_counts(learned: &LearnedEra) -> Option<Speaks> {
+    let speaks = Speaks::named(&learned.era)?;
+    let age = now_us().saturating_sub(learned.learned_at_us);
+    let limit = i64::try_from(LEGACY_COUNTS_FOR.as_micros()).unwrap_or(i64::MAX);
+    (speaks.modern == Some(true) || age < limit).then_some(speaks)
+}
+
+fn now_us() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(now.as_micros()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,195 @@
+//! The hub: every destination behind one URL (B-27). Which of them a request is for, and under which names.
+//!
+//! A session of the hub's lives at Prism's own server, its *home*, where its streams are and what it says of itself; at
+//! each other destination, a *member*, it has a part from the first use on. So a call goes to its member's link as
+//! directly as if the client had come there, and what comes back goes to the client without a detour. Only what belongs
+//! to no call passes through the home.
+
+mod fetch;
+mod lists;
+mod session;
+mod tools;
+mod view;
+mod watch;
+mod way;
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use prism_core::{
+    mcp::{Hello, Method, Names},
+    wire::Message,
+};
+use tracing::debug;
+
+pub use session::{Denied, HubSession};
+pub use view::{Seen, UnknownView, View};
+pub use way::Way;
+
+use self::lists::Lists;
+use super::{Command, Destination, Sessions};
+use crate::config;
+
+/// Views that are kept: what `/mcp` and the profiles show, and what clients put into `?only=`. Beyond it a view lives as
+/// long as its sessions, and its lists are put together anew.
+const MAX_VIEWS: usize = 64;
+
+pub struct Hub {
+    home: Arc<Destination>,
+    members: Vec<Arc<Member>>,
+    settings: config::Hub,
+    profiles: BTreeMap<String, config::Profile>,
+    sessions: Arc<Sessions>,
+    views: Mutex<HashMap<String, Arc<View>>>,
+    /// Counts what has changed in any member's lists.
+    changes: AtomicU64,
+    /// Streams of changes that modern clients have open.
+    listening: AtomicUsize,
+    /// Milliseconds since the hub was made.
+    last_used: AtomicU64,
+    epoch: Instant,
+    /// How long the members are kept awake for nobody.
+    keeps: Duration,
+}
+
+/// A destination behind the hub.
+pub struct Member {
+    pub destination: Arc<Destination>,
+    /// From 1 on: the number of its parts.
+    number: u32,
+    names: Names,
+    /// It is Prism itself: its names are known to be nobody else's.
+    own: bool,
+    lists: Lists,
+}
+
+/// What the hub knows of a member.
+#[derive(Debug)]
+pub struct Known {
+    pub name: String,
+    /// How many tools it lists.
+    pub tools: Option<usize>,
+    /// Why a list of it could not be had.
+    pub why: Option<String>,
+}
+
+/// A stream of changes that is open. While there is one, the members' lists are watched.
+pub struct Listening(Arc<Hub>);
+
+// === impl Hub ===
+
+impl Hub {
+    /// `members` in the order in which lists show them; the `home` comes before all of them.
+    pub fn new(
+        home: Arc<Destination>,
+        members: impl IntoIterator<Item = Arc<Destination>>,
+        daemon: &config::Config,
+        sessions: Arc<Sessions>,
+    ) -> Arc<Self> {
+        let mut taken: Vec<Names> = Vec::new();
+        let mut all = Vec::new();
+        for (number, destination) in (0..).zip([home.clone()].into_iter().chain(members)) {
+            let names = Names::new(&destination.config().name, &taken);
+            taken.push(names.clone());
+            let own = destination.is_built_in();
+            all.push(Arc::new(Member { destination, number, names, own, lists: Lists::default() }));
+        }
+        Arc::new(Self {
+            home,
+            members: all,
+            settings: daemon.hub.clone(),
+            profiles: daemon.profiles.clone(),
+            sessions,
+            views: Mutex::default(),
+            changes: AtomicU64::new(0),
+            listening: AtomicUsize::new(0),
+            last_used: AtomicU64::new(0),
+            epoch: Instant::now(),
+            keeps: daemon.session_idle_timeout.unwrap_or(Duration::from_secs(30 * 60)),
+        })
+    }
+
+    /// Prism's own server.
+    pub fn home(&self) -> &Arc<Destination> {
+        &self.home
+    }
+
+    /// What is known of each member.
+    pub fn overview(&self) -> Vec<Known> {
+        let members = self.members.iter().filter(|member| !member.is_home());
+        let known = members.map(|member| Known {
+            name: member.name().to_owned(),
+            tools: member.lists.count(Method::ToolsList),
+            why: member.lists.trouble().or_else(|| member.lists.is_missed().then(|| self.no_answer())),
+        });
+        known.collect()
+    }
+
+    /// A new session's life at the hub, and at its members. What its client will want to see first is fetched at once.
+    pub fn open(self: &Arc<Self>, view: Arc<View>, hello: &Hello, initialize: &Message) -> HubSession {
+        self.touch();
+        self.warm(view.members());
+        HubSession::new(self, view, hello.clone(), initialize.clone())
+    }
+
+    /// Notes that somebody is there.
+    pub fn touch(&self) {
+        let now = u64::try_from(self.epoch.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.last_used.store(now, Ordering::Relaxed);
+    }
+
+    pub fn listen(self: &Arc<Self>) -> Listening {
+        self.listening.fetch_add(1, Ordering::Relaxed);
+        Listening(self.clone())
+    }
+
+    /// Whether anybody would miss the members.
+    fn is_used(&self) -> bool {
+        let idle = self.epoch.elapsed().saturating_sub(Duration::from_millis(self.last_used.load(Ordering::Relaxed)));
+        self.listening.load(Ordering::Relaxed) > 0 || idle < self.keeps || self.sessions.has_hub_sessions()
+    }
+
+    /// Tells the clients that see this member that one of its lists has changed.
+    fn announce(&self, member: &Member, method: Method) {
+        let to = self.sessions.hub_sessions(|session| session.view().shows(member));
+        debug!(destination = member.name(), method = method.name(), sessions = to.len(), "A list of the hub's changed");
+        let link = self.home.stateless_link();
+        tokio::spawn(async move { link.commands.send(Command::Announce { method, to }).await });
+    }
+}
+
+impl Known {
+    pub fn state(&self) -> &'static str {
+        match self {
+            Self { why: Some(_), .. } => "unavailable",
+            Self { tools: Some(_), .. } => "listed",
+            _ => "not asked yet",
+        }
+    }
+}
+
+// === impl Member ===
+
+impl Member {
+    /// Whether it is Prism's own server, where the hub's sessions are at home.
+    pub fn is_home(&self) -> bool {
+        self.number == 0
+    }
+
+    pub fn name(&self) -> &str {
+        &self.destination.config().name
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.0.touch();
+        self.0.listening.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,280 @@
+//! A session of the hub's: what its client said of itself, and its parts at the members.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+};
+
+use prism_core::{
+    mcp::{Accepts, Answer, Hello, Method, Names, Part, link::SessionKey, replay::What},
+    wire::{Kind, Message, members::Quoted, text},
+};
+use tokio::sync::oneshot;
+
+use super::{Hub, Member, View};
+use crate::drive::{
+    Command, Entry, Head, Reply, Sessions,
+    destination::{Full, close, lock},
+    sessions::{Role, is_error, new_session_id},
+};
+
+/// Resources of one member that are subscribed to again. Those beyond it are not: a link has no room for more either.
+const MAX_WATCHED: usize = 1024;
+
+/// What a link says to a part's greeting: nobody else reads it.
+const ACCEPTS: Accepts = Accepts { json: true, events: false, by_method: false };
+
+pub struct HubSession {
+    view: Arc<View>,
+    hello: Hello,
+    /// The client's own `initialize`, which each member that it uses gets to see.
+    initialize: Message,
+    /// Its last `logging/setLevel`.
+    level: Mutex<Option<Message>>,
+    parts: Mutex<Parts>,
+    /// One for each member: who opens its part.
+    opening: Vec<tokio::sync::Mutex<()>>,
+    /// Calls for which a part is being opened, by their ids as the client wrote them. No member knows of them yet.
+    waiting: Mutex<Vec<(String, oneshot::Sender<()>)>>,
+}
+
+#[derive(Default)]
+struct Parts {
+    open: HashMap<u32, OpenPart>,
+    /// What the client watches at each member, by the name that it has for it, and how it asked for it.
+    watched: HashMap<u32, Vec<(String, Message, Option<Names>)>>,
+    /// The session is over: what is opened from now on is closed at once.
+    closed: bool,
+}
+
+struct OpenPart {
+    entry: Arc<Entry>,
+    /// It is at a server of its own: what that one lists may differ from what the others' does.
+    own: bool,
+}
+
+/// A part that nobody knows of yet. If whoever opens it gives up, it ends.
+struct Unclaimed<'a> {
+    part: Option<Arc<Entry>>,
+    sessions: &'a Sessions,
+}
+
+impl Drop for Unclaimed<'_> {
+    fn drop(&mut self) {
+        if let Some(part) = &self.part {
+            end(part, self.sessions);
+        }
+    }
+}
+
+/// Why there is no part.
+pub enum Denied {
+    Full(Full),
+    /// The client has cancelled the call that it was for.
+    Cancelled,
+    /// The link is gone, or the daemon is being stopped.
+    Gone,
+    /// What the member's link said to it.
+    Head(Box<Head>),
+}
+
+impl HubSession {
+    pub fn new(hub: &Hub, view: Arc<View>, hello: Hello, initialize: Message) -> Self {
+        let opening = hub.members.iter().map(|_| tokio::sync::Mutex::default()).collect();
+        let (level, parts, waiting) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Self { view, hello, initialize, level, parts, opening, waiting }
+    }
+
+    pub fn view(&self) -> &Arc<View> {
+        &self.view
+    }
+
+    /// The part at a member for the call with this id, opened if there is none.
+    pub async fn part(
+        &self,
+        id: &str,
+        hub: &Arc<Hub>,
+        home: &Arc<Entry>,
+        member: &Arc<Member>,
+    ) -> Result<Arc<Entry>, Denied> {
+        if let Some(part) = self.open_part(member.number) {
+            return Ok(part);
+        }
+        let (tx, cancelled) = oneshot::channel();
+        {
+            let mut waiting = lock(&self.waiting);
+            waiting.retain(|(_, tx)| !tx.is_closed());
+            waiting.push((id.to_owned(), tx));
+        }
+        tokio::select! {
+            part = self.part_in_turn(hub, home, member) => part,
+            Ok(()) = cancelled => Err(Denied::Cancelled),
+        }
+    }
+
+    /// The client no longer wants the answer to this call. What a member knows of, its part is told.
+    pub fn cancel(&self, id: &str) {
+        let found = lock(&self.waiting).extract_if(.., |(waiting, _)| *waiting == id).collect::<Vec<_>>();
+        // Two calls under one id: nothing says which one is meant.
+        if let Ok([(_, tx)]) = <[_; 1]>::try_from(found) {
+            let _ = tx.send(());
+        }
+    }
+
+    async fn part_in_turn(
+        &self,
+        hub: &Arc<Hub>,
+        home: &Arc<Entry>,
+        member: &Arc<Member>,
+    ) -> Result<Arc<Entry>, Denied> {
+        let Some(opening) = self.opening.get(member.number as usize) else { return Err(Denied::Gone) };
+        let _turn = opening.lock().await;
+        match self.open_part(member.number) {
+            // Somebody else was faster.
+            Some(part) => Ok(part),
+            None => self.open(hub, home, member).await,
+        }
+    }
+
+    fn open_part(&self, number: u32) -> Option<Arc<Entry>> {
+        lock(&self.parts).open.get(&number).map(|part| &part.entry).filter(|part| part.is_open()).cloned()
+    }
+
+    async fn open(&self, hub: &Arc<Hub>, home: &Arc<Entry>, member: &Arc<Member>) -> Result<Arc<Entry>, Denied> {
+        let destination = &member.destination;
+        let place = destination.place().map_err(Denied::Full)?;
+        let id = new_session_id().ok_or(Denied::Gone)?;
+        let link = destination.link_for(self.hello.class);
+        // The hub itself hears what changes at the link that all share.
+        let tells_of_lists = link.number != destination.stateless_link().number;
+        let names = self.view.names(member);
+        let part = Part { home: home.key(), number: member.number, names, tells_of_lists };
+        let (reply, head) = oneshot::channel();
+        let command = Command::Open {
+            key: SessionKey(id.as_u128()),
+            hello: Box::new(self.hello.clone()),
+            message: self.initialize.clone(),
+            accepts: ACCEPTS,
+            part: Some(Box::new((part, home.link.clone()))),
+            reply,
+        };
+        link.commands.send(command).await.map_err(|_| Denied::Gone)?;
+        match Reply::new(head, link.clone()).head().await.ok_or(Denied::Gone)? {
+            Head::Answer(Answer::Message(answer)) if !is_error(answer.to_vec()) => {}
+            head => return Err(Denied::Head(Box::new(head))),
+        }
+        let role = Role::Part(Arc::downgrade(home));
+        let part = hub.sessions.insert(id, place, link, self.hello.revision, role);
+        let mut unclaimed = Unclaimed { part: Some(part.clone()), sessions: &hub.sessions };
+        loop {
+            // What is asked of it from now on comes after it.
+            let level = lock(&self.level).clone();
+            if let Some(level) = level.clone() {
+                tell(&part, level, None).await;
+            }
+            let mut parts = lock(&self.parts);
+            if parts.closed {
+                return Err(Denied::Gone);
+            }
+            // Who has set another one meanwhile did not find this part.
+            if lock(&self.level).as_ref().map(Message::bytes) == level.as_ref().map(Message::bytes) {
+                parts.open.insert(member.number, OpenPart { entry: part.clone(), own: tells_of_lists });
+                unclaimed.part = None;
+                break;
+            }
+        }
+        self.watch_again(home, member, &part).await;
+        if tells_of_lists {
+            hub.compare(home, member, &part).await;
+        }
+        Ok(part)
+    }
+
+    /// Notes what a call changes in what the client watches at a member, for a part that has to be opened again.
+    pub fn note(&self, member: &Member, message: &Message, names: Option<&Names>) {
+        let Some(uri) = message.string(message.params().uri) else { return };
+        let shown = names.map_or_else(|| uri.to_string(), |names| names.uri(&uri));
+        let mut parts = lock(&self.parts);
+        let watched = parts.watched.entry(member.number).or_default();
+        match message.kind() {
+            Kind::Request(Method::ResourcesUnsubscribe) => watched.retain(|(known, ..)| *known != shown),
+            Kind::Request(Method::ResourcesSubscribe)
+                if watched.len() < MAX_WATCHED && watched.iter().all(|(known, ..)| *known != shown) =>
+            {
+                watched.push((shown, message.clone(), names.cloned()));
+            }
+            _ => {}
+        }
+    }
+
+    /// Subscribes a new part to what the last one was subscribed to, which was ended by its link. What has changed
+    /// meanwhile nobody knows, so the client is told that it may have.
+    async fn watch_again(&self, home: &Entry, member: &Member, part: &Entry) {
+        let watched = lock(&self.parts).watched.get(&member.number).cloned().unwrap_or_default();
+        for (shown, message, names) in watched {
+            tell(part, message, names).await;
+            let updated = Method::ResourceUpdated;
+            let text = text::note(updated, format_args!(r#"{{"uri":{}}}"#, Quoted(&shown))).into();
+            let what = What::Change(format!("{} {shown}", updated.name()).into());
+            let _ = home.link.commands.send(Command::Relay { home: home.key(), text, what }).await;
+        }
+    }
+
+    /// The part with this number, if it is open.
+    pub fn part_numbered(&self, number: u32) -> Option<Arc<Entry>> {
+        self.open_part(number)
+    }
+
+    /// The parts that are open.
+    pub fn parts(&self) -> Vec<Arc<Entry>> {
+        lock(&self.parts).open.values().map(|part| &part.entry).filter(|part| part.is_open()).cloned().collect()
+    }
+
+    /// The parts that are at servers of their own.
+    pub(super) fn own_parts(&self) -> Vec<(u32, Arc<Entry>)> {
+        let parts = lock(&self.parts);
+        let own = parts.open.iter().filter(|(_, part)| part.own && part.entry.is_open());
+        own.map(|(number, part)| (*number, part.entry.clone())).collect()
+    }
+
+    /// Sets the log level at every member, now or when the session comes to it. What the client asks for next counts
+    /// with it.
+    pub async fn set_level(&self, message: &Message) {
+        let parts = {
+            let parts = lock(&self.parts);
+            *lock(&self.level) = Some(message.clone());
+            parts.open.values().map(|part| part.entry.clone()).collect::<Vec<_>>()
+        };
+        for part in parts.iter().filter(|part| part.is_open()) {
+            tell(part, message.clone(), None).await;
+        }
+    }
+
+    /// The session is over, and so are its parts.
+    pub fn close(&self, sessions: &Sessions) {
+        let open = {
+            let mut parts = lock(&self.parts);
+            parts.closed = true;
+            std::mem::take(&mut parts.open)
+        };
+        for part in open.into_values() {
+            end(&part.entry, sessions);
+        }
+    }
+}
+
+fn end(part: &Entry, sessions: &Sessions) {
+    if let Some(part) = sessions.remove(&part.id) {
+        close(&part);
+    }
+}
+
+/// Sends a part a request whose answer nobody waits for.
+async fn tell(part: &Entry, message: Message, names: Option<Names>) {
+    let (reply, head) = oneshot::channel();
+    let call = Command::Call { key: Some(part.key()), message, accepts: ACCEPTS, names, reply };
+    if part.link.commands.send(call).await.is_ok() {
+        // A call that nobody seems to wait for would be cancelled.
+        tokio::spawn(head);
+    }
+}
