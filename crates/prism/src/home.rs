@@ -189,7 +189,8 @@ impl Token {
         self.0.as_bytes().ct_eq(shown).into()
     }
 
-    fn random() -> Result<Self, HomeError> {
+    /// Makes a new one.
+    pub(crate) fn random() -> Result<Self, HomeError> {
         Ok(Self(hex(&random::<32>()?)))
     }
 

@@ -2,6 +2,7 @@
 
 pub mod builtin;
 pub mod cli;
+pub(crate) mod client;
 pub mod config;
 pub mod drive;
 pub mod home;

@@ -7,7 +7,7 @@ use prism::cli::{Cli, say};
 
 fn main() -> ExitCode {
     match Cli::parse().run() {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             say::error(&error);
             ExitCode::FAILURE

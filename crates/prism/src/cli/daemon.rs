@@ -1,24 +1,21 @@
-//! What `prism serve` and `prism run` have in common: start, say where, serve, stop.
+//! What `prism serve` and `prism run` have in common: start, say where, serve, stop. What runs is in `running.rs`.
 
 use std::{
     io::IsTerminal,
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
 use anyhow::Context;
-use prism_os::{census, limits};
-use prism_store::Store;
+use prism_os::limits;
 use tokio::signal::unix::{SignalKind, signal};
-use tracing::{info, level_filters::LevelFilter, warn};
+use tracing::{info, level_filters::LevelFilter};
 
-use super::{add::is_program, say};
+use super::{add::is_program, running::Running, say};
 use crate::{
     config::{Config, Env},
-    drive::{Sessions, destination::Parts},
     home::{Home, TokenOrigin},
-    serve::{self, Server},
-    telemetry::{Access, Log, Metrics},
+    serve,
+    telemetry::Log,
 };
 
 /// Connections that are not sessions: listeners, the database, children, a few spare.
@@ -38,6 +35,13 @@ pub struct LogFlags {
     /// How much is logged to stderr: off, error, warn, info, debug
     #[arg(long, value_name = "LEVEL", default_value = "info")]
     log: LevelFilter,
+}
+
+impl LogFlags {
+    /// Only what is not as it should be, for a daemon that nobody asked for by its name.
+    pub(super) fn warnings() -> Self {
+        Self { log: LevelFilter::WARN }
+    }
 }
 
 /// A daemon that is about to start.
@@ -90,32 +94,15 @@ impl Daemon {
             true => home.token().map(|(token, origin)| (Some(token), Some(origin)))?,
             false => (None, None),
         };
-        // All it remembers yet is who is quiet and who speaks how. To forget that costs processes and a question at
-        // the start; to refuse to start would cost the day.
-        let store = match Store::open(&home.path().join(DATABASE)) {
-            Ok(store) => Some(store),
-            Err(error) => {
-                say::warning(&format!("nothing will be remembered: {:#}", anyhow::Error::from(error)));
-                None
-            }
-        };
-        let folder = home.path().to_owned();
-        // In the background: a new child carries this daemon's mark and is never taken for an orphan.
-        tokio::task::spawn_blocking(move || end_orphans(&folder));
-        let parts = Parts {
-            sessions: Arc::new(Sessions::default()),
-            metrics: Arc::new(Metrics::default()),
-            owner: census::Owner::this_process(home.path()),
-            store: store.clone(),
-        };
-        let access = Access { log: log.clone(), metrics: parts.metrics.clone(), bodies: self.config.log_bodies };
-        let server = Server::new(self.config, self.root.as_deref(), token, access, &parts)?;
+        let mut running = Running::start(self.config, self.root.as_deref(), token, home.path(), log)?;
         let mut ends =
             [signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?, signal(SignalKind::hangup())?];
-        announce(&server.config, origin.as_ref());
-        let front = tokio::spawn(server.clone().serve_tcp(listener));
-        let unix = socket.map(|(listener, path)| (tokio::spawn(server.clone().serve_unix(listener)), path));
-        tokio::spawn(server.clone().sweep());
+        announce(&running.server.config, origin.as_ref());
+        running.accept(listener);
+        let path = socket.map(|(listener, path)| {
+            running.accept_unix(listener);
+            path
+        });
         let [terminate, interrupt, hangup] = &mut ends;
         tokio::select! {
             _ = terminate.recv() => {}
@@ -123,47 +110,20 @@ impl Daemon {
             _ = hangup.recv() => {}
         }
         info!("Stopping: sessions are ended, servers are stopped");
-        front.abort();
-        if let Some((unix, path)) = unix {
-            unix.abort();
+        if let Some(path) = path {
             let _ = std::fs::remove_file(path);
         }
-        let clean = tokio::select! {
-            clean = server.stop() => clean,
-            // A second Ctrl-C: at once. Dropped groups are killed.
-            _ = interrupt.recv() => false,
-        };
-        if !clean {
-            warn!("Some servers did not end in time and are killed");
-        }
-        // What left its server's group, and so outlived it, still bears our mark.
-        let owner = parts.owner.clone();
-        if let Ok(strays) = tokio::task::spawn_blocking(move || census::end_strays(&owner)).await {
-            for stray in strays {
-                warn!(pid = stray.pid, "Ended a process that a server had left behind");
-            }
-        }
-        if let Some(store) = store {
-            store.close();
-        }
-        log.flush();
+        // A second Ctrl-C: at once.
+        running.stop(interrupt.recv()).await;
         Ok(())
     }
 }
 
 /// Threads to work with. Every call meets its link's task on the way there and back, and a meeting on one thread is
 /// cheaper than one between two; the other half of the cores is for the servers and the agents.
-fn workers() -> usize {
+pub(super) fn workers() -> usize {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     (cores / 2).clamp(1, MAX_WORKERS)
-}
-
-fn end_orphans(home: &Path) {
-    for orphan in census::end_orphans(home) {
-        // Only the program: arguments may hold secrets.
-        let program = orphan.command.split_whitespace().next().unwrap_or_default();
-        warn!(pid = orphan.pid, program, "Ended a server that a killed Prism had left behind");
-    }
 }
 
 /// Says where the token is, or that there is none, and returns how `claude mcp add` is told of it.

@@ -1,17 +1,14 @@
 //! `prism list`: the destinations that are written down. Whether they run is `prism status`.
 
-use std::{
-    path::{Path, PathBuf},
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::path::{Path, PathBuf};
 
-use prism_core::mcp::{Era, Speaks};
+use prism_core::mcp::Era;
 use prism_store::LearnedEra;
 
 use super::{add, daemon, say};
 use crate::{
     config::{Config, Destination, Env, Transport, file},
-    drive::destination::key,
+    drive::destination::{key, still_counts},
 };
 
 /// List the destinations
@@ -26,14 +23,7 @@ pub struct List {
 }
 
 /// What the daemon has found out about its destinations.
-struct Learned {
-    eras: Vec<LearnedEra>,
-    now_us: i64,
-}
-
-/// How long a server counts as legacy that was found to be so. An upgrade would not show by itself: a modern server
-/// still answers in the old way. The other way round, what is stale fails and is found out.
-const LEGACY_COUNTS_FOR: Duration = Duration::from_secs(24 * 60 * 60);
+struct Known(Vec<LearnedEra>);
 
 impl List {
     /// Prints one line for each destination.
@@ -50,7 +40,7 @@ impl List {
         // What the file says by itself: a variable that only the daemon has must not stop anybody from looking.
         let config = file::load_written(&path)?;
         let path = std::path::absolute(&path).unwrap_or(path);
-        let learned = Learned::read(&places.home.join(daemon::DATABASE));
+        let learned = Known::read(&places.home.join(daemon::DATABASE));
         if self.json {
             return json(&config, &learned, &path);
         }
@@ -68,7 +58,7 @@ fn empty(path: &Path) -> String {
     )
 }
 
-fn json(config: &Config, learned: &Learned, path: &Path) -> anyhow::Result<String> {
+fn json(config: &Config, learned: &Known, path: &Path) -> anyhow::Result<String> {
     let rows: Vec<serde_json::Value> = config
         .destinations
         .values()
@@ -91,7 +81,7 @@ fn json(config: &Config, learned: &Learned, path: &Path) -> anyhow::Result<Strin
     Ok(serde_json::to_string_pretty(&rows)?)
 }
 
-fn table(config: &Config, learned: &Learned, path: &Path) -> String {
+fn table(config: &Config, learned: &Known, path: &Path) -> String {
     let mut rows = vec![["NAME", "TYPE", "ERA", "PROCESS", "COMMAND OR URL"].map(str::to_owned)];
     for destination in config.destinations.values() {
         let era = match destination.era {
@@ -125,24 +115,18 @@ fn kind(destination: &Destination) -> &'static str {
     }
 }
 
-// === impl Learned ===
+// === impl Known ===
 
-impl Learned {
+impl Known {
     /// Reads what is remembered. A database that is missing, locked or broken has nothing to say, and is no reason
     /// not to list what is in the config.
     fn read(database: &Path) -> Self {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Self {
-            eras: prism_store::eras_at(database).unwrap_or_default(),
-            now_us: i64::try_from(now.as_micros()).unwrap_or(i64::MAX),
-        }
+        Self(prism_store::eras_at(database).unwrap_or_default())
     }
 
     fn era(&self, destination: &Destination) -> Option<&'static str> {
         let key = key(destination);
-        let learned = self.eras.iter().find(|learned| learned.destination == key)?;
-        let age = Duration::from_micros(self.now_us.saturating_sub(learned.learned_at_us).try_into().unwrap_or(0));
-        let speaks = Speaks::named(&learned.era)?;
-        speaks.name().filter(|_| speaks.modern == Some(true) || age < LEGACY_COUNTS_FOR)
+        let learned = self.0.iter().find(|learned| learned.destination == key)?;
+        still_counts(learned)?.name()
     }
 }

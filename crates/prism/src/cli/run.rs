@@ -1,6 +1,6 @@
 //! `prism run -- COMMAND` and `prism run --url URL`: one server, bridged, with nothing configured.
 
-use std::path::Path;
+use std::{net::SocketAddr, path::Path};
 
 use anyhow::ensure;
 
@@ -30,11 +30,21 @@ pub struct Run {
     process: Process,
     #[command(flatten)]
     log: LogFlags,
+    /// Whether a POST may be answered with a stream
+    #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set, hide = true)]
+    post_sse: bool,
     #[command(flatten)]
     target: Target,
 }
 
 impl Run {
+    /// Bridges a server of our own, for everybody on this machine.
+    pub(super) fn own(command: Vec<String>, address: SocketAddr, post_sse: bool) -> Self {
+        let flags = Flags { address: Some(address.ip().to_string()), port: Some(address.port()), ..Flags::default() };
+        let target = Target { command, ..Target::default() };
+        Self { flags, no_auth: true, process: Process::default(), log: LogFlags::warnings(), post_sse, target }
+    }
+
     pub fn run(self, env: &Env) -> anyhow::Result<()> {
         let mut destination = self.target.destination(NAME, "prism run", Some(env))?;
         if let Some(program) = destination.command.first() {
@@ -52,6 +62,7 @@ impl Run {
         ensure!(max_sessions > 0, "--max-sessions must be at least 1");
         destination.process = self.process;
         destination.max_sessions = max_sessions;
+        destination.post_sse = self.post_sse;
         let server = say::server(&destination);
         config.destinations.insert(NAME.to_owned(), destination);
         let daemon =

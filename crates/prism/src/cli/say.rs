@@ -6,22 +6,73 @@
 use std::{
     borrow::Cow,
     io::{self, IsTerminal, Write},
-    sync::OnceLock,
+    sync::{
+        OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use crate::config::{Destination, Env};
 
 /// What is worth a colour.
 #[derive(Clone, Copy)]
-enum Colour {
+pub(super) enum Colour {
     Red,
     Yellow,
+    Green,
+    Dim,
 }
 
 /// Writes text and a line end to stdout.
 pub fn line(text: &str) {
     write(io::stdout().lock(), &format!("{}\n", shown(text)));
 }
+
+/// Writes a line to stdout, some of whose parts are in colour on a terminal.
+pub(super) fn parts(parts: &[(&str, Option<Colour>)]) {
+    let terminal = io::stdout().is_terminal();
+    let one = |(text, colour): &(&str, Option<Colour>)| match colour {
+        Some(colour) => painted(&shown(text), *colour, terminal),
+        None => shown(text).into_owned(),
+    };
+    let line: String = parts.iter().map(one).collect();
+    write(io::stdout().lock(), &format!("{line}\n"));
+}
+
+/// Writes what a server said to stdout: to a terminal as text that cannot do anything there, else byte for byte.
+pub(super) fn text(text: &str) {
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    match io::stdout().is_terminal() {
+        true => write(io::stdout().lock(), &format!("{}{end}", shown(text))),
+        false => write(io::stdout().lock(), &format!("{text}{end}")),
+    }
+}
+
+/// Writes a line to stderr: beside the result, not part of it.
+pub(super) fn note(text: &str) {
+    write(io::stderr().lock(), &format!("{}\n", shown(text)));
+}
+
+/// Where a talk with a person is written. Whoever does so hides what a terminal would act on.
+pub(super) fn terminal() -> impl Write {
+    io::stderr()
+}
+
+/// Draws a line on stderr that the next one replaces, or takes it away. Only on a terminal.
+pub(super) fn status(text: Option<&str>) {
+    static DRAWN: AtomicBool = AtomicBool::new(false);
+    if !io::stderr().is_terminal() || Env::process().var("TERM").is_some_and(|term| term == "dumb") {
+        return;
+    }
+    if !DRAWN.swap(text.is_some(), Ordering::Relaxed) && text.is_none() {
+        return;
+    }
+    let text: String = shown(text.unwrap_or_default()).chars().filter(|c| *c != '\n').take(STATUS_WIDTH).collect();
+    write(io::stderr().lock(), &format!("\r\x1b[2K{text}"));
+}
+
+/// Letters of a status line: one that wrapped could not be taken away again.
+const STATUS_WIDTH: usize = 78;
 
 /// Writes a warning to stderr: something is not as it should be, and the work goes on.
 pub fn warning(text: &str) {
@@ -98,6 +149,8 @@ fn painted(label: &str, colour: Colour, terminal: bool) -> String {
     let code = match colour {
         Colour::Red => "1;31",
         Colour::Yellow => "1;33",
+        Colour::Green => "32",
+        Colour::Dim => "2",
     };
     format!("\x1b[{code}m{label}\x1b[0m")
 }

@@ -25,6 +25,12 @@ pub struct Serve {
     mcp_json: Vec<PathBuf>,
     #[command(flatten)]
     flags: Flags,
+    /// What the hub's list of tools shows: list (every tool) or search (two, to find and call the others)
+    #[arg(long, value_name = "MODE")]
+    hub_mode: Option<String>,
+    /// Root of the workspace memory, instead of the folder of a project's own config file
+    #[arg(long, value_name = "DIR")]
+    workspace: Option<String>,
     /// Ask nobody for a token. Every program on this machine can then use every server
     #[arg(long)]
     no_auth: bool,
@@ -36,7 +42,8 @@ impl Serve {
     pub fn run(self, env: &Env) -> anyhow::Result<()> {
         let home = daemon::home(env)?;
         let places = Places { explicit: self.config, here: PathBuf::new(), home: home.path().to_owned() };
-        let loaded = file::load(&places, &self.mcp_json, &self.flags, env)?;
+        let flags = Flags { hub_mode: self.hub_mode, workspace: self.workspace, ..self.flags };
+        let loaded = file::load(&places, &self.mcp_json, &flags, env)?;
         for warning in &loaded.warnings {
             say::warning(&warning.to_string());
         }
@@ -70,6 +77,7 @@ fn announce(config: &Config, origin: Option<&TokenOrigin>, file: Option<&Path>, 
         None => say::line("config       none; everything is at its default"),
     }
     let bearer = daemon::introduce_token(origin, token);
+    say::line(&format!("hub          {}", config.root_url()));
     for name in config.destinations.keys() {
         say::line(&format!("destination  {}", config.url(name)));
     }
@@ -79,8 +87,8 @@ fn announce(config: &Config, origin: Option<&TokenOrigin>, file: Option<&Path>, 
             say::line("             and start this again; or try one server at once, with nothing configured:");
             say::line(&format!("             {program} run --port 0 -- {program} demo-server"));
         }
-        Some(name) => {
-            say::line(&format!("next         claude mcp add --transport http {name} {}{bearer}", config.url(name)));
+        Some(_) => {
+            say::line(&format!("next         claude mcp add --transport http prism {}{bearer}", config.root_url()));
         }
     }
 }

@@ -6,7 +6,7 @@ use toml_edit::{Array, InlineTable, Value};
 
 use crate::config::{Destination, Env, EventNames, Http, Transport};
 
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(super) struct Target {
     /// A server that is reached over HTTP, in place of a command
     #[arg(long, value_name = "URL")]
@@ -33,7 +33,7 @@ pub(super) struct Target {
 }
 
 /// Reads a header as people know it from curl, or as `--env` is written. No name has either of the two characters.
-fn header(text: &str) -> Result<(String, String), String> {
+pub(super) fn header(text: &str) -> Result<(String, String), String> {
     match text.split_once([':', '=']) {
         Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_owned(), value.trim().to_owned())),
         _ => Err("write it as 'NAME: VALUE' or NAME=VALUE".to_owned()),

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::json;
 
-use crate::support::{Client, Daemon, Home, Launch, Place, demo, destination};
+use crate::support::{Client, Daemon, Home, Launch, Modern, Place, demo, destination};
 
 fn words(arguments: &[&str]) -> Vec<String> {
     arguments.iter().map(|word| (*word).to_owned()).collect()
@@ -193,4 +193,27 @@ async fn what_add_has_written_is_what_serve_serves() {
     let daemon = Launch::prism(words(&["--port", "0"])).home(&home).start().await;
     assert!(daemon.stdout().contains("/files/mcp"), "{}", daemon.stdout());
     daemon.client_at("/files/mcp").initialize().await.child().await;
+}
+
+// N-01, N-07; issue 4
+#[tokio::test]
+async fn the_demo_server_listens_and_its_posts_are_streams_or_plain_json() {
+    for (flag, kind) in [("--enable-post-sse", "text/event-stream"), ("--enable-post-sse=false", "application/json")] {
+        let daemon = Launch::prism(words(&["demo-server", "--http", "127.0.0.1:0", flag])).start().await;
+        let client = || Client::new(daemon.place(), "/mcp", None);
+        let session = client().initialize().await;
+        let mut aside = session.listen().await;
+        let reply = session.call("log", json!({"level": "error", "text": "hear me"})).await;
+        assert_eq!(reply.header("content-type"), Some(kind));
+        match kind {
+            "application/json" => {
+                assert_eq!(reply.json().await["result"]["content"][0]["text"], "1 notes sent");
+                assert_eq!(aside.message().await["params"]["data"], "hear me");
+            }
+            _ => assert_eq!(reply.events().message().await["params"]["data"], "hear me"),
+        }
+        // A listen has no other way than its POST.
+        let mut heard = Modern::new(client()).listen(json!(1), json!({"toolsListChanged": true})).await;
+        assert_eq!(heard.message().await["method"], "notifications/subscriptions/acknowledged", "{flag}");
+    }
 }

@@ -209,9 +209,9 @@ async fn a_modern_servers_state_is_passed_on_as_it_is() {
     let daemon = Daemon::run(&["--era", "modern"], &["--era", "modern"]).await;
     let (a, b) = (named(&daemon, "a"), named(&daemon, "b"));
     let ((a_key, a_state), (b_key, b_state)) = tokio::join!(park(&a, "of a?"), park(&b, "of b?"));
-    assert!(a_state.as_str().unwrap().starts_with("demo."), "{a_state}");
+    assert!(a_state.as_str().unwrap().starts_with("kit."), "{a_state}");
     refused(&b, "of b?", &a_state, &a_key, "other arguments").await;
-    refused(&a, "of a?", &altered(&a_state, |text| text.replace("demo.", "demo.0")), &a_key, "altered").await;
+    refused(&a, "of a?", &altered(&a_state, |text| text.replace("kit.", "kit.0")), &a_key, "altered").await;
     assert_eq!(result_text(&present(&a, "of a?", &a_state, &a_key, "by a").await), accept("by a").to_string());
     assert_eq!(result_text(&present(&b, "of b?", &b_state, &b_key, "by b").await), accept("by b").to_string());
     assert_eq!(daemon.children().len(), 1);

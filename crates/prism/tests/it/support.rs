@@ -4,6 +4,7 @@
 mod client;
 mod daemon;
 mod http;
+pub(crate) mod hub;
 mod modern;
 mod plain;
 pub(crate) mod process;
@@ -13,7 +14,7 @@ use std::time::{Duration, Instant};
 
 pub(crate) use self::{
     client::{Client, NEWEST, result_text},
-    daemon::{Daemon, Home, Launch, demo, destination, lines},
+    daemon::{Daemon, Ended, Home, Launch, demo, destination, lines},
     http::{Event, Events, Place, Reply, Request},
     modern::{MODERN, Modern, SUBSCRIPTION_ID},
     plain::Plain,

@@ -17,43 +17,12 @@ use crate::support::{
 };
 
 /// Vouches for [`CERTIFICATE`]. Its own key is gone; all three are good until 2126.
-const AUTHORITY: &str = "\
------BEGIN CERTIFICATE-----
-MIIBpTCCAUugAwIBAgIUIqoR5RzzS1yGSfJYeKD9qGimDqswCgYIKoZIzj0EAwIw
-HzEdMBsGA1UEAwwUUHJpc20gdGVzdCBhdXRob3JpdHkwIBcNMjYxMTE1MTY1MjM1
-WhgPMjEyNjEwMjIxNjUyMzVaMB8xHTAbBgNVBAMMFFByaXNtIHRlc3QgYXV0aG9y
-aXR5MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEvXcLJfEfxBCPDW6y8k3EgFTh
-jGjyBg4IBRv9HqJfH44Qg1WEZtu1SEiwgZhQC0+MyYusW1pqJFGauAKq6eVdMaNj
-MGEwHQYDVR0OBBYEFPOJc5cUvq1vHcPBjvNLdcb8Yh0/MB8GA1UdIwQYMBaAFPOJ
-c5cUvq1vHcPBjvNLdcb8Yh0/MA8GA1UdEwEB/wQFMAMBAf8wDgYDVR0PAQH/BAQD
-AgIEMAoGCCqGSM49BAMCA0gAMEUCIQDIphaWWf3hT+YMUFFworcFVKENHjkPAfib
-EP6U3kVDmgIgQvn1xxrt1R+bjofjs9FQ792bE1BvuVgw8K7ko96LQic=
------END CERTIFICATE-----
-";
+pub(crate) const AUTHORITY: &str = include_str!("../data/tls/authority.pem");
 /// Of 127.0.0.1 and localhost.
-const CERTIFICATE: &str = "\
------BEGIN CERTIFICATE-----
-MIIBvjCCAWOgAwIBAgIUSJGP7+GhCc6q7OP3pHKAeglZ8T0wCgYIKoZIzj0EAwIw
-HzEdMBsGA1UEAwwUUHJpc20gdGVzdCBhdXRob3JpdHkwIBcNMjYxMTE1MTY1MjM1
-WhgPMjEyNjEwMjIxNjUyMzVaMBwxGjAYBgNVBAMMEVByaXNtIHRlc3Qgc2VydmVy
-MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEVDGazH1BPXOcDDabnakhkBXnjYIQ
-ST+CgyEIAzjXhBGP0t8PqLCmpyyszXrMSpbgSH9Jy4kmzznCVr3fJEjzlKN+MHww
-GgYDVR0RBBMwEYcEfwAAAYIJbG9jYWxob3N0MAkGA1UdEwQCMAAwEwYDVR0lBAww
-CgYIKwYBBQUHAwEwHQYDVR0OBBYEFFWD8kgbgcY/8FTXRCAZIyRhT7WiMB8GA1Ud
-IwQYMBaAFPOJc5cUvq1vHcPBjvNLdcb8Yh0/MAoGCCqGSM49BAMCA0kAMEYCIQDv
-qxlb3x5DHNsq5SaYc20DVLGwx+nnybtl1DblRZyZ4QIhAOGwMTjU993K325kbs1b
-ZRtckIbdCHC0DWrKkpB7HR7B
------END CERTIFICATE-----
-";
-const KEY: &str = "\
------BEGIN PRIVATE KEY-----
-MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgW8AErNTHSXM7OAAl
-sIH3qQTkt+wVdLKdSXcpQsK2RFahRANCAARUMZrMfUE9c5wMNpudqSGQFeeNghBJ
-P4KDIQgDONeEEY/S3w+osKanLKzNesxKluBIf0nLiSbPOcJWvd8kSPOU
------END PRIVATE KEY-----
-";
+const CERTIFICATE: &str = include_str!("../data/tls/certificate.pem");
+const KEY: &str = include_str!("../data/tls/key.pem");
 
-async fn start() -> Upstream {
+pub(crate) async fn start() -> Upstream {
     let certificate = CertificateDer::from_pem_slice(CERTIFICATE.as_bytes()).unwrap();
     let key = PrivateKeyDer::from_pem_slice(KEY.as_bytes()).unwrap();
     let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))

@@ -37,6 +37,16 @@ pub(crate) struct Launch {
     home: Home,
     /// Where its MCP endpoint is, if there is one at the root.
     path: &'static str,
+    /// What it can read on stdin.
+    stdin: Option<String>,
+}
+
+/// How a command ended, and what it said.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 /// A daemon that listens.
@@ -100,7 +110,7 @@ impl Launch {
 
     /// `prism` with whatever arguments.
     pub(crate) fn prism(arguments: Vec<String>) -> Self {
-        Self { arguments, config: None, variables: Vec::new(), home: Home::new(), path: "/nowhere" }
+        Self { arguments, config: None, variables: Vec::new(), home: Home::new(), path: "/nowhere", stdin: None }
     }
 
     pub(crate) fn env(mut self, name: &'static str, value: &str) -> Self {
@@ -110,6 +120,25 @@ impl Launch {
 
     pub(crate) fn home(self, home: &Home) -> Self {
         Self { home: home.clone(), ..self }
+    }
+
+    /// With a config of its own.
+    pub(crate) fn config(self, config: &str) -> Self {
+        Self { config: Some(config.to_owned()), ..self }
+    }
+
+    pub(crate) fn stdin(self, text: &str) -> Self {
+        Self { stdin: Some(text.to_owned()), ..self }
+    }
+
+    /// Runs a command that ends by itself, one way or the other.
+    pub(crate) async fn end(self) -> Ended {
+        self.begin().end().await
+    }
+
+    /// Starts a command, whatever it does.
+    pub(crate) fn begin(self) -> Daemon {
+        self.spawn()
     }
 
     /// Starts it and waits until it listens.
@@ -165,10 +194,13 @@ impl Launch {
             .env("PRISM_HOME", self.home.path())
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .current_dir(self.home.path())
-            .stdin(Stdio::null())
+            .stdin(if self.stdin.is_some() { Stdio::piped() } else { Stdio::null() })
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let mut process = command.spawn().expect("the binary was built for this test");
+        if let (Some(text), Some(mut stdin)) = (self.stdin, process.stdin.take()) {
+            stdin.write_all(text.as_bytes()).expect("it reads its stdin");
+        }
         let stdout = Transcript::of(process.stdout.take().expect("stdout is a pipe"));
         let stderr = Transcript::of(process.stderr.take().expect("stderr is a pipe"));
         Daemon { process, home: self.home, port: 0, path: self.path, stdout, stderr }
@@ -262,6 +294,13 @@ impl Daemon {
         })
         .await;
         ended.expect("it ended")
+    }
+
+    /// Waits until it has ended by itself, and said all it had to say.
+    pub(crate) async fn end(mut self) -> Ended {
+        let code = self.ended().await.code();
+        until("all of it is read", async || self.stdout.is_complete() && self.stderr.is_complete()).await;
+        Ended { code, stdout: self.stdout(), stderr: self.stderr() }
     }
 
     /// Stops it as a person would, and returns everything it has logged.

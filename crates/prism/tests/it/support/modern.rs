@@ -27,6 +27,11 @@ impl Modern {
         Self { client, capabilities: json!({}), name: "it".to_owned(), level: None }
     }
 
+    /// The same client at another path.
+    pub(crate) fn client_at(&self, path: &str) -> Self {
+        Self { client: self.client.at(path), ..self.clone() }
+    }
+
     /// The same client with other capabilities.
     pub(crate) fn can(&self, capabilities: Value) -> Self {
         Self { capabilities, ..self.clone() }

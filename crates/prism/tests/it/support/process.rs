@@ -91,3 +91,8 @@ fn status(pid: u32, field: &str) -> u64 {
     let line = text.lines().find_map(|line| line.strip_prefix(field)).expect("every process has this field");
     line.trim().trim_end_matches(" kB").parse().expect("a number")
 }
+
+/// How many files, sockets and pipes a process has open.
+pub(crate) fn open_files(pid: u32) -> usize {
+    fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, |files| files.count())
+}

@@ -129,6 +129,11 @@ impl Upstream {
         soon("a request", self.asked.recv()).await.expect("we hold a sender")
     }
 
+    /// The next request, however long that takes: for servers that answer whatever comes.
+    pub(crate) async fn next_or_never(&mut self) -> Asked {
+        self.asked.recv().await.expect("we hold a sender")
+    }
+
     /// The next request, which has to be this: the method of a message, or the verb where there is none.
     pub(crate) async fn asked(&mut self, what: &str) -> Asked {
         let asked = self.next().await;

@@ -1,0 +1,51 @@
+//! What a probe finds, one by one.
+
+use serde_json::{Value, json};
+
+/// One thing that was looked at.
+#[derive(Clone, Debug)]
+pub(super) struct Check {
+    /// A stable name, for programs and for people who talk about it.
+    pub(super) name: &'static str,
+    pub(super) verdict: Verdict,
+    /// What was seen.
+    pub(super) reason: String,
+    /// What to do about it.
+    pub(super) fix: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Ok,
+    Fail,
+    Skipped,
+}
+
+pub(super) fn ok(name: &'static str, reason: impl Into<String>) -> Check {
+    Check { name, verdict: Verdict::Ok, reason: reason.into(), fix: None }
+}
+
+pub(super) fn fail(name: &'static str, reason: impl Into<String>, fix: &str) -> Check {
+    Check { name, verdict: Verdict::Fail, reason: reason.into(), fix: Some(fix.to_owned()) }
+}
+
+pub(super) fn skipped(name: &'static str, reason: impl Into<String>) -> Check {
+    Check { name, verdict: Verdict::Skipped, reason: reason.into(), fix: None }
+}
+
+impl Verdict {
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Fail => "FAIL",
+            Self::Skipped => "skipped",
+        }
+    }
+}
+
+impl Check {
+    pub(super) fn json(&self) -> Value {
+        let verdict = self.verdict.word().to_lowercase();
+        json!({"name": self.name, "verdict": verdict, "reason": self.reason, "fix": self.fix})
+    }
+}

@@ -1,0 +1,114 @@
+//! Everything that arrives while a server is probed, in its order, and what was asked when.
+
+use std::{
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use tokio::{sync::Notify, time::timeout};
+
+use crate::client::{Arrival, Path, Watch};
+
+/// Messages that are kept. A server that sends more has the rest counted.
+const MAX_KEPT: usize = 2000;
+
+/// The record of one run.
+pub(super) struct Record {
+    began: Instant,
+    state: Mutex<State>,
+    changed: Notify,
+}
+
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) arrivals: Vec<Arrival>,
+    /// Messages beyond those that are kept.
+    pub(super) dropped: usize,
+    pub(super) asked: Vec<Asked>,
+    pub(super) comments: usize,
+}
+
+/// A request of ours. There are as many as the stages of a run ask for.
+#[derive(Clone, Debug)]
+pub(super) struct Asked {
+    pub(super) id: u64,
+    pub(super) what: String,
+    pub(super) at: Duration,
+    /// The head of its response.
+    pub(super) status: Option<u16>,
+    pub(super) content: String,
+    pub(super) took: Option<Duration>,
+}
+
+impl Record {
+    pub(super) fn new() -> Self {
+        Self { began: Instant::now(), state: Mutex::default(), changed: Notify::new() }
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until something has arrived; `false` if it did not in time.
+    pub(super) async fn until(&self, patience: Duration, condition: impl Fn(&State) -> bool) -> bool {
+        let waiting = async {
+            loop {
+                let changed = self.changed.notified();
+                if condition(&self.state()) {
+                    return;
+                }
+                changed.await;
+            }
+        };
+        timeout(patience, waiting).await.is_ok()
+    }
+}
+
+impl State {
+    /// How many messages arrived that are like this.
+    pub(super) fn count(&self, like: impl Fn(&Arrival) -> bool) -> usize {
+        self.arrivals.iter().filter(|arrival| like(arrival)).count()
+    }
+}
+
+impl Watch for Record {
+    fn message(&self, arrival: &Arrival) {
+        let mut state = self.state();
+        match state.arrivals.len() < MAX_KEPT {
+            true => state.arrivals.push(arrival.clone()),
+            false => state.dropped += 1,
+        }
+        drop(state);
+        self.changed.notify_waiters();
+    }
+
+    fn asks(&self, request: u64, what: &str) {
+        let asked = Asked {
+            id: request,
+            what: what.to_owned(),
+            at: self.began.elapsed(),
+            status: None,
+            content: String::new(),
+            took: None,
+        };
+        self.state().asked.push(asked);
+    }
+
+    fn ends(&self, request: u64) {
+        let now = self.began.elapsed();
+        if let Some(asked) = self.state().asked.iter_mut().find(|asked| asked.id == request) {
+            asked.took = Some(now.saturating_sub(asked.at));
+        }
+    }
+
+    fn head(&self, request: u64, status: u16, content: &str) {
+        if let Some(asked) = self.state().asked.iter_mut().find(|asked| asked.id == request) {
+            (asked.status, asked.content) = (Some(status), content.to_owned());
+        }
+    }
+
+    fn comments(&self, _: Path, count: usize) {
+        self.state().comments += count;
+        self.changed.notify_waiters();
+    }
+}

@@ -1,0 +1,208 @@
+//! `prism tools`: what the tools of one server, or of every configured one, are called and want.
+
+use std::{process::ExitCode, sync::Arc, time::Duration};
+
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::{
+    reach::{self, Interrupts, Toward, is_url},
+    say,
+};
+use crate::{
+    client::{Arrival, Fault, Greeting, Manners, Wanted, Watch},
+    config::{Env, Http, duration},
+};
+
+/// List the tools of a destination, or of all of them
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  prism tools
+  prism tools files
+  prism tools https://example.com/mcp --token env:EXAMPLE_TOKEN")]
+pub struct Tools {
+    /// Name of a destination, or a URL; all destinations if left out
+    dest: Option<String>,
+    /// Print JSON, for programs
+    #[arg(long)]
+    json: bool,
+    /// How long each server may take
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration)]
+    timeout: Duration,
+    #[command(flatten)]
+    toward: Toward,
+}
+
+/// What came of one server.
+struct Listed {
+    name: String,
+    outcome: Result<(Greeting, Vec<Value>), (&'static str, String)>,
+}
+
+/// Letters of a description that fit beside the name.
+const SHOWN: usize = 100;
+/// The widest that the column of names gets for the sake of one of them.
+const WIDEST: usize = 44;
+
+/// Nobody looks at what arrives.
+struct Unwatched;
+
+impl Watch for Unwatched {
+    fn message(&self, _: &Arrival) {}
+}
+
+impl Tools {
+    pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
+        reach::run(self.list(env))
+    }
+
+    async fn list(self, env: &Env) -> anyhow::Result<ExitCode> {
+        let wanted = self.toward.wanted()?;
+        let mut stop = Interrupts::new()?;
+        if let Some(url) = self.dest.as_deref().filter(|dest| is_url(dest)) {
+            let http = self.toward.http(url, env)?;
+            let shown = http.shown_url().to_owned();
+            let listed = tokio::select! {
+                listed = listed(shown, http, wanted, self.timeout, None) => listed,
+                code = stop.next() => return Ok(code),
+            };
+            return Ok(self.show(&[listed]));
+        }
+        let reach = self.toward.reach(self.dest.as_deref(), env).await?;
+        let names: Vec<String> = match &self.dest {
+            Some(name) => vec![name.clone()],
+            None => reach.config.destinations.keys().cloned().collect(),
+        };
+        let asking = names.into_iter().map(|name| {
+            let (http, advice) = (reach.http(&name), reach.advice(&name));
+            listed(name, http, wanted, self.timeout, advice)
+        });
+        let listed = tokio::select! {
+            listed = join_all(asking) => Ok(listed),
+            code = stop.next() => Err(code),
+        };
+        reach.close(&mut stop).await;
+        match listed {
+            Ok(listed) => Ok(self.show(&listed)),
+            Err(code) => Ok(code),
+        }
+    }
+
+    fn show(&self, listed: &[Listed]) -> ExitCode {
+        if self.json {
+            let all: Vec<Value> = listed.iter().map(Listed::json).collect();
+            say::text(&json!({"destinations": all}).to_string());
+        } else {
+            let mut blank = false;
+            for one in listed {
+                if blank && one.outcome.is_ok() {
+                    say::line("");
+                }
+                blank |= one.outcome.is_ok();
+                one.say();
+            }
+        }
+        let any = listed.iter().any(|one| one.outcome.is_ok());
+        if any { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    }
+}
+
+async fn listed(name: String, http: Http, wanted: Wanted, patience: Duration, advice: Option<String>) -> Listed {
+    let url = http.shown_url().to_owned();
+    let asking = async {
+        let client = reach::open(http, wanted, patience, Manners::Decline, Arc::new(Unwatched)).await?;
+        let tools = if client.has("tools") { client.tools().await } else { Ok(Vec::new()) };
+        client.close().await;
+        Ok((client.greeting.clone(), tools?))
+    };
+    let late = |_| Err(Fault::Timeout { what: "answer".to_owned(), after: patience });
+    let outcome = timeout(patience, asking).await.unwrap_or_else(late);
+    Listed {
+        name,
+        outcome: outcome.map_err(|fault| (fault.name(), fault.explained(&url, advice.as_deref()).to_string())),
+    }
+}
+
+// === impl Listed ===
+
+impl Listed {
+    fn json(&self) -> Value {
+        match &self.outcome {
+            Ok((greeting, tools)) => json!({
+                "name": self.name,
+                "server": {"name": greeting.name, "version": greeting.version},
+                "revision": greeting.revision,
+                "tools": tools,
+            }),
+            Err((kind, why)) => json!({"name": self.name, "error": {"kind": kind, "message": why}}),
+        }
+    }
+
+    fn say(&self) {
+        match &self.outcome {
+            Ok((greeting, tools)) => {
+                let count = if tools.len() == 1 { "1 tool".to_owned() } else { format!("{} tools", tools.len()) };
+                let server = format!("{} {}", greeting.name, greeting.version);
+                let server = format!("{}, {}", server.trim(), greeting.revision);
+                say::line(&format!("{}  ({server})  {count}", self.name));
+                for line in table(tools) {
+                    say::line(&line);
+                }
+            }
+            // Beside the others that answered: the list goes to stdout, what is wrong does not.
+            Err((_, why)) => say::warning(&format!("{}: {why}", self.name)),
+        }
+    }
+}
+
+/// One line for each tool: its name and arguments, and what it is for.
+fn table(tools: &[Value]) -> Vec<String> {
+    let rows: Vec<(String, String)> = tools.iter().map(|tool| (signature(tool), about(tool))).collect();
+    let width = rows.iter().map(|(name, _)| name.chars().count()).filter(|width| *width <= WIDEST).max().unwrap_or(0);
+    rows.iter().map(|(name, about)| format!("  {name:width$}  {about}").trim_end().to_owned()).collect()
+}
+
+/// A tool as it is called: `read(path*, head)`.
+pub(super) fn signature(tool: &Value) -> String {
+    let schema = &tool["inputSchema"];
+    let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let mut names: Vec<&String> =
+        schema["properties"].as_object().into_iter().flatten().map(|(name, _)| name).collect();
+    // What must be there comes first, in the order in which the server names it.
+    names.sort_by_key(|name| required.iter().position(|one| one == name).unwrap_or(usize::MAX));
+    let arguments: Vec<String> = names
+        .iter()
+        .map(|name| format!("{name}{}", if required.contains(&name.as_str()) { "*" } else { "" }))
+        .collect();
+    format!("{}({})", tool["name"].as_str().unwrap_or_default(), arguments.join(", "))
+}
+
+/// The first line of a tool's description, cut where it gets long.
+fn about(tool: &Value) -> String {
+    let text = tool["description"].as_str().or(tool["title"].as_str()).unwrap_or_default();
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    match line.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", line[..end].trim_end()),
+        None => line.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_is_one_line_with_stars_at_what_must_be_there() {
+        let schema = json!({"properties": {"head": {}, "path": {}, "all": {}}, "required": ["path"]});
+        let tools = [
+            json!({"name": "read", "description": "\n  Reads a file.\n\nAnd more.", "inputSchema": schema}),
+            json!({"name": "now", "inputSchema": {"type": "object"}}),
+            json!({"name": "x".repeat(60), "description": "y".repeat(200), "inputSchema": {}}),
+        ];
+        let lines = table(&tools);
+        assert_eq!(lines[0], "  read(path*, all, head)  Reads a file.");
+        assert_eq!(lines[1], "  now()");
+        assert!(lines[2].ends_with("yyy…") && lines[2].chars().count() == 2 + 62 + 2 + SHOWN + 1, "{}", lines[2]);
+    }
+}
