@@ -1,4 +1,4 @@
-//! An MCP server with one tool, `echo`, as a function from a message to lines.
+//! An MCP server with one tool, `echo`, as a function from a message to lines. It may list more: all of them echo.
 //!
 //! `echo {text, size?, delay_ms?, notify?, progress?, broadcast?, exit?}`
 //! - `size`: answer with that many bytes instead of `text`
@@ -60,10 +60,24 @@ impl Era {
     }
 }
 
-/// Writes the answer, one line a message; nothing for what asks for none. `pause` is called for `delay_ms`.
+/// What `tools/list` shows: `echo`, and after it `echo_1` and so on, up to this many.
+#[must_use]
+pub fn tools(count: usize) -> String {
+    let tool = |n: usize| {
+        let name = if n == 0 { "echo".to_owned() } else { format!("echo_{n}") };
+        format!(
+            r#"{{"name":"{name}","description":"Says it back.","inputSchema":{{"type":"object","properties":{{"text":{{"type":"string"}}}}}}}}"#
+        )
+    };
+    (0..count).map(tool).collect::<Vec<_>>().join(",")
+}
+
+/// Writes the answer, one line a message; nothing for what asks for none. `tools` are those of [`tools`]; `pause` is
+/// called for `delay_ms`.
 pub fn answer<W: Write>(
     message: &Envelope,
     era: Era,
+    tools: &str,
     out: &mut W,
     pause: impl FnOnce(&mut W, Duration) -> io::Result<()>,
 ) -> io::Result<()> {
@@ -91,10 +105,9 @@ pub fn answer<W: Write>(
         "ping" | "logging/setLevel" if era == Era::Legacy => {
             writeln!(out, r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#)
         }
-        "tools/list" => writeln!(
-            out,
-            r#"{{"jsonrpc":"2.0","id":{id},"result":{{{complete}{hints}"tools":[{{"name":"echo","description":"Says it back.","inputSchema":{{"type":"object","properties":{{"text":{{"type":"string"}}}}}}}}]}}}}"#
-        ),
+        "tools/list" => {
+            writeln!(out, r#"{{"jsonrpc":"2.0","id":{id},"result":{{{complete}{hints}"tools":[{tools}]}}}}"#)
+        }
         "tools/call" => {
             let call: CallParams = match message.params.map(|p| serde_json::from_str(p.get())) {
                 Some(Ok(call)) => call,

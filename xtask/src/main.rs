@@ -16,13 +16,13 @@ use say::{complain, say};
 
 const USAGE: &str = "\
 cargo xtask test [LANE...]      format, lints, all tests and the yardsticks, fast ones first
-    lanes: fmt tidy checks lint unit fuzz release crosstalk conformance clients matrix     (default: all)
+    lanes: fmt tidy checks lint unit fuzz release crosstalk conformance clients matrix servers     (default: all)
     a yardstick lane builds the release binary first, and installs what it needs
 
 cargo xtask checks              what must hold between all revisions, each with the tests that assert it
 
 cargo xtask bench [MEASURE...]  Prism and the floor, interleaved in one run, against the promises
-    measures: call1 call16 call64 sess16 modern16 notify big proxy16 idle many fanout first rest     (default: all)
+    measures: call1 call16 call64 sess16 modern16 notify big proxy16 hublist hubcall idle many fanout first rest     (default: all)
     --rounds N     back-to-back pairs a measure; the ratio is their median (5)
     --secs S       seconds of load in a round (3)
     --sessions N   sessions of idle, and streams of fanout (1000)

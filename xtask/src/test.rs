@@ -60,6 +60,7 @@ const LANES: &[Lane] = &[
     yard("conformance", "the official suite, both ways", yardstick::conformance),
     yard("clients", "real clients on a server of either era", yardstick::clients),
     yard("matrix", "every revision on every kind of server", yardstick::matrix),
+    yard("servers", "real servers behind one hub, one of them killed", yardstick::servers),
 ];
 
 const RELEASE: &str = "release";

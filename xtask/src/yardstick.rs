@@ -33,9 +33,9 @@ const ERAS: [&[&str]; 3] = [&[], &["--legacy-only"], &["--modern-only"]];
 const OWN_KEYS: [&str; 2] = ["input-required-result-basic-elicitation", "input-required-result-ignore-extra-params"];
 
 /// One call of a yardstick: `yardstick/SCRIPT URL ARGUMENTS`.
-struct Run {
+struct Run<'a> {
     script: &'static str,
-    arguments: Vec<&'static str>,
+    arguments: Vec<&'a str>,
     /// Who shares a child: `prism run --process`.
     process: &'static str,
     limit: Duration,
@@ -66,6 +66,10 @@ pub(crate) fn crosstalk(place: &Place) -> anyhow::Result<Verdict> {
     for run in &runs {
         wrong.of(run.on_its_own_bridge(place, &tools, Auth::Token, &server, "echo_server"));
     }
+    // Through the hub the children start with the first calls, so that cancels find them starting.
+    let arguments = vec!["--sessions", "32", "--mixed-ids", "--cancels"];
+    let run = Run { arguments, ..Run::new("crosstalk/run.sh", limit) };
+    wrong.of(run.on_its_own_hub(place, &tools, Auth::Token, &server, "echo_server"));
     wrong.verdict()
 }
 
@@ -86,9 +90,15 @@ pub(crate) fn conformance(place: &Place) -> anyhow::Result<Verdict> {
         let fixture = Fixture::start(place, &tools, &[&["--http", "0"], era].concat())?;
         let server = Server::Url(fixture.url.clone());
         wrong.of(run("all", spared).on_its_own_bridge(place, &tools, Auth::Off, &server, &behind("HTTP")));
+        // One server through the hub is the server itself. (B-27)
+        wrong.of(run("all", spared).on_its_own_hub(place, &tools, Auth::Off, &server, &behind("HTTP")));
     }
     let server = tools.fixture(place, &[])?;
-    wrong.of(run("stable", &[]).on_its_own_bridge(place, &tools, Auth::Off, &server, "fixture as it is over stdio"));
+    let behind = "fixture as it is over stdio";
+    wrong.of(run("stable", &[]).on_its_own_bridge(place, &tools, Auth::Off, &server, behind));
+    for set in ["all", "stable"] {
+        wrong.of(run(set, &[]).on_its_own_hub(place, &tools, Auth::Off, &server, behind));
+    }
     wrong.of(upstream(place, &tools));
     wrong.verdict()
 }
@@ -124,6 +134,8 @@ pub(crate) fn clients(place: &Place) -> anyhow::Result<Verdict> {
         let server = tools.fixture(place, era)?;
         wrong.of(run.on_its_own_bridge(place, &tools, Auth::Token, &server, &format!("fixture {}", era.join(" "))));
     }
+    // W-04: the Inspector among them, by the URL alone and by a config.
+    wrong.of(run.on_its_own_hub(place, &tools, Auth::Token, &tools.fixture(place, &[])?, "fixture as it is"));
     wrong.verdict()
 }
 
@@ -145,9 +157,24 @@ pub(crate) fn matrix(place: &Place) -> anyhow::Result<Verdict> {
         ("sse", &Server::Url(sse.url.clone()), Some("sse")),
     ]);
     let run = Run::new("matrix/run.sh", Duration::from_secs(600));
-    let bridge = Bridge::serve(place, &tools, &config, run.name())?;
+    let bridge = Bridge::serve(place, &tools, Auth::Token, &config, run.name())?;
     let mut wrong = Wrong::default();
     wrong.of(run.on(place, &tools, Auth::Token, bridge, "five destinations"));
+    wrong.verdict()
+}
+
+pub(crate) fn servers(place: &Place) -> anyhow::Result<Verdict> {
+    let tools = match Tools::find(place, &[Tool::Python, Tool::Node])? {
+        Ok(tools) => tools,
+        Err(missing) => return Ok(Verdict::Skipped(missing)),
+    };
+    let folder = Scratch::new()?;
+    let config = tools.servers(place, folder.path())?;
+    let path = folder.path().to_string_lossy();
+    let run = Run { arguments: vec![&path], ..Run::new("servers/run.sh", Duration::from_secs(300)) };
+    let bridge = Bridge::hub(place, &tools, Auth::Token, &config, run.name())?;
+    let mut wrong = Wrong::default();
+    wrong.of(run.on(place, &tools, Auth::Token, bridge, "the hub, five servers and two that are lost"));
     wrong.verdict()
 }
 
@@ -191,7 +218,7 @@ impl Wrong {
 
 // === impl Run ===
 
-impl Run {
+impl Run<'_> {
     fn new(script: &'static str, limit: Duration) -> Self {
         Self { script, arguments: Vec::new(), process: "shared", limit, spared: &[] }
     }
@@ -215,6 +242,23 @@ impl Run {
         self.on(place, tools, auth, bridge, behind)
     }
 
+    /// Runs it on a `prism serve` of its own whose hub has this server only, under the server's own names.
+    fn on_its_own_hub(
+        &self,
+        place: &Place,
+        tools: &Tools,
+        auth: Auth,
+        server: &Server,
+        behind: &str,
+    ) -> Result<(), String> {
+        let config =
+            format!("max_sessions = 1000\n[hub]\nprefix = false\n\n{}", configuration(&[("one", server, None)]));
+        let behind = format!("the hub, {behind}");
+        let hub = Bridge::hub(place, tools, auth, &config, self.name());
+        let hub = hub.map_err(|error| format!("{} on {behind}: {error:#}", self.script))?;
+        self.on(place, tools, auth, hub, &behind)
+    }
+
     /// Runs it, and ends the bridge whatever came of it.
     fn on(&self, place: &Place, tools: &Tools, auth: Auth, mut bridge: Bridge, behind: &str) -> Result<(), String> {
         let words = self.arguments.join(" ");
@@ -223,7 +267,7 @@ impl Run {
         say(&label);
         let begun = Instant::now();
         let mut command = tools.bash(place, self.script);
-        command.arg(&bridge.url).args(&self.arguments);
+        command.arg(&bridge.url).args(&self.arguments).env("YARD_DAEMON", bridge.daemon.pid().to_string());
         match auth {
             Auth::Token => command.env("YARD_AUTH", format!("Bearer {TOKEN}")),
             Auth::Off => command.env_remove("YARD_AUTH"),

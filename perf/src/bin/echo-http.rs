@@ -8,7 +8,7 @@ use hyper::{
     service::service_fn,
 };
 use hyper_util::rt::TokioIo;
-use perf::echo::{Envelope, Era, answer};
+use perf::echo::{Envelope, Era, answer, tools};
 use std::{
     convert::Infallible,
     pin::Pin,
@@ -77,7 +77,7 @@ async fn serve(request: Request<Incoming>, only: Option<Era>) -> Result<Response
     }
     let era = if initialize { Era::Legacy } else { era };
     let mut lines = Vec::with_capacity(512);
-    answer(&message, era, &mut lines, |_, _| Ok(())).expect("a vector takes everything");
+    answer(&message, era, &tools(1), &mut lines, |_, _| Ok(())).expect("a vector takes everything");
     // One line is the answer; with notes before it, it is a stream.
     let single = lines.iter().filter(|byte| **byte == b'\n').count() == 1;
     let (kind, bytes) = if single {

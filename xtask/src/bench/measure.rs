@@ -4,7 +4,7 @@ use std::{fmt, thread, time::Duration};
 
 use serde_json::{Value, json};
 
-use super::rig::{Behind, Rig, Running, Side, open_files};
+use super::rig::{Behind, MCP, Rig, Running, Side, open_files};
 use crate::process::{cpu_us, rss_kib};
 
 /// Sessions of `many`, each with two sockets.
@@ -12,6 +12,10 @@ const MANY: usize = 5000;
 
 /// Files a side or the load needs beside the sockets of its sessions.
 const SPARE_FILES: usize = 200;
+
+/// Destinations behind the hub, and what each of them lists.
+const HUB_DESTINATIONS: usize = 20;
+const HUB_TOOLS: usize = 20;
 
 const MODERN: &str = "2026-07-28";
 
@@ -29,6 +33,8 @@ enum Kind {
     Call(&'static [&'static str], &'static [&'static str]),
     /// `load call` with these arguments, in front of an HTTP server; the other side is a plain reverse proxy.
     Proxied(&'static [&'static str]),
+    /// `load LIST_OR_CALL` on the hub and on the URL of one of its destinations, with the arguments of each.
+    Hub(&'static str, &'static [&'static str], &'static [&'static str]),
     Idle,
     Many,
     Fanout,
@@ -77,6 +83,8 @@ pub(super) const MEASURES: &[Measure] = &[
         promise: Promise::AtLeast(0.8),
     },
     other("proxy16", Kind::Proxied(&["--conns", "16"]), "rps", "/s", Promise::AtLeast(0.8)),
+    other("hublist", Kind::Hub("list", &["--tools", "400"], &["--tools", "20"]), "p50_us", "us", Promise::AtMost(2.0)),
+    other("hubcall", Kind::Hub("call", &["--tool", "d1__echo"], &[]), "rps", "/s", Promise::AtLeast(0.9)),
     other("idle", Kind::Idle, "kib_per_session", "KiB", Promise::AtMost(1.25)),
     other("many", Kind::Many, "sessions", "open", Promise::Opens),
     other("fanout", Kind::Fanout, "all_heard_us_median", "us", Promise::AtMost(2.0)),
@@ -113,6 +121,10 @@ impl Measure {
                     calls(rig, Behind::Server(&rig.echo_http()?), load, &[], &mut report)?;
                 }
             }
+            Kind::Hub(..) if rig.options.bridge.is_some() => {
+                report.skipped = Some("--bridge has no hub".to_owned());
+            }
+            Kind::Hub(kind, hub, direct) => at_hub(rig, kind, hub, direct, &mut report)?,
             Kind::Idle => {
                 let sessions = rig.options.sessions.to_string();
                 fresh(rig, rounds, &mut report, |running| idle(running, &sessions))?;
@@ -146,6 +158,7 @@ impl Measure {
     fn name_of(&self, side: Side) -> &'static str {
         match (side, &self.kind) {
             (Side::Floor, Kind::Proxied(_)) => "proxy",
+            (Side::Floor, Kind::Hub(..)) => "direct",
             _ => side.name(),
         }
     }
@@ -154,29 +167,50 @@ impl Measure {
 /// Rounds on two sides that stay up: the one that is not measured rests.
 fn calls(rig: &Rig, behind: Behind<'_>, load: &[&str], extra: &[&str], report: &mut Report) -> anyhow::Result<()> {
     let (floor, bridge) = (rig.start(Side::Floor, behind, extra)?, rig.start(Side::Bridge, behind, extra)?);
-    let limit = Duration::from_secs_f64(rig.options.secs) + Duration::from_secs(40);
-    let secs = rig.options.secs.to_string();
-    let with = |secs: &str| [load, &["--secs", secs]].concat().into_iter().map(str::to_owned).collect::<Vec<_>>();
-    let (warm_up, full) = (with("1"), with(&secs));
-    let run = |side: Side, arguments: &[String]| {
+    warm_and_full(rig, report, |side, secs| {
         let running = if side == Side::Floor { &floor } else { &bridge };
-        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        let before = cpu_us(running.pid());
-        let mut figures = running.load("call", &arguments, limit)?;
-        if let Some(calls) = figures["calls"].as_f64().filter(|calls| *calls > 0.0) {
-            figures["cpu_us"] = json!(((cpu_us(running.pid()) - before) / calls * 10.0).round() / 10.0);
-        }
-        anyhow::Ok(figures)
-    };
-    for side in Side::in_round(0) {
-        run(side, &warm_up)?;
-    }
-    for round in 0..rig.options.rounds {
-        report.add(round, |side| run(side, &full))?;
-    }
+        metered(running, MCP, "call", &[load, &["--secs", secs]].concat())
+    })?;
     for (side, running) in [(Side::Floor, floor), (Side::Bridge, bridge)] {
         let name = report.measure.name_of(side);
         report.faults.extend(running.stop().into_iter().map(|wrong| format!("{name}: {wrong}")));
+    }
+    Ok(())
+}
+
+/// Rounds on one daemon: its hub, and the URL of one of the destinations that the hub shows.
+fn at_hub(rig: &Rig, kind: &str, hub: &[&str], direct: &[&str], report: &mut Report) -> anyhow::Result<()> {
+    let daemon = rig.hub(HUB_DESTINATIONS, HUB_TOOLS)?;
+    warm_and_full(rig, report, |side, secs| {
+        let (path, load) = if side == Side::Floor { ("/d1/mcp", direct) } else { (MCP, hub) };
+        metered(&daemon, path, kind, &[load, &["--secs", secs]].concat())
+    })?;
+    report.faults.extend(daemon.stop());
+    Ok(())
+}
+
+/// Runs the load and adds what a call cost the side itself.
+fn metered(running: &Running, path: &str, kind: &str, arguments: &[&str]) -> anyhow::Result<Value> {
+    let before = cpu_us(running.pid());
+    let mut figures = running.load_at(path, kind, arguments, running.limit())?;
+    if let Some(calls) = figures["calls"].as_f64().filter(|calls| *calls > 0.0) {
+        figures["cpu_us"] = json!(((cpu_us(running.pid()) - before) / calls * 10.0).round() / 10.0);
+    }
+    Ok(figures)
+}
+
+/// A second on each side that does not count, then the rounds.
+fn warm_and_full(
+    rig: &Rig,
+    report: &mut Report,
+    run: impl Fn(Side, &str) -> anyhow::Result<Value>,
+) -> anyhow::Result<()> {
+    for side in Side::in_round(0) {
+        run(side, "1")?;
+    }
+    let secs = rig.options.secs.to_string();
+    for round in 0..rig.options.rounds {
+        report.add(round, |side| run(side, &secs))?;
     }
     Ok(())
 }
@@ -321,7 +355,7 @@ impl Report {
     fn aside(&self) -> Option<String> {
         let pair = |figure: &str| Some((self.middle(Side::Bridge, figure)?, self.middle(Side::Floor, figure)?));
         match self.measure.kind {
-            Kind::Call(..) | Kind::Proxied(_) => {
+            Kind::Call(..) | Kind::Proxied(_) | Kind::Hub(..) => {
                 let (cpu, floor_cpu) = pair("cpu_us")?;
                 let (p99, floor_p99) = pair("p99_us")?;
                 let floor = self.measure.name_of(Side::Floor);

@@ -2,6 +2,7 @@
 
 use std::{
     ffi::OsString,
+    fs,
     net::{TcpListener, TcpStream},
     process::{Command, Stdio},
     thread,
@@ -26,6 +27,9 @@ const STOP: Duration = Duration::from_secs(10);
 
 /// After the first connection, for what a side still has to do before it rests.
 const SETTLE: Duration = Duration::from_millis(500);
+
+/// Where the one server of a side is, or the hub of several.
+pub(super) const MCP: &str = "/mcp";
 
 const TOKEN: &str = "a-token-for-the-bench";
 
@@ -64,7 +68,7 @@ pub(super) struct Rig<'a> {
 pub(super) struct Running<'a> {
     rig: &'a Rig<'a>,
     daemon: Daemon,
-    url: String,
+    port: u16,
     _home: Scratch,
 }
 
@@ -96,7 +100,24 @@ impl<'a> Rig<'a> {
         let (port, home) = (free_port()?, Scratch::new()?);
         let command = self.command(side, behind, port, extra);
         let daemon = self.daemon(&format!("bench-{}", side.name()), &command, port, &home)?;
-        Ok(Running { rig: self, daemon, url: url(port), _home: home })
+        Ok(Running { rig: self, daemon, port, _home: home })
+    }
+
+    /// Starts a `prism serve` in front of this many children, `d1` and so on, that have that many tools each.
+    pub(super) fn hub(&'a self, destinations: usize, tools: usize) -> anyhow::Result<Running<'a>> {
+        let (port, home) = (free_port()?, Scratch::new()?);
+        let echo = Value::from(self.place.release("echo-stdio").to_string_lossy());
+        // More sessions than the rounds open: a load does not end its own.
+        let mut config = "max_sessions = 1000\n".to_owned();
+        for n in 1..=destinations {
+            config += &format!("[destination.d{n}]\ncommand = [{echo}, \"{tools}\"]\n");
+        }
+        let file = home.path().join("prism.toml");
+        fs::write(&file, config).with_context(|| format!("cannot write {}", file.display()))?;
+        let words = [self.place.release("prism").into(), "serve".into(), "--config".into(), file.into_os_string()];
+        let words = [&words[..], &["--port".into(), port.to_string().into()]].concat();
+        let daemon = self.daemon("bench-hub", &words, port, &home)?;
+        Ok(Running { rig: self, daemon, port, _home: home })
     }
 
     /// Starts the server that a proxy and Prism are compared in front of.
@@ -180,7 +201,7 @@ pub(super) fn open_files() -> Option<usize> {
 }
 
 fn url(port: u16) -> String {
-    format!("http://127.0.0.1:{port}/mcp")
+    format!("http://127.0.0.1:{port}{MCP}")
 }
 
 fn authorization() -> String {
@@ -222,9 +243,18 @@ impl Running<'_> {
         self.daemon.pid()
     }
 
+    /// How long a load of the usual length may take.
+    pub(super) fn limit(&self) -> Duration {
+        Duration::from_secs_f64(self.rig.options.secs) + Duration::from_secs(40)
+    }
+
     pub(super) fn load(&self, kind: &str, arguments: &[&str], limit: Duration) -> anyhow::Result<Value> {
+        self.load_at(MCP, kind, arguments, limit)
+    }
+
+    pub(super) fn load_at(&self, path: &str, kind: &str, arguments: &[&str], limit: Duration) -> anyhow::Result<Value> {
         let load = self.rig.place.release("load").into_os_string();
-        let mut command = unlimited(&[load, kind.into(), self.url.clone().into()]);
+        let mut command = unlimited(&[load, kind.into(), format!("http://127.0.0.1:{}{path}", self.port).into()]);
         command.args(arguments).args(["--header", &authorization()]);
         outcome(command, limit)
     }

@@ -99,13 +99,20 @@ impl Bridge {
         Self::start(place, tools, auth, &arguments, Scratch::new()?, name)
     }
 
-    /// Starts `prism serve` on a configuration.
-    pub(super) fn serve(place: &Place, tools: &Tools, config: &str, name: &str) -> anyhow::Result<Self> {
+    /// Starts `prism serve` on a configuration; its URL is the one that all paths begin with.
+    pub(super) fn serve(place: &Place, tools: &Tools, auth: Auth, config: &str, name: &str) -> anyhow::Result<Self> {
         let home = Scratch::new()?;
         let file = home.path().join("prism.toml");
         fs::write(&file, config).with_context(|| format!("cannot write {}", file.display()))?;
         let arguments = ["serve".into(), "--config".into(), file.into_os_string()];
-        Self::start(place, tools, Auth::Token, &arguments, home, name)
+        Self::start(place, tools, auth, &arguments, home, name)
+    }
+
+    /// The same; its URL is the hub's.
+    pub(super) fn hub(place: &Place, tools: &Tools, auth: Auth, config: &str, name: &str) -> anyhow::Result<Self> {
+        let mut hub = Self::serve(place, tools, auth, config, name)?;
+        hub.url.push_str("/mcp");
+        Ok(hub)
     }
 
     fn start(

@@ -15,6 +15,7 @@ fn every_runner_is_there_and_may_be_executed() {
         "conformance/upstream.sh",
         "clients/run.sh",
         "matrix/run.sh",
+        "servers/run.sh",
         "everything-server/run.sh",
     ] {
         let path = crate::place::root().join("yardstick").join(script);

@@ -103,6 +103,15 @@ impl Tools {
         Ok(Server::Command(words.chain(options.iter().map(OsString::from)).collect()))
     }
 
+    /// Installs the real servers, fills a folder with what they work on, and returns the configuration of all.
+    pub(super) fn servers(&self, place: &Place, folder: &Path) -> anyhow::Result<String> {
+        let mut command = self.bash(place, "servers/run.sh");
+        command.arg("--config").arg(folder);
+        let ran = process::run(command, INSTALL, Show::Nothing, || ())?;
+        ensure!(ran.status.success(), "servers/run.sh --config: {}", ran.stderr.trim());
+        Ok(ran.stdout)
+    }
+
     /// A runner of `yardstick/`, to be given its arguments.
     pub(super) fn bash(&self, place: &Place, script: &str) -> Command {
         let mut command = Command::new("bash");

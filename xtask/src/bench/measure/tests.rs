@@ -69,3 +69,12 @@ fn a_proxied_measure_is_held_against_the_proxy() {
     assert!(!faulty.is_kept() && faulty.to_string().contains("proxy: no answer"), "{faulty}");
     assert!(!rates("modern16", &[(100.0, 74.0)]).is_kept());
 }
+
+#[test]
+fn the_hub_is_held_against_its_own_destination() {
+    let list = |direct: u32, hub: u32| report("hublist", &[(json!({"p50_us": direct}), json!({"p50_us": hub}))]);
+    assert!(list(100, 200).is_kept() && list(100, 200).to_string().contains("direct     100 us"));
+    assert!(!list(100, 201).is_kept());
+    assert!(rates("hubcall", &[(100.0, 90.0)]).is_kept());
+    assert!(!rates("hubcall", &[(100.0, 89.0)]).is_kept());
+}

@@ -1,6 +1,7 @@
 //! Load on any MCP Streamable HTTP endpoint whose server has the `echo` tool.
 //!
 //! load call    URL   requests a second and latency of tools/call
+//! load list    URL   the same of tools/list
 //! load idle    URL   memory that N sessions with an open GET stream cost
 //! load fanout  URL   time for one list_changed to reach N open GET streams
 //! load first   URL -- COMMAND [ARGS]   time from the start of COMMAND to its first answers
@@ -8,6 +9,8 @@
 //! `call` with `--revision 2026-07-28` makes stateless requests, each with the headers and the envelope of that revision.
 //!
 //! One JSON line on stdout. Exit status 1 when an answer was wrong, missing or late.
+mod list;
+
 use anyhow::{Context, bail};
 use bytes::Bytes;
 use clap::{Parser, Subcommand};
@@ -68,6 +71,16 @@ enum Command {
         /// Log notifications before each answer; opens a GET stream per session to hear them.
         #[arg(long, default_value_t = 0)]
         notify: usize,
+    },
+    List {
+        url: String,
+        #[arg(long, default_value_t = 1)]
+        conns: usize,
+        #[arg(long, default_value_t = 5.0)]
+        secs: f64,
+        /// Tools that the list must have at least.
+        #[arg(long, default_value_t = 1)]
+        tools: usize,
     },
     Idle {
         url: String,
@@ -259,6 +272,7 @@ async fn main() -> anyhow::Result<()> {
         Command::Call { url, conns, secs, size, answer, sessions, notify } => {
             call(target(url)?, *conns, *secs, (*size).max(20), *answer, *sessions, *notify).await
         }
+        Command::List { url, conns, secs, tools } => list::list(target(url)?, *conns, *secs, *tools).await,
         Command::Idle { url, sessions, pid } => idle(target(url)?, *sessions, *pid).await,
         Command::Fanout { url, sessions, rounds } => fanout(target(url)?, *sessions, *rounds).await,
         Command::First { url, secs, command } => first(target(url)?, *secs, command).await,
@@ -272,6 +286,29 @@ struct Tally {
     fault: Option<String>,
     bytes: usize,
     notes: usize,
+}
+
+impl Tally {
+    fn wrong(&mut self, why: String) {
+        self.faults += 1;
+        self.fault.get_or_insert(why);
+    }
+
+    fn add(&mut self, other: Tally) {
+        self.latencies.extend(other.latencies);
+        self.faults += other.faults;
+        self.bytes += other.bytes;
+        self.notes += other.notes;
+        self.fault = self.fault.take().or(other.fault);
+    }
+
+    fn figures(&mut self, took: f64) -> Value {
+        self.latencies.sort_unstable();
+        let calls = self.latencies.len();
+        let at = |q: f64| self.latencies.get(((calls as f64 - 1.0) * q) as usize).copied().unwrap_or(0);
+        json!({"rps": (calls as f64 / took * 10.0).round() / 10.0, "p50_us": at(0.5), "p99_us": at(0.99), "p999_us": at(0.999),
+            "calls": calls, "errors": self.faults, "fault": self.fault, "MBps": (self.bytes as f64 / took / 1e5).round() / 10.0})
+    }
 }
 
 async fn call(
@@ -353,13 +390,9 @@ async fn call(
                         tally.bytes += body.len();
                         if notify > 0 { tally.notes += count(&body, "notifications/message") }
                     }
-                    Ok(body) => {
-                        tally.faults += 1;
-                        tally.fault.get_or_insert_with(|| format!("wrong: {}", String::from_utf8_lossy(&body[..body.len().min(300)])));
-                    }
+                    Ok(body) => tally.wrong(format!("wrong: {}", String::from_utf8_lossy(&body[..body.len().min(300)]))),
                     Err(e) => {
-                        tally.faults += 1;
-                        tally.fault.get_or_insert_with(|| format!("{e:#}"));
+                        tally.wrong(format!("{e:#}"));
                         tokio::time::sleep(Duration::from_millis(1)).await;
                     }
                 }
@@ -369,18 +402,9 @@ async fn call(
     }
     let mut all = Tally::default();
     for worker in workers {
-        let tally = worker.await?;
-        all.latencies.extend(tally.latencies);
-        all.faults += tally.faults;
-        all.bytes += tally.bytes;
-        all.notes += tally.notes;
-        all.fault = all.fault.or(tally.fault);
+        all.add(worker.await?);
     }
-    let took = start.elapsed().as_secs_f64();
-    all.latencies.sort_unstable();
-    let at = |q: f64| all.latencies.get(((all.latencies.len() as f64 - 1.0) * q) as usize).copied().unwrap_or(0);
-    let mut line = json!({"rps": (all.latencies.len() as f64 / took * 10.0).round() / 10.0, "p50_us": at(0.5), "p99_us": at(0.99), "p999_us": at(0.999),
-        "calls": all.latencies.len(), "errors": all.faults, "fault": all.fault, "MBps": (all.bytes as f64 / took / 1e5).round() / 10.0});
+    let mut line = all.figures(start.elapsed().as_secs_f64());
     if notify > 0 {
         tokio::time::sleep(Duration::from_millis(300)).await;
         line["notes"] = json!({"sent": (all.latencies.len() + all.faults) * notify, "on_post": all.notes, "on_get": notes_on_get.load(Relaxed), "get_refused": refused});
