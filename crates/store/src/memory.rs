@@ -100,7 +100,7 @@ pub enum MemoryError {
 }
 
 /// The version of the schema and of how words are split. An index of another one is built anew.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 
 /// How long to wait for another process that writes; building a big index takes some seconds.
 const BUSY_PATIENCE: Duration = Duration::from_secs(30);

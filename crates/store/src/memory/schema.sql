@@ -56,7 +56,7 @@ CREATE VIRTUAL TABLE words USING fts5 (
     title, tags, path, body, whole,
     tokenize = "unicode61 remove_diacritics 2",
     -- `in*` would else be looked up as each of the thousand words that begin so.
-    prefix = '2 3'
+    prefix = '2 3 4'
 );
 
 INSERT INTO words (words, rank) VALUES ('rank', 'bm25(8.0, 6.0, 3.0, 1.0, 1.0)');

@@ -1,6 +1,8 @@
 //! Finding documents: by words, ranked, with a snippet of each; or by what they are, newest first.
 
-use rusqlite::{Row, params, types::Value};
+use std::collections::HashMap;
+
+use rusqlite::{Row, types::Value};
 
 use super::{MemoryError, MemoryIndex, query::Query};
 use crate::split::seamless;
@@ -146,25 +148,29 @@ impl MemoryIndex {
             some => format!(" AND +rowid IN (SELECT d.id FROM document d WHERE true{some})"),
         };
         let from = format!("FROM words WHERE words MATCH ?1{chosen}");
-        // The snippets come in a second step: in one, SQLite would make them for all rows that it sorts.
-        let sql = format!("SELECT rowid {from} ORDER BY rank LIMIT {limit}");
-        let ids: Vec<i64> = self
-            .connection
-            .prepare_cached(&sql)?
-            .query_map(rusqlite::params_from_iter(&values), |row| row.get(0))?
-            .collect::<Result<_, _>>()?;
-        let total = if ids.len() < limit {
-            ids.len() as u32
-        } else {
-            let sql = format!("SELECT count(*) {from}");
-            self.connection.prepare_cached(&sql)?.query_row(rusqlite::params_from_iter(&values), |row| row.get(0))?
-        };
-        let sql = format!(
-            "SELECT {COLUMNS}, snippet(words, 3, '«', '»', '…', {SNIPPET_TOKENS})
-             FROM words JOIN document d ON d.id = words.rowid WHERE words MATCH ?1 AND words.rowid = ?2"
-        );
+        // The snippets come in a second step: in one, SQLite would make them for all rows that it sorts. It sorts all of
+        // them whatever the limit is, so they are counted on the way.
+        let sql = format!("SELECT rowid {from} ORDER BY rank");
         let mut statement = self.connection.prepare_cached(&sql)?;
-        let hits = ids.iter().map(|id| statement.query_row(params![expression, id], hit)).collect::<Result<_, _>>()?;
+        let mut rows = statement.query(rusqlite::params_from_iter(&values))?;
+        let (mut ids, mut total): (Vec<i64>, u32) = (Vec::new(), 0);
+        while let Some(row) = rows.next()? {
+            if ids.len() < limit {
+                ids.push(row.get(0)?);
+            }
+            total += 1;
+        }
+        // All in one go: with a prefix, each look at the index gathers all the words that begin so.
+        let chosen: Vec<String> = ids.iter().map(i64::to_string).collect();
+        let sql = format!(
+            "SELECT {COLUMNS}, snippet(words, 3, '«', '»', '…', {SNIPPET_TOKENS}), d.id
+             FROM words JOIN document d ON d.id = words.rowid WHERE words MATCH ?1 AND +words.rowid IN ({})",
+            chosen.join(",")
+        );
+        let mut statement = self.connection.prepare(&sql)?;
+        let rows = statement.query_map([expression], |row| Ok((row.get::<_, i64>("id")?, hit(row)?)))?;
+        let mut hits: HashMap<i64, Hit> = rows.collect::<Result<_, _>>()?;
+        let hits = ids.iter().filter_map(|id| hits.remove(id)).collect();
         Ok((hits, total))
     }
 
