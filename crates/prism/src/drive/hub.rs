@@ -23,7 +23,7 @@ use std::{
 };
 
 use prism_core::{
-    mcp::{Hello, Method, Names},
+    mcp::{Hello, Method, Names, link::StreamKey},
     wire::Message,
 };
 use tracing::debug;
@@ -33,7 +33,7 @@ pub use view::{Seen, UnknownView, View};
 pub use way::Way;
 
 use self::lists::Lists;
-use super::{Command, Destination, Sessions};
+use super::{Command, Destination, Sessions, destination::lock};
 use crate::config;
 
 /// Views that are kept: what `/mcp` and the profiles show, and what clients put into `?only=`. Beyond it a view lives as
@@ -49,8 +49,9 @@ pub struct Hub {
     views: Mutex<HashMap<String, Arc<View>>>,
     /// Counts what has changed in any member's lists.
     changes: AtomicU64,
-    /// Streams of changes that modern clients have open.
+    /// Streams of changes that modern clients have open, or are about to, and what those see that are open at home.
     listening: AtomicUsize,
+    listens: Mutex<HashMap<StreamKey, Arc<View>>>,
     /// Milliseconds since the hub was made.
     last_used: AtomicU64,
     epoch: Instant,
@@ -80,7 +81,10 @@ pub struct Known {
 }
 
 /// A stream of changes that is open. While there is one, the members' lists are watched.
-pub struct Listening(Arc<Hub>);
+pub struct Listening {
+    hub: Arc<Hub>,
+    stream: Option<StreamKey>,
+}
 
 // === impl Hub ===
 
@@ -109,6 +113,7 @@ impl Hub {
             views: Mutex::default(),
             changes: AtomicU64::new(0),
             listening: AtomicUsize::new(0),
+            listens: Mutex::default(),
             last_used: AtomicU64::new(0),
             epoch: Instant::now(),
             keeps: daemon.session_idle_timeout.unwrap_or(Duration::from_secs(30 * 60)),
@@ -146,7 +151,7 @@ impl Hub {
 
     pub fn listen(self: &Arc<Self>) -> Listening {
         self.listening.fetch_add(1, Ordering::Relaxed);
-        Listening(self.clone())
+        Listening { hub: self.clone(), stream: None }
     }
 
     /// Whether anybody would miss the members.
@@ -159,8 +164,10 @@ impl Hub {
     fn announce(&self, member: &Member, method: Method) {
         let to = self.sessions.hub_sessions(|session| session.view().shows(member));
         debug!(destination = member.name(), method = method.name(), sessions = to.len(), "A list of the hub's changed");
+        let listens: Vec<StreamKey> =
+            lock(&self.listens).iter().filter(|(_, view)| view.shows(member)).map(|(stream, _)| *stream).collect();
         let link = self.home.stateless_link();
-        tokio::spawn(async move { link.commands.send(Command::Announce { method, to }).await });
+        tokio::spawn(async move { link.commands.send(Command::Announce { method, to, listens }).await });
     }
 }
 
@@ -187,9 +194,22 @@ impl Member {
     }
 }
 
+// === impl Listening ===
+
+impl Listening {
+    /// From now on it is this stream at home, which sees this much.
+    pub fn is(&mut self, stream: StreamKey, view: &Arc<View>) {
+        lock(&self.hub.listens).insert(stream, view.clone());
+        self.stream = Some(stream);
+    }
+}
+
 impl Drop for Listening {
     fn drop(&mut self) {
-        self.0.touch();
-        self.0.listening.fetch_sub(1, Ordering::Relaxed);
+        if let Some(stream) = &self.stream {
+            lock(&self.hub.listens).remove(stream);
+        }
+        self.hub.touch();
+        self.hub.listening.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -5,26 +5,22 @@
 //! there and two on its way back, no more.
 
 mod far_end;
+mod handle;
 
 use std::{
     collections::{HashMap, HashSet},
     pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use bytes::Bytes;
 use prism_core::{
     mcp::{
-        Accepts, Action, Answer, Ask, Hello, Link, Method, Names, Part, Refusal, Settings,
+        Accepts, Action, Link, Refusal, Settings,
         link::{SessionKey, StreamKey, WireId},
-        modern::Filter,
-        replay::What,
     },
-    wire::{Lines, Message, frame},
+    wire::{Lines, Message},
 };
 use tokio::{
     io::AsyncReadExt,
@@ -34,16 +30,16 @@ use tokio::{
 };
 use tracing::{debug, info, warn};
 
+pub use handle::{Command, Head, LinkHandle, Parked, Reply};
+
 use super::{
     destination::Shared,
     keeper::Keeper,
-    outlet::{Outlet, Pushed, Reader},
+    outlet::{Outlet, Pushed},
     remote::{Arrival, Remote},
 };
 use crate::builtin::kit::Connection;
 
-/// Commands that may wait for a link. Beyond it the sender waits, and with it its client's socket.
-const MAILBOX: usize = 1024;
 /// Commands taken at a time: enough to fill one write, few enough to keep reading.
 const TAKEN_AT_ONCE: usize = 64;
 /// Reads of what a child that has ended had written: more than its pipe can hold.
@@ -52,132 +48,6 @@ const LAST_READS: usize = 64;
 const MAX_RESENT: usize = 4096;
 /// How long a child that is being stopped is read from: longer than its keeper lets it live.
 const LAST_WORDS: Duration = Duration::from_secs(5);
-
-/// What a link can be told: the task's whole interface.
-pub enum Command {
-    Open {
-        key: SessionKey,
-        hello: Box<Hello>,
-        message: Message,
-        accepts: Accepts,
-        /// It is a part of a session of the hub's, whose streams are at that link.
-        part: Option<Box<(Part, LinkHandle)>>,
-        reply: oneshot::Sender<Head>,
-    },
-    Call {
-        key: Option<SessionKey>,
-        message: Message,
-        accepts: Accepts,
-        names: Option<Names>,
-        reply: oneshot::Sender<Head>,
-    },
-    Batch {
-        key: SessionKey,
-        messages: Vec<Message>,
-        by_method: bool,
-        reply: oneshot::Sender<Head>,
-    },
-    Tell {
-        key: Option<SessionKey>,
-        message: Message,
-    },
-    /// A call of the modern era.
-    Ask {
-        ask: Box<Ask>,
-        reply: oneshot::Sender<Head>,
-    },
-    /// A modern client's stream of changes.
-    Attend {
-        message: Message,
-        filter: Box<Filter>,
-        by_method: bool,
-        names: Option<Names>,
-        reply: oneshot::Sender<Head>,
-    },
-    /// Opens a session whose one stream is there already (2024-11-05).
-    OpenPlain {
-        key: SessionKey,
-        hello: Box<Hello>,
-        message: Message,
-        by_method: bool,
-        outlet: Arc<Outlet>,
-        reply: oneshot::Sender<Head>,
-    },
-    /// A request of such a session: its answer comes on that stream.
-    Post {
-        key: SessionKey,
-        message: Message,
-        reply: oneshot::Sender<Head>,
-    },
-    Listen {
-        key: SessionKey,
-        after: Option<frame::EventId>,
-        by_method: bool,
-        reply: oneshot::Sender<Head>,
-    },
-    Close {
-        key: SessionKey,
-        done: Option<oneshot::Sender<()>>,
-    },
-    /// Something that a part of a session has to say which belongs to no call.
-    Relay {
-        home: SessionKey,
-        text: Bytes,
-        what: What,
-    },
-    /// A list has changed that is not this server's own: these sessions, and all listens, hear of it.
-    Announce {
-        method: Method,
-        to: Vec<SessionKey>,
-    },
-    /// Somebody who waited for a reply has left.
-    Left,
-    StreamGone {
-        stream: StreamKey,
-    },
-    /// The child with this pid has ended.
-    Exited {
-        pid: u32,
-    },
-    /// Asks the child for a sign of life; refused when there is no child.
-    Probe {
-        reply: oneshot::Sender<Head>,
-    },
-    ShutDown,
-}
-
-/// The beginning of what a request gets.
-pub enum Head {
-    Answer(Answer),
-    Stream(StreamKey, Reader),
-    Accepted,
-    /// The call would have to wait here for a person's answer to another one: find another link.
-    Elsewhere(Message),
-    Refused(Refusal),
-}
-
-/// Waits for a link's reply. Dropped before it came, which is how a client's leaving looks, it says so.
-pub struct Reply {
-    head: oneshot::Receiver<Head>,
-    link: LinkHandle,
-    came: bool,
-}
-
-#[derive(Clone)]
-pub struct LinkHandle {
-    pub commands: mpsc::Sender<Command>,
-    /// What leads back here from a `requestState`.
-    pub number: u64,
-    pub parked: Parked,
-}
-
-/// Since when a link's call waits for its client's answer, and others would have to wait with it.
-#[derive(Clone)]
-pub struct Parked {
-    /// Milliseconds since the link was made, plus one; 0 while it does not.
-    since: Arc<AtomicU64>,
-    epoch: Instant,
-}
 
 struct Driver {
     machine: Link,
@@ -253,18 +123,16 @@ enum Turn {
     Deadline,
 }
 
-// === impl LinkHandle ===
+// === impl Driver ===
 
-impl LinkHandle {
-    pub fn spawn(settings: Settings, shared: Arc<Shared>) -> Self {
-        let (commands, mailbox) = mpsc::channel(MAILBOX);
-        let (number, parked) = (settings.number, Parked { since: Arc::default(), epoch: Instant::now() });
-        let driver = Driver {
+impl Driver {
+    fn new(settings: Settings, shared: Arc<Shared>, commands: mpsc::WeakSender<Command>, parked: Parked) -> Self {
+        Self {
             machine: Link::new(settings),
-            commands: commands.downgrade(),
+            commands,
             back: None,
             home: None,
-            parked: parked.clone(),
+            parked,
             unsent: Vec::new(),
             resent: HashSet::new(),
             reopened: false,
@@ -276,60 +144,9 @@ impl LinkHandle {
             tools_seen: 0,
             told: Told::default(),
             shared,
-        };
-        tokio::spawn(driver.run(mailbox));
-        Self { commands, number, parked }
-    }
-}
-
-// === impl Reply ===
-
-impl Reply {
-    pub fn new(head: oneshot::Receiver<Head>, link: LinkHandle) -> Self {
-        Self { head, link, came: false }
-    }
-
-    /// `None` if the link is gone.
-    pub async fn head(mut self) -> Option<Head> {
-        let head = (&mut self.head).await;
-        self.came = true;
-        head.ok()
-    }
-}
-
-impl Drop for Reply {
-    fn drop(&mut self) {
-        if !self.came {
-            // A full mailbox is no loss: the link looks for leavers with every keep-alive.
-            self.head.close();
-            let _ = self.link.commands.try_send(Command::Left);
-        }
-    }
-}
-
-// === impl Parked ===
-
-impl Parked {
-    /// How long that has been so; `None` if it is not.
-    pub fn age(&self) -> Option<Duration> {
-        match self.since.load(Ordering::Relaxed) {
-            0 => None,
-            since => Some(self.epoch.elapsed().saturating_sub(Duration::from_millis(since - 1))),
         }
     }
 
-    fn note(&self, parked: bool) {
-        let was = self.since.load(Ordering::Relaxed) != 0;
-        if parked != was {
-            let now = u64::try_from(self.epoch.elapsed().as_millis()).unwrap_or(u64::MAX - 1) + 1;
-            self.since.store(if parked { now } else { 0 }, Ordering::Relaxed);
-        }
-    }
-}
-
-// === impl Driver ===
-
-impl Driver {
     async fn run(mut self, mut mailbox: mpsc::Receiver<Command>) {
         let mut taken = Vec::with_capacity(TAKEN_AT_ONCE);
         loop {
@@ -491,7 +308,7 @@ impl Driver {
                 let _ = done.map(|done| done.send(()));
             }
             Command::Relay { home, text, what } => self.machine.relay(home, &text, what, now),
-            Command::Announce { method, to } => self.machine.announce(method, &to),
+            Command::Announce { method, to, listens } => self.machine.announce(method, &to, &listens),
             Command::Left => self.sweep(now),
             Command::StreamGone { stream } => self.stream_gone(stream, now),
             Command::Exited { pid } => self.exited(pid, now),

@@ -53,6 +53,10 @@ impl EventStream {
         self.record = Some(record);
     }
 
+    pub fn key(&self) -> StreamKey {
+        self.stream
+    }
+
     /// The next bytes of the stream; `None` at its end.
     pub async fn next(&mut self) -> Option<Bytes> {
         poll_fn(|context| Pin::new(&mut self.reader).poll_next(context)).await

@@ -305,7 +305,7 @@ pub(super) async fn attend(
         return Err(Denial::Lacks { capability: era::TASKS, id });
     }
     let hub = &server.hub;
-    let listening = hub.listen();
+    let mut listening = hub.listen();
     hub.warm(view.members());
     let mut home = Filter { uris: Vec::new(), ..wanted.clone() };
     let mut others: Vec<(Arc<Member>, Option<Names>, Filter)> = Vec::new();
@@ -325,6 +325,7 @@ pub(super) async fn attend(
         }
     }
     let at_home = open_listen(hub.home(), None, envelope, &message, home, accepts).await?;
+    listening.is(at_home.stream.key(), view);
     let message = &message;
     let at_members = join_all(others.into_iter().map(|(member, names, filter)| async move {
         let listen = open_listen(&member.destination, names.clone(), envelope, message, filter, accepts);

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::support::{
-    Client, NEWEST, destination,
+    Client, Modern, NEWEST, destination,
     hub::{Scripted, names, serve},
     result_text,
 };
@@ -215,4 +215,28 @@ async fn a_tool_that_was_found_is_called_like_any_other() {
     }
     let own = hub.result("tools/call", by_name("prism_destinations", &json!({}))).await;
     assert!(own["content"][0]["text"].as_str().unwrap().contains("\"m\""), "{own}");
+}
+
+// B-27: what a view does not show, its listens do not tell of.
+#[tokio::test]
+async fn a_listen_hears_of_the_lists_that_its_view_shows() {
+    let daemon = serve(&[destination("a", &[], ""), destination("b", &[], "")]).await;
+    let listen = async |path: &str| {
+        let mut stream = Modern::new(daemon.hub().at(path))
+            .listen(json!(1), json!({"toolsListChanged": true, "promptsListChanged": true}))
+            .await;
+        assert_eq!(stream.message().await["method"], "notifications/subscriptions/acknowledged");
+        stream
+    };
+    let (mut of_a, mut of_all) = (listen("/mcp?only=a").await, listen("/mcp").await);
+    let hub = daemon.hub().initialize().await;
+    hub.tools().await;
+    for member in ["b", "a"] {
+        hub.text(&format!("{member}__change"), json!({"what": "tools"})).await;
+        assert_eq!(of_all.message().await["method"], "notifications/tools/list_changed", "{member}");
+    }
+    hub.text("a__change", json!({"what": "prompts"})).await;
+    // Of `a` alone: what `b` has said would stand before this.
+    assert_eq!(of_a.message().await["method"], "notifications/tools/list_changed");
+    assert_eq!(of_a.message().await["method"], "notifications/prompts/list_changed");
 }

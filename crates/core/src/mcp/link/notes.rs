@@ -5,7 +5,7 @@ use std::time::Instant;
 use bytes::Bytes;
 
 use super::{
-    Action, Exchange, Link, Method, Owner, Reply, SessionKey, WireId,
+    Action, Exchange, Link, Method, Owner, Reply, SessionKey, StreamKey, WireId,
     lifecycle::Phase,
     questions::PATIENCE,
     watch::{self, Watcher},
@@ -201,8 +201,9 @@ impl Link {
         session.send_standalone(&[text], what, self.settings.strict_streams, &mut self.actions);
     }
 
-    /// Tells these sessions, and every listen that wants it, that a list has changed which is not the server's own.
-    pub fn announce(&mut self, method: Method, to: &[SessionKey]) {
+    /// Tells these sessions, and those of these listens that want it, that a list has changed which is not the server's
+    /// own.
+    pub fn announce(&mut self, method: Method, to: &[SessionKey], listens: &[StreamKey]) {
         let text = format!(r#"{{"jsonrpc":"2.0","method":"{}"}}"#, method.name());
         for key in to {
             if let Some(session) = self.sessions.get_mut(key) {
@@ -210,7 +211,11 @@ impl Link {
                 session.send_standalone(&[text.as_bytes()], what, strict, &mut self.actions);
             }
         }
-        self.tell_listens(method, &text);
+        for stream in listens {
+            if self.listens.get(stream).is_some_and(|listen| listen.wanted.wants(method)) {
+                self.tell_listen(*stream, &text);
+            }
+        }
     }
 
     pub(super) fn send_standalone(&mut self, key: SessionKey, message: &Message, what: What) {

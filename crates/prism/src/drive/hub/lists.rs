@@ -127,7 +127,8 @@ impl Hub {
             (named(&own.0) != named(&known)).then_some(told)
         });
         for method in join_all(compared).await.into_iter().flatten() {
-            let _ = home.link.commands.send(Command::Announce { method, to: vec![home.key()] }).await;
+            let _ =
+                home.link.commands.send(Command::Announce { method, to: vec![home.key()], listens: Vec::new() }).await;
         }
     }
 

@@ -1,0 +1,214 @@
+//! A link from outside: what it can be told, what it replies, and where its mailbox is.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use prism_core::{
+    mcp::{
+        Accepts, Answer, Ask, Hello, Method, Names, Part, Refusal, Settings,
+        link::{SessionKey, StreamKey},
+        modern::Filter,
+        replay::What,
+    },
+    wire::{Message, frame},
+};
+use tokio::sync::{mpsc, oneshot};
+
+use super::Driver;
+use crate::drive::{
+    destination::Shared,
+    outlet::{Outlet, Reader},
+};
+
+/// Commands that may wait for a link. Beyond it the sender waits, and with it its client's socket.
+const MAILBOX: usize = 1024;
+
+/// What a link can be told: the task's whole interface.
+pub enum Command {
+    Open {
+        key: SessionKey,
+        hello: Box<Hello>,
+        message: Message,
+        accepts: Accepts,
+        /// It is a part of a session of the hub's, whose streams are at that link.
+        part: Option<Box<(Part, LinkHandle)>>,
+        reply: oneshot::Sender<Head>,
+    },
+    Call {
+        key: Option<SessionKey>,
+        message: Message,
+        accepts: Accepts,
+        names: Option<Names>,
+        reply: oneshot::Sender<Head>,
+    },
+    Batch {
+        key: SessionKey,
+        messages: Vec<Message>,
+        by_method: bool,
+        reply: oneshot::Sender<Head>,
+    },
+    Tell {
+        key: Option<SessionKey>,
+        message: Message,
+    },
+    /// A call of the modern era.
+    Ask {
+        ask: Box<Ask>,
+        reply: oneshot::Sender<Head>,
+    },
+    /// A modern client's stream of changes.
+    Attend {
+        message: Message,
+        filter: Box<Filter>,
+        by_method: bool,
+        names: Option<Names>,
+        reply: oneshot::Sender<Head>,
+    },
+    /// Opens a session whose one stream is there already (2024-11-05).
+    OpenPlain {
+        key: SessionKey,
+        hello: Box<Hello>,
+        message: Message,
+        by_method: bool,
+        outlet: Arc<Outlet>,
+        reply: oneshot::Sender<Head>,
+    },
+    /// A request of such a session: its answer comes on that stream.
+    Post {
+        key: SessionKey,
+        message: Message,
+        reply: oneshot::Sender<Head>,
+    },
+    Listen {
+        key: SessionKey,
+        after: Option<frame::EventId>,
+        by_method: bool,
+        reply: oneshot::Sender<Head>,
+    },
+    Close {
+        key: SessionKey,
+        done: Option<oneshot::Sender<()>>,
+    },
+    /// Something that a part of a session has to say which belongs to no call.
+    Relay {
+        home: SessionKey,
+        text: Bytes,
+        what: What,
+    },
+    /// A list has changed that is not this server's own: these sessions and listens hear of it.
+    Announce {
+        method: Method,
+        to: Vec<SessionKey>,
+        listens: Vec<StreamKey>,
+    },
+    /// Somebody who waited for a reply has left.
+    Left,
+    StreamGone {
+        stream: StreamKey,
+    },
+    /// The child with this pid has ended.
+    Exited {
+        pid: u32,
+    },
+    /// Asks the child for a sign of life; refused when there is no child.
+    Probe {
+        reply: oneshot::Sender<Head>,
+    },
+    ShutDown,
+}
+
+/// The beginning of what a request gets.
+pub enum Head {
+    Answer(Answer),
+    Stream(StreamKey, Reader),
+    Accepted,
+    /// The call would have to wait here for a person's answer to another one: find another link.
+    Elsewhere(Message),
+    Refused(Refusal),
+}
+
+/// Waits for a link's reply. Dropped before it came, which is how a client's leaving looks, it says so.
+pub struct Reply {
+    head: oneshot::Receiver<Head>,
+    link: LinkHandle,
+    came: bool,
+}
+
+#[derive(Clone)]
+pub struct LinkHandle {
+    pub commands: mpsc::Sender<Command>,
+    /// What leads back here from a `requestState`.
+    pub number: u64,
+    pub parked: Parked,
+}
+
+/// Since when a link's call waits for its client's answer, and others would have to wait with it.
+#[derive(Clone)]
+pub struct Parked {
+    /// Milliseconds since the link was made, plus one; 0 while it does not.
+    since: Arc<AtomicU64>,
+    epoch: Instant,
+}
+
+// === impl LinkHandle ===
+
+impl LinkHandle {
+    pub fn spawn(settings: Settings, shared: Arc<Shared>) -> Self {
+        let (commands, mailbox) = mpsc::channel(MAILBOX);
+        let (number, parked) = (settings.number, Parked { since: Arc::default(), epoch: Instant::now() });
+        let driver = Driver::new(settings, shared, commands.downgrade(), parked.clone());
+        tokio::spawn(driver.run(mailbox));
+        Self { commands, number, parked }
+    }
+}
+
+// === impl Reply ===
+
+impl Reply {
+    pub fn new(head: oneshot::Receiver<Head>, link: LinkHandle) -> Self {
+        Self { head, link, came: false }
+    }
+
+    /// `None` if the link is gone.
+    pub async fn head(mut self) -> Option<Head> {
+        let head = (&mut self.head).await;
+        self.came = true;
+        head.ok()
+    }
+}
+
+impl Drop for Reply {
+    fn drop(&mut self) {
+        if !self.came {
+            // A full mailbox is no loss: the link looks for leavers with every keep-alive.
+            self.head.close();
+            let _ = self.link.commands.try_send(Command::Left);
+        }
+    }
+}
+
+// === impl Parked ===
+
+impl Parked {
+    /// How long that has been so; `None` if it is not.
+    pub fn age(&self) -> Option<Duration> {
+        match self.since.load(Ordering::Relaxed) {
+            0 => None,
+            since => Some(self.epoch.elapsed().saturating_sub(Duration::from_millis(since - 1))),
+        }
+    }
+
+    pub(super) fn note(&self, parked: bool) {
+        let was = self.since.load(Ordering::Relaxed) != 0;
+        if parked != was {
+            let now = u64::try_from(self.epoch.elapsed().as_millis()).unwrap_or(u64::MAX - 1) + 1;
+            self.since.store(if parked { now } else { 0 }, Ordering::Relaxed);
+        }
+    }
+}
