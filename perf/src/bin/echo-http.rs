@@ -3,8 +3,9 @@
 use bytes::Bytes;
 use http_body_util::{BodyExt, Either, Full};
 use hyper::{
-    Method, Request, Response,
+    Method, Request, Response, StatusCode,
     body::{Body, Frame, Incoming},
+    header::HeaderValue,
     service::service_fn,
 };
 use hyper_util::rt::TokioIo;
@@ -57,23 +58,22 @@ async fn serve(request: Request<Incoming>, only: Option<Era>) -> Result<Response
     match *request.method() {
         Method::POST => {}
         Method::GET if session && only != Some(Era::Modern) => {
-            let stream = Response::builder().header("content-type", "text/event-stream");
-            return Ok(stream.body(Either::Right(Silence)).unwrap());
+            return Ok(of_kind("text/event-stream", Either::Right(Silence)));
         }
-        Method::DELETE if session => return Ok(empty(200)),
-        _ => return Ok(empty(405)),
+        Method::DELETE if session => return Ok(empty(StatusCode::OK)),
+        _ => return Ok(empty(StatusCode::METHOD_NOT_ALLOWED)),
     }
     let body = request.into_body().collect().await?.to_bytes();
     let Ok(message) = serde_json::from_slice::<Envelope>(&body) else {
-        return Ok(empty(400));
+        return Ok(empty(StatusCode::BAD_REQUEST));
     };
     let initialize = message.method.as_deref() == Some("initialize");
     let known = only.is_none_or(|only| only == era || initialize && only == Era::Legacy);
     if !known || era == Era::Legacy && !session && !initialize {
-        return Ok(empty(400));
+        return Ok(empty(StatusCode::BAD_REQUEST));
     }
     if message.id.is_none() || message.method.is_none() {
-        return Ok(empty(202));
+        return Ok(empty(StatusCode::ACCEPTED));
     }
     let era = if initialize { Era::Legacy } else { era };
     let mut lines = Vec::with_capacity(512);
@@ -87,14 +87,24 @@ async fn serve(request: Request<Incoming>, only: Option<Era>) -> Result<Response
         let events = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
         ("text/event-stream", events.flat_map(|line| [b"event: message\ndata: ", line, b"\n\n"].concat()).collect())
     };
-    let mut response = Response::builder().header("content-type", kind);
+    let mut response = of_kind(kind, Either::Left(Full::new(bytes.into())));
     if initialize {
         static SESSIONS: AtomicU64 = AtomicU64::new(0);
-        response = response.header("mcp-session-id", format!("echo-session-{:032}", SESSIONS.fetch_add(1, Relaxed)));
+        let session = format!("echo-session-{:032}", SESSIONS.fetch_add(1, Relaxed));
+        let session = HeaderValue::try_from(session).expect("letters and digits");
+        response.headers_mut().insert("mcp-session-id", session);
     }
-    Ok(response.body(Either::Left(Full::new(bytes.into()))).unwrap())
+    Ok(response)
 }
 
-fn empty(status: u16) -> Response<Answer> {
-    Response::builder().status(status).body(Either::Left(Full::default())).unwrap()
+fn of_kind(kind: &'static str, body: Answer) -> Response<Answer> {
+    let mut response = Response::new(body);
+    response.headers_mut().insert("content-type", HeaderValue::from_static(kind));
+    response
+}
+
+fn empty(status: StatusCode) -> Response<Answer> {
+    let mut response = Response::new(Either::Left(Full::default()));
+    *response.status_mut() = status;
+    response
 }

@@ -294,16 +294,7 @@ pub(super) async fn attend(
     accepts: Accepts,
 ) -> Result<Response<Body>, Denial> {
     let id = message.id().map(str::to_owned);
-    if !accepts.events {
-        return Err(Denial::Accept { wanted: "text/event-stream" });
-    }
-    let Some(wanted) = Filter::read(&message) else {
-        let why = "`params.notifications` must be an object of what to listen for".to_owned();
-        return Err(Denial::Invalid { code: -32602, why, id });
-    };
-    if Filter::names_tasks(&message) && !envelope.tasks {
-        return Err(Denial::Lacks { capability: era::TASKS, id });
-    }
+    let wanted = modern::listened_for(&message, envelope, accepts)?;
     let hub = &server.hub;
     let mut listening = hub.listen();
     hub.warm(view.members());

@@ -226,16 +226,7 @@ async fn attend(
     accepts: Accepts,
 ) -> Result<Response<Body>, Denial> {
     let id = message.id().map(str::to_owned);
-    if !accepts.events {
-        return Err(Denial::Accept { wanted: "text/event-stream" });
-    }
-    let Some(filter) = Filter::read(&message) else {
-        let why = "`params.notifications` must be an object of what to listen for".to_owned();
-        return Err(Denial::Invalid { code: -32602, why, id });
-    };
-    if Filter::names_tasks(&message) && !envelope.tasks {
-        return Err(Denial::Lacks { capability: modern::TASKS, id });
-    }
+    let filter = listened_for(&message, &envelope, accepts)?;
     if destination.speaks().modern.is_none() {
         find_out(destination, &envelope).await?;
     }
@@ -249,6 +240,22 @@ async fn attend(
         Ok(Head::Refused(refusal)) => Ok(fault::refused(refusal, id.as_deref())),
         Ok(Head::Accepted | Head::Answer(_) | Head::Elsewhere(_)) | Err(_) => Err(Denial::LinkGone),
     }
+}
+
+/// What a `subscriptions/listen` wants to hear of, if it may.
+pub(super) fn listened_for(message: &Message, envelope: &Envelope, accepts: Accepts) -> Result<Filter, Denial> {
+    let id = || message.id().map(str::to_owned);
+    if !accepts.events {
+        return Err(Denial::Accept { wanted: "text/event-stream" });
+    }
+    let Some(filter) = Filter::read(message) else {
+        let why = "`params.notifications` must be an object of what to listen for".to_owned();
+        return Err(Denial::Invalid { code: -32602, why, id: id() });
+    };
+    if Filter::names_tasks(message) && !envelope.tasks {
+        return Err(Denial::Lacks { capability: modern::TASKS, id: id() });
+    }
+    Ok(filter)
 }
 
 /// Finds out whether the server speaks the modern era: a listen must be where the calls of its client will be.

@@ -43,6 +43,7 @@ mod upstream_modern;
 mod upstream_questions;
 mod upstream_sessions;
 mod upstream_sse;
+mod upstream_streams;
 mod upstream_tls;
 mod workspace;
 mod workspace_served;

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use serde_json::json;
 
 use crate::support::{
-    Daemon, process, soon,
+    Client, Daemon, process, soon,
     upstream::{
         Flow, Upstream, calling, calling_modern, got_fault, got_text, modern_root, modern_text, note, nothing_is_left,
         root, text,
@@ -48,6 +48,17 @@ impl Memory {
     }
 }
 
+/// After all that the next call is served, nothing was kept, and everything ends.
+async fn goes_on(upstream: &mut Upstream, daemon: &Daemon, client: &Client, memory: &Memory) {
+    let waiting = calling(client, "t", json!({}));
+    upstream.asked("tools/call").await.result(text("served")).await;
+    assert_eq!(got_text(waiting).await, "served");
+    memory.stayed_small();
+    client.delete().await;
+    upstream.asked("DELETE").await.status(200).await;
+    nothing_is_left(daemon, "run").await;
+}
+
 // issue 3, must show 7
 #[tokio::test]
 async fn a_json_body_of_100_mb_is_not_read() {
@@ -66,13 +77,7 @@ async fn a_json_body_of_100_mb_is_not_read() {
         assert!(why.contains("`max_message_bytes`") && why.contains("1048576"), "{why}");
         flow.hung_up().await;
     }
-    let waiting = calling(&client, "t", json!({}));
-    upstream.asked("tools/call").await.result(text("served")).await;
-    assert_eq!(got_text(waiting).await, "served");
-    memory.stayed_small();
-    client.delete().await;
-    upstream.asked("DELETE").await.status(200).await;
-    nothing_is_left(&daemon, "run").await;
+    goes_on(&mut upstream, &daemon, &client, &memory).await;
 }
 
 // issue 3, must show 7
@@ -92,13 +97,7 @@ async fn an_event_of_100_mb_and_one_without_end_are_not_read() {
         assert!(why.contains("`max_message_bytes`"), "{why}");
         flow.hung_up().await;
     }
-    let waiting = calling(&client, "t", json!({}));
-    upstream.asked("tools/call").await.result(text("served")).await;
-    assert_eq!(got_text(waiting).await, "served");
-    memory.stayed_small();
-    client.delete().await;
-    upstream.asked("DELETE").await.status(200).await;
-    nothing_is_left(&daemon, "run").await;
+    goes_on(&mut upstream, &daemon, &client, &memory).await;
 }
 
 // issue 3, must show 7

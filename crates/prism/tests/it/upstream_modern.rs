@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::support::{
-    Home, MODERN, NEWEST,
+    Client, Daemon, Home, MODERN, NEWEST,
     upstream::{
         Asked, Upstream, calling, calling_modern, discovered, fault, got, got_fault, got_text, modern_root,
         modern_text, note, nothing_is_left, posting, root, text,
@@ -282,11 +282,8 @@ async fn a_stream_of_a_modern_server_is_passed_on_as_it_comes_and_closing_ours_c
     nothing_is_left(&daemon, "run").await;
 }
 
-// mcp-eras 5.8
-// checks 101
-#[tokio::test]
-async fn changes_of_a_modern_server_reach_sessions_and_listens_once() {
-    let mut upstream = Upstream::start().await;
+/// A server whose tools change, and a client of the older era.
+async fn changing(upstream: &mut Upstream) -> (Daemon, Client) {
     let daemon = upstream.bridge(&["--era", "modern"]).await;
     let mut said = discovered();
     said["capabilities"] = json!({"tools": {"listChanged": true}});
@@ -296,6 +293,15 @@ async fn changes_of_a_modern_server_reach_sessions_and_listens_once() {
     });
     upstream.asked("server/discover").await.result(said).await;
     let legacy = opening.await.unwrap();
+    (daemon, legacy)
+}
+
+// mcp-eras 5.8
+// checks 101
+#[tokio::test]
+async fn changes_of_a_modern_server_reach_sessions_and_listens_once() {
+    let mut upstream = Upstream::start().await;
+    let (daemon, legacy) = changing(&mut upstream).await;
     // One listen for all that want to know.
     let listen = upstream.asked("subscriptions/listen").await;
     is_modern(&listen);
@@ -333,15 +339,7 @@ async fn changes_of_a_modern_server_reach_sessions_and_listens_once() {
 #[tokio::test]
 async fn a_stream_of_changes_that_is_lost_is_opened_again_and_all_are_told() {
     let mut upstream = Upstream::start().await;
-    let daemon = upstream.bridge(&["--era", "modern"]).await;
-    let mut said = discovered();
-    said["capabilities"] = json!({"tools": {"listChanged": true}});
-    let opening = tokio::spawn({
-        let client = root(&daemon);
-        async move { client.initialize().await }
-    });
-    upstream.asked("server/discover").await.result(said).await;
-    let legacy = opening.await.unwrap();
+    let (_daemon, legacy) = changing(&mut upstream).await;
     let mut stream = legacy.listen().await;
     for round in 0..3 {
         let listen = upstream.asked("subscriptions/listen").await;

@@ -1,16 +1,16 @@
 //! A session that the server forgets: what was not taken is sent again, once, and only if somebody still wants it.
 
-use std::time::Duration;
-
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use crate::support::{
-    stays,
-    upstream::{Upstream, calling, got, got_fault, got_text, root, text},
-};
+use crate::support::upstream::{Asked, Upstream, calling, got, got_fault, got_text, root, text};
 
-const A_WHILE: Duration = Duration::from_millis(300);
+/// The server takes a new session.
+async fn reopened(upstream: &mut Upstream, initialize: Asked) {
+    initialize.welcome("s2").await;
+    upstream.asked("notifications/initialized").await.status(202).await;
+    upstream.asked("GET").await.status(405).await;
+}
 
 // A call that waits for a new session, and that its client was told has failed, must not be made afterwards.
 #[tokio::test]
@@ -21,14 +21,8 @@ async fn a_call_that_was_given_up_while_the_session_is_opened_again_is_not_made(
     upstream.asked("tools/call").await.status(404).await;
     let initialize = upstream.asked("initialize").await;
     got_fault(waiting, 504, "upstream_timeout").await;
-    initialize.welcome("s2").await;
-    upstream.asked("notifications/initialized").await.status(202).await;
-    upstream.asked("GET").await.status(405).await;
-    stays("nothing is called that nobody waits for", A_WHILE, async || {
-        upstream.asked_nothing_more();
-        true
-    })
-    .await;
+    reopened(&mut upstream, initialize).await;
+    upstream.is_left_alone().await;
 }
 
 // The same by a client's own wish.
@@ -45,14 +39,8 @@ async fn a_call_that_was_cancelled_while_the_session_is_opened_again_is_not_made
     let initialize = upstream.asked("initialize").await;
     assert_eq!(client.notify("notifications/cancelled", json!({"requestId": 7})).await.status, 202);
     waiting.await.unwrap();
-    initialize.welcome("s2").await;
-    upstream.asked("notifications/initialized").await.status(202).await;
-    upstream.asked("GET").await.status(405).await;
-    stays("nothing is called that nobody waits for", A_WHILE, async || {
-        upstream.asked_nothing_more();
-        true
-    })
-    .await;
+    reopened(&mut upstream, initialize).await;
+    upstream.is_left_alone().await;
 }
 
 // Calls that arrive in the moment when the session is found to be lost.
@@ -165,11 +153,7 @@ async fn a_call_that_failed_because_no_session_could_be_opened_is_not_made_later
     upstream.greet("s2").await;
     upstream.asked("tools/call").await.result(text("paid")).await;
     assert_eq!(got_text(waiting).await, "paid");
-    stays("nothing is called that nobody waits for", A_WHILE, async || {
-        upstream.asked_nothing_more();
-        true
-    })
-    .await;
+    upstream.is_left_alone().await;
 }
 
 // What is said of a server over HTTP is not what is true of a process.

@@ -6,6 +6,7 @@ use std::{
     net::SocketAddr,
     pin::Pin,
     task::{Context, Poll},
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -25,10 +26,12 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 
-use super::{Client, Daemon, Launch, MODERN, Modern, NEWEST, soon, until};
+use super::{Client, Daemon, Launch, MODERN, Modern, NEWEST, Reply, soon, stays, until};
 
 /// Requests that may wait for a script.
 const ASKED: usize = 1024;
+/// Long enough to see that something does not happen.
+const A_WHILE: Duration = Duration::from_millis(300);
 /// Chunks that may wait for the socket.
 const CHUNKS: usize = 4;
 
@@ -152,6 +155,15 @@ impl Upstream {
             assert_eq!(asked.what(), what, "{} {} {}", asked.verb, asked.path, asked.body);
             return asked;
         }
+    }
+
+    /// Nothing comes for as long as it would take to come.
+    pub(crate) async fn is_left_alone(&mut self) {
+        stays("the server is left alone", A_WHILE, async || {
+            self.asked_nothing_more();
+            true
+        })
+        .await;
     }
 
     /// Checks that nothing was asked that the test did not take.
@@ -496,4 +508,23 @@ impl Flow {
 
 pub(crate) fn note(method: &str, params: Value) -> Value {
     json!({"jsonrpc": "2.0", "method": method, "params": params})
+}
+
+/// A call with an id and a token of the test's own choice.
+pub(crate) fn call(client: &Client, id: u64, token: &Value) -> super::Request {
+    let params = json!({"name": "t", "arguments": {}, "_meta": {"progressToken": token}});
+    let body = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
+    client.request(hyper::Method::POST).body(body.to_string())
+}
+
+/// A call that the server answers with a stream: what its client gets, our number and token for it, and the stream.
+pub(crate) async fn streaming(
+    upstream: &mut Upstream,
+    client: &Client,
+    id: u64,
+) -> (JoinHandle<Reply>, u64, Value, Flow) {
+    let reply = tokio::spawn(call(client, id, &json!("t")).send());
+    let asked = upstream.asked("tools/call").await;
+    let (id, token) = (asked.id(), asked.token());
+    (reply, id, token, asked.events())
 }
