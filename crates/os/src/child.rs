@@ -3,6 +3,7 @@
 
 use std::{
     collections::BTreeMap,
+    ffi::OsString,
     io,
     os::{
         fd::{AsFd, OwnedFd},
@@ -17,6 +18,7 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 
 use crate::{
     census::{MARKER, Owner},
+    cgroup::Cgroup,
     group::{self, Group},
 };
 
@@ -25,10 +27,12 @@ use crate::{
 pub struct Spec<'a> {
     /// The program and its arguments.
     pub command: &'a [String],
-    /// Added to the environment the daemon itself has.
-    pub env: &'a BTreeMap<String, String>,
+    /// All of its environment; the daemon's own is not inherited.
+    pub env: &'a BTreeMap<OsString, OsString>,
     /// The daemon's own working directory if `None`.
     pub cwd: Option<&'a Path>,
+    /// The control group that it begins its life in; the daemon's own if `None`.
+    pub cgroup: Option<&'a Cgroup>,
 }
 
 /// A running child. Dropping `group` ends it; dropping `stdin` asks it to end by itself.
@@ -66,6 +70,7 @@ impl Child {
         let mut command = Command::new(program);
         command
             .args(arguments)
+            .env_clear()
             .envs(spec.env)
             // Last, so that nobody's configuration can hide a child from the census.
             .env(MARKER, owner.marker())
@@ -75,6 +80,10 @@ impl Child {
             .stderr(Stdio::piped());
         if let Some(cwd) = spec.cwd {
             command.current_dir(cwd);
+        }
+        if let Some(cgroup) = spec.cgroup {
+            let taken = cgroup.take_in(&mut command);
+            taken.map_err(|source| SpawnError::Exec { command: program.clone(), source })?;
         }
         let mut leader = command.spawn().map_err(|source| match source.kind() {
             // A path is not looked up; there the kernel's own words say more (the file, or its `#!`).

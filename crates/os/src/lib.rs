@@ -1,11 +1,20 @@
 //! How Prism asks the kernel: children, their process groups, the orphan census, limits, changed folders. What to run, and
 //! when to start it again, is decided elsewhere.
 
+pub mod ask;
 pub mod census;
+pub mod cgroup;
 pub mod child;
+pub mod detach;
 pub mod group;
 pub mod limits;
+pub mod login;
+pub mod memory;
+pub mod peek;
 mod proc;
+pub mod process;
+pub mod reader;
+pub mod terminal;
 pub mod watch;
 
 #[cfg(test)]

@@ -9,6 +9,12 @@ pub fn open_files() -> (u64, u64) {
     (limit.current.unwrap_or(u64::MAX), limit.maximum.unwrap_or(u64::MAX))
 }
 
+/// Returns how many files this process has open; 0 where that cannot be seen.
+pub fn open_now() -> u64 {
+    // The folder itself is open while it is read.
+    std::fs::read_dir("/proc/self/fd").map_or(0, |files| (files.count() as u64).saturating_sub(1))
+}
+
 /// Raises the soft limit on open files to the hard one and returns what then holds. Children inherit it.
 pub fn raise_open_files() -> u64 {
     let limit = getrlimit(Resource::Nofile);

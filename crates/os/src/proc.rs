@@ -9,9 +9,12 @@ use rustix::io::Errno;
 pub(crate) struct Stat {
     state: u8,
     pub(crate) parent: u32,
+    pub(crate) group: u32,
+    pub(crate) session: u32,
     flags: u64,
     /// When the process started, in clock ticks since boot.
     pub(crate) start_ticks: u64,
+    pub(crate) resident_pages: u64,
     /// Where the program's code begins. The kernel fills it in last when it loads a program; 0 until then.
     code: u64,
     environment_bytes: u64,
@@ -46,8 +49,11 @@ impl Stat {
         Some(Self {
             state: *fields.first()?.as_bytes().first()?,
             parent: number(4)?.try_into().ok()?,
+            group: number(5)?.try_into().ok()?,
+            session: number(6)?.try_into().ok()?,
             flags: number(9)?,
             start_ticks: number(22)?,
+            resident_pages: number(24)?,
             code: number(26)?,
             environment_bytes: number(51)?.saturating_sub(number(50)?),
         })
@@ -109,7 +115,7 @@ mod tests {
     fn line(name: &str, state: char, code: u64, environment: &str) -> Vec<u8> {
         let between = "0 ".repeat(50 - 27);
         format!(
-            "42 ({name}) {state} 7 42 42 0 -1 64 1 2 3 4 5 6 7 8 20 0 1 0 4242 0 0 0 {code} {between}{environment} 0\n"
+            "42 ({name}) {state} 7 41 42 0 -1 64 1 2 3 4 5 6 7 8 20 0 1 0 4242 0 9 0 {code} {between}{environment} 0\n"
         )
         .into()
     }
@@ -117,7 +123,17 @@ mod tests {
     #[test]
     fn a_name_may_look_like_fields() {
         let stat = Stat::parse(&line("a) Z 1 (\u{ff}", 'S', 5, "10 30")).unwrap();
-        let expected = Stat { state: b'S', parent: 7, flags: 64, start_ticks: 4242, code: 5, environment_bytes: 20 };
+        let expected = Stat {
+            state: b'S',
+            parent: 7,
+            group: 41,
+            session: 42,
+            flags: 64,
+            start_ticks: 4242,
+            resident_pages: 9,
+            code: 5,
+            environment_bytes: 20,
+        };
         assert_eq!(stat, expected);
     }
 

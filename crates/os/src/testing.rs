@@ -2,6 +2,8 @@
 
 use std::{
     collections::BTreeMap,
+    ffi::OsString,
+    os::unix::ffi::OsStringExt,
     path::PathBuf,
     process::{Command, Stdio},
     time::Duration,
@@ -20,7 +22,7 @@ use tokio::{
 use crate::{
     census::Owner,
     child::{Child, Spec},
-    proc::Stat,
+    proc::{self, Stat},
 };
 
 /// Long enough for anything that works, on a machine that is busy.
@@ -42,7 +44,17 @@ pub(crate) fn shell(script: &str) -> Child {
 
 pub(crate) fn shell_of(owner: &Owner, script: &str) -> Child {
     let command = ["sh", "-c", script].map(str::to_owned);
-    Child::spawn(&Spec { command: &command, env: &BTreeMap::new(), cwd: None }, owner).unwrap()
+    Child::spawn(&Spec { command: &command, env: &environment(), cwd: None, cgroup: None }, owner).unwrap()
+}
+
+/// The environment of the tests themselves.
+pub(crate) fn environment() -> BTreeMap<OsString, OsString> {
+    let text = proc::environment(std::process::id()).unwrap();
+    let variables = text.split(|byte| *byte == 0).filter_map(|line| {
+        let end = line.iter().position(|byte| *byte == b'=')?;
+        Some((OsString::from_vec(line[..end].to_owned()), OsString::from_vec(line[end + 1..].to_owned())))
+    });
+    variables.collect()
 }
 
 pub(crate) async fn line(stream: impl AsyncRead + Unpin) -> String {

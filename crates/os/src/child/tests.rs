@@ -2,11 +2,11 @@ use rustix::pipe::fcntl_getpipe_size;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
-use crate::testing::{death, home, line, shell, soon};
+use crate::testing::{death, environment, home, line, shell, soon};
 
 fn spawn(command: &[&str], cwd: Option<&Path>) -> Result<Child, SpawnError> {
     let command: Vec<String> = command.iter().map(|&word| word.to_owned()).collect();
-    let spec = Spec { command: &command, env: &BTreeMap::new(), cwd };
+    let spec = Spec { command: &command, env: &environment(), cwd, cgroup: None };
     Child::spawn(&spec, &Owner::this_process(&home("child")))
 }
 
@@ -35,14 +35,27 @@ async fn closing_stdin_is_seen_by_the_child() {
 }
 
 #[tokio::test]
-async fn the_environment_is_ours_and_theirs_and_the_marker() {
-    let env = [("ADDED", "yes"), (MARKER, "forged")].map(|(name, value)| (name.to_owned(), value.to_owned()));
-    let command = ["sh", "-c", "echo \"$ADDED $PATH $PRISM_CHILD_OF\""].map(str::to_owned);
-    let owner = Owner::this_process(&home("child"));
-    let spec = Spec { command: &command, env: &env.into(), cwd: None };
-    let mut child = Child::spawn(&spec, &owner).unwrap();
+async fn the_environment_is_what_it_was_given_and_the_marker() {
     let path = std::env::var("PATH").unwrap();
-    assert_eq!(line(&mut child.stdout).await, format!("yes {path} {}", owner.marker().display()));
+    let env = [("ADDED", "yes"), (MARKER, "forged"), ("PATH", &path)];
+    let env = env.map(|(name, value)| (name.into(), value.into())).into();
+    // Sorted, and without what the shell adds by itself.
+    let command =
+        ["sh", "-c", "env | grep -v '^\\(PWD\\|OLDPWD\\|SHLVL\\|_\\)=' | sort | tr '\\n' ' '; echo"].map(str::to_owned);
+    let owner = Owner::this_process(&home("child"));
+    let spec = Spec { command: &command, env: &env, cwd: None, cgroup: None };
+    let mut child = Child::spawn(&spec, &owner).unwrap();
+    let expected = format!("ADDED=yes PATH={path} {MARKER}={}", owner.marker().display());
+    assert_eq!(line(&mut child.stdout).await, expected);
+}
+
+#[tokio::test]
+async fn the_program_is_looked_for_on_the_path_that_the_child_is_given() {
+    let command = ["cat".to_owned()];
+    let env = [("PATH".into(), "/nowhere".into())].into();
+    let spec = Spec { command: &command, env: &env, cwd: None, cgroup: None };
+    let error = Child::spawn(&spec, &Owner::this_process(&home("child"))).unwrap_err();
+    assert!(matches!(error, SpawnError::NotFound { .. }), "{error}");
 }
 
 #[tokio::test]

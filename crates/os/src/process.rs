@@ -1,0 +1,114 @@
+//! Other processes, named so that nobody else can be meant: a pid is given away again, and pid plus start time is not.
+//! Who may be ended, and why, is decided elsewhere.
+
+use std::{io, os::fd::OwnedFd, time::Duration};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    process::{Pid, PidfdFlags, Signal, geteuid, pidfd_open, pidfd_send_signal},
+};
+
+use crate::proc::{self, Stat};
+
+/// Which process is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    pub pid: u32,
+    /// When it started, in clock ticks since boot.
+    pub start_ticks: u64,
+}
+
+/// A hold on one process. It stays with that one, however often its pid is given away.
+#[derive(Debug)]
+pub struct Handle(OwnedFd);
+
+/// Returns the user that this process acts as.
+pub fn user_id() -> u32 {
+    geteuid().as_raw()
+}
+
+// === impl Identity ===
+
+impl Identity {
+    /// Names this process.
+    pub fn this_process() -> Self {
+        let pid = std::process::id();
+        Self { pid, start_ticks: Stat::of(pid).map_or(0, |stat| stat.start_ticks) }
+    }
+
+    /// Tells whether the process lives. What cannot be seen from this pid namespace does not.
+    pub fn is_alive(self) -> bool {
+        Stat::of(self.pid).is_ok_and(|stat| stat.start_ticks == self.start_ticks && !stat.is_dead())
+    }
+
+    /// Takes hold of the process; `None` if it has ended.
+    pub fn hold(self) -> io::Result<Option<Handle>> {
+        let Some(pid) = i32::try_from(self.pid).ok().and_then(Pid::from_raw) else { return Ok(None) };
+        let pidfd = match pidfd_open(pid, PidfdFlags::empty()) {
+            Ok(pidfd) => pidfd,
+            Err(error) if proc::means_gone(&error.into()) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        // In this order: what is looked at now is what the descriptor stays with, or it has just ended.
+        Ok(self.is_alive().then_some(Handle(pidfd)))
+    }
+}
+
+// === impl Handle ===
+
+impl Handle {
+    /// Asks it to end.
+    pub fn terminate(&self) -> io::Result<()> {
+        self.signal(Signal::TERM)
+    }
+
+    /// Ends it.
+    pub fn kill(&self) -> io::Result<()> {
+        self.signal(Signal::KILL)
+    }
+
+    /// Waits until it has ended, and returns whether it has. Blocks.
+    pub fn wait(&self, patience: Duration) -> bool {
+        let patience = Timespec::try_from(patience).ok();
+        poll(&mut [PollFd::new(&self.0, PollFlags::IN)], patience.as_ref()).is_ok_and(|ready| ready > 0)
+    }
+
+    fn signal(&self, signal: Signal) -> io::Result<()> {
+        match pidfd_send_signal(&self.0, signal) {
+            Err(error) if !proc::means_gone(&error.into()) => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn a_process_is_known_by_pid_and_start_time_and_ended_by_its_handle() {
+        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        let ticks = Stat::of(child.id()).unwrap().start_ticks;
+        let named = Identity { pid: child.id(), start_ticks: ticks };
+        let other = Identity { start_ticks: ticks + 1, ..named };
+        assert!(named.is_alive());
+        assert!(!other.is_alive());
+        assert!(other.hold().unwrap().is_none(), "the pid of somebody else");
+
+        let held = named.hold().unwrap().unwrap();
+        assert!(!held.wait(Duration::ZERO));
+        held.terminate().unwrap();
+        assert!(held.wait(Duration::from_secs(30)));
+        assert!(!named.is_alive(), "a zombie is dead");
+        child.wait().unwrap();
+        held.terminate().unwrap();
+        assert!(named.hold().unwrap().is_none());
+    }
+
+    #[test]
+    fn this_process_lives() {
+        assert!(Identity::this_process().is_alive());
+    }
+}
