@@ -16,7 +16,7 @@ pub mod session;
 
 pub use era::{Era, Revision, Speaks};
 pub use hello::{Class, Hello};
-pub use link::{Accepts, Action, Answer, Ask, Fault, Link, Opening, Refusal, Settings, Wire};
+pub use link::{Accepts, Action, Answer, Ask, Condition, Fault, Link, Opening, Refusal, Settings, State, Wire};
 pub use method::Method;
 pub use names::Names;
-pub use session::Part;
+pub use session::{Kept, Part};

@@ -41,6 +41,8 @@ pub struct Greeting {
     members: BTreeMap<String, Box<RawValue>>,
     pub name: String,
     pub version: String,
+    /// Whether it has tools.
+    pub tools: bool,
     pub logging: bool,
     pub subscribe: bool,
     pub tools_changed: bool,
@@ -206,14 +208,25 @@ impl Greeting {
             |member: &str, flag: &str| inner(capabilities.get(member)).get(flag).is_some_and(|v| v.get() == "true");
         let (subscribe, resources_changed) = (says("resources", "subscribe"), says("resources", "listChanged"));
         let (tools_changed, prompts_changed) = (says("tools", "listChanged"), says("prompts", "listChanged"));
-        let logging = capabilities.contains_key("logging");
+        let (tools, logging) = (capabilities.contains_key("tools"), capabilities.contains_key("logging"));
         members.insert("capabilities".to_owned(), to_raw_value(&capabilities).map_err(HelloError::Malformed)?);
         let info = inner(members.get("serverInfo"));
         let text = |name: &str| {
             info.get(name).and_then(|raw| serde_json::from_str::<String>(raw.get()).ok()).unwrap_or_default()
         };
         let (name, version) = (text("name"), text("version"));
-        Ok(Self { era, members, name, version, logging, subscribe, tools_changed, prompts_changed, resources_changed })
+        Ok(Self {
+            era,
+            members,
+            name,
+            version,
+            tools,
+            logging,
+            subscribe,
+            tools_changed,
+            prompts_changed,
+            resources_changed,
+        })
     }
 
     /// What the server calls itself, as it wrote it.

@@ -5,12 +5,14 @@
 //! [`Link::poll_action`] and [`Link::output`], and come back at [`Link::poll_timeout`].
 
 mod calls;
+mod condition;
 mod deadlines;
 mod exchange;
 mod fault;
 mod flights;
 mod handshake;
 mod incoming;
+mod keep;
 mod lifecycle;
 mod listens;
 mod notes;
@@ -31,6 +33,11 @@ use std::{
 
 use bytes::{Bytes, BytesMut};
 
+pub use self::{
+    condition::{Condition, State},
+    fault::{Fault, Refusal, error_body},
+    park::{Ask, PARKED_FOR, read_state},
+};
 use self::{
     exchange::{Exchange, Modern, Owner, Reply},
     flights::Flight,
@@ -39,10 +46,6 @@ use self::{
     listens::Listen,
     union::Union,
     watch::Watch,
-};
-pub use self::{
-    fault::{Fault, Refusal, error_body},
-    park::{Ask, PARKED_FOR, read_state},
 };
 use super::{
     cache::Cache,
@@ -121,7 +124,11 @@ pub struct Settings {
     pub keep_warm: Duration,
     /// How long it outlives the last call that had no session.
     pub keep_stateless: Duration,
+    /// How long it idles while it has sessions; `None`: for ever. The next call starts it again.
+    pub idle_stop: Option<Duration>,
     pub strict_streams: bool,
+    /// Whether its sessions outlive the daemon.
+    pub keeps: bool,
     /// The questions that all clients of this link can answer.
     pub class: Class,
     /// Whether this link has one owner for its whole life.
@@ -167,6 +174,8 @@ pub enum Action {
     KeepAlive,
     /// The session is over, by no act of its client.
     Ended(SessionKey),
+    /// Something has changed that outlives the daemon: ask for it soon, with [`Link::take_unsaved`].
+    Unsaved,
     /// The server asked something.
     Asked,
     /// A question had no certain owner and was refused.
@@ -225,6 +234,8 @@ pub struct Link {
     knock: Knock,
     /// Why the server could not be reached the last time.
     why: Option<String>,
+    /// Why the child that is just ending was ended, if that is our doing.
+    ended: Option<String>,
     phase: Phase,
     hello: Option<Hello>,
     greeting: Option<Greeting>,
@@ -256,6 +267,8 @@ pub struct Link {
     last_caller: Option<SessionKey>,
     /// Sessions that this child has had, the ended ones included.
     owners: usize,
+    /// Sessions were taken up whose clients know another child.
+    resumed: bool,
     watches: BTreeMap<String, Watch>,
     level: Option<Level>,
     output: BytesMut,
@@ -263,11 +276,16 @@ pub struct Link {
     /// Restarts used up, and since when the child has been up.
     tries: usize,
     up_since: Option<Instant>,
+    /// The server was given up, and none has been up since.
+    failed: bool,
     /// No exchange or question is due before this.
     check_at: Option<Instant>,
     beat_at: Option<Instant>,
     stop_at: Option<Instant>,
     stateless_until: Option<Instant>,
+    /// When a client last used the child, and when it is looked after whether any does.
+    used_at: Option<Instant>,
+    idle_at: Option<Instant>,
     streams: usize,
 }
 
@@ -304,6 +322,7 @@ impl Link {
             speaks: Speaks::default(),
             knock: Knock::default(),
             why: None,
+            ended: None,
             phase: Phase::Down,
             hello: None,
             greeting: None,
@@ -326,16 +345,20 @@ impl Link {
             refreshing: Vec::new(),
             last_caller: None,
             owners: 0,
+            resumed: false,
             watches: BTreeMap::new(),
             level: None,
             output: BytesMut::new(),
             actions: VecDeque::new(),
             tries: 0,
             up_since: None,
+            failed: false,
             check_at: None,
             beat_at: None,
             stop_at: None,
             stateless_until: None,
+            used_at: None,
+            idle_at: None,
             streams: 0,
         }
     }
@@ -349,7 +372,8 @@ impl Link {
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let union = self.union.due();
-        [self.check_at, self.beat_at, self.stop_at, self.phase.deadline(), union].into_iter().flatten().min()
+        let own = [self.check_at, self.beat_at, self.stop_at, self.idle_at, self.phase.deadline(), union];
+        own.into_iter().flatten().min()
     }
 
     /// Bytes for the child's stdin. The shell takes from the front what the pipe takes.
@@ -373,6 +397,9 @@ impl Link {
         if self.stop_at.is_some_and(|at| at <= now) {
             self.settle(now);
         }
+        if self.idle_at.is_some_and(|at| at <= now) {
+            self.look_whether_idle(now);
+        }
     }
 
     /// Attaches a GET stream to a session (B-11), after the event the client had last (B-28).
@@ -388,6 +415,10 @@ impl Link {
         session.listen(stream, after, by_method, &mut self.actions)?;
         self.last_stream = stream.0;
         self.count_stream(now);
+        // The client of a session that was taken up is back, and expects to hear from its server.
+        if self.phase == Phase::Down {
+            self.want(now);
+        }
         Ok(stream)
     }
 
@@ -453,11 +484,12 @@ impl Link {
         self.settings.alone
             && self.hello.is_some()
             && self.sessions.is_empty()
-            && self.phase == Phase::Down
+            && !self.phase.has_child()
             && self.held.is_empty()
     }
 
-    /// Asks the child for a sign of life. Refused as closed if there is no child that could give one.
+    /// Asks the server for its tools, or for a sign of life if it has none: what it is there for, not just whether it is
+    /// there (D-05). Refused as closed if there is no server that could answer.
     pub fn probe(&mut self, now: Instant) -> Result<WireId, Refusal> {
         if self.phase != Phase::Up {
             return Err(Refusal::Closed);
@@ -466,7 +498,11 @@ impl Link {
             return Err(Refusal::Stuck);
         }
         // A modern server knows no ping; that it says what it is, is a sign of life as good.
-        let method = if self.era() == Era::Modern { Method::Discover } else { Method::Ping };
+        let method = match (&self.greeting, self.era()) {
+            (Some(greeting), _) if greeting.tools => Method::ToolsList,
+            (_, Era::Modern) => Method::Discover,
+            (_, Era::Legacy) => Method::Ping,
+        };
         let id = self.ask_on_our_own(method, "", Some(now + PROBE_PATIENCE));
         if let Some(exchange) = self.exchanges.get_mut(&id.0) {
             exchange.reply = Reply::Held;

@@ -11,6 +11,9 @@ const MAX_EVENTS: usize = 256;
 /// And their bytes. One event over it is kept alone: it may be the answer.
 const MAX_BYTES: usize = 1 << 20;
 
+/// Events that a stream may tell before it is saved that it has told them.
+pub const UNSAVED: u64 = 1 << 20;
+
 /// A stream's events, numbered from 1.
 #[derive(Debug, Default)]
 pub struct Replay {
@@ -40,6 +43,28 @@ pub enum What {
 }
 
 impl Replay {
+    /// The window of a stream as another daemon has left it. Events that were told since it was saved have numbers that
+    /// nobody knows any more, so the next ones have far higher ones.
+    pub fn resume(last: u64, delivered: u64, events: impl Iterator<Item = (u64, Bytes)>) -> Self {
+        let mut replay = Self::default();
+        for (number, bytes) in events {
+            replay.last = number.saturating_sub(1);
+            replay.push(bytes, What::Message);
+        }
+        let last = last.max(replay.last);
+        Self { last: last + UNSAVED, delivered: delivered.min(last), ..replay }
+    }
+
+    /// The newest event.
+    pub fn last(&self) -> u64 {
+        self.last
+    }
+
+    /// The oldest event that is kept, or the next one if none is.
+    pub fn oldest(&self) -> u64 {
+        self.kept.front().map_or(self.last + 1, |event| event.number)
+    }
+
     /// The number the next event will have.
     pub fn next_number(&self) -> u64 {
         self.last + 1
@@ -48,6 +73,11 @@ impl Replay {
     /// Whether a change is waiting already that says the same.
     pub fn holds_undelivered(&self, change: &What) -> bool {
         matches!(change, What::Change(_)) && self.kept.iter().any(|e| e.number > self.delivered && e.what == *change)
+    }
+
+    /// Events that went out to nobody.
+    pub fn undelivered(&self) -> usize {
+        self.kept.iter().filter(|event| event.number > self.delivered).count()
     }
 
     /// Adds an event. Returns how many events that nobody has had were dropped to make room.

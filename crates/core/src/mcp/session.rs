@@ -3,6 +3,10 @@
 //! A session has one track for what belongs to no call (its GET streams) and one for each POST that became a stream. A
 //! message goes down exactly one track (N-01); an HTTP stream that breaks is attached again with `Last-Event-ID`.
 
+mod kept;
+
+pub use kept::Kept;
+
 use std::{
     collections::{HashMap, VecDeque},
     time::{Duration, Instant},
@@ -57,6 +61,17 @@ pub struct Session {
     last_post: u64,
     pub questions: Vec<Question>,
     last_question: u64,
+    saved: Saved,
+}
+
+/// What of a session is where it outlives the daemon.
+#[derive(Debug, Default)]
+enum Saved {
+    /// Nothing, and nothing is to be.
+    #[default]
+    Never,
+    /// All but what has changed after this event of its own stream; and whether the shell knows that anything has.
+    Until { event: u64, changed: bool },
 }
 
 /// A session of the hub's has its streams at one link, its home, and a part at each server that it uses (B-27). What a
@@ -70,6 +85,8 @@ pub struct Part {
     pub names: Option<Names>,
     /// Whether the client hears from here, and from nobody else, that this server's lists have changed.
     pub tells_of_lists: bool,
+    /// What the lower halves of its numbers come after: another part of this number may have been there before.
+    pub numbers_from: u32,
 }
 
 /// An open GET stream, and the event it goes on from.
@@ -93,6 +110,8 @@ struct Post {
     /// Calls on it that are not answered yet: one, or as many as a batch had.
     open: usize,
     finished: Option<Instant>,
+    /// Its events are to be saved: nobody was there to have the last of them.
+    unsaved: bool,
 }
 
 /// A server's request that this client was asked and has not answered.
@@ -150,6 +169,7 @@ impl Session {
             last_post: first,
             questions: Vec::new(),
             last_question: first,
+            saved: Saved::Never,
         }
     }
 
@@ -271,10 +291,13 @@ impl Session {
             // Nobody can ask for it again.
             return;
         }
+        // That a list or a resource may have changed is told anyway when a session is taken up again.
+        let worth_saving = what == What::Message;
         let lost = self.standalone.push(bytes, what);
         if lost > 0 {
             actions.push_back(Action::Dropped(lost));
         }
+        self.told_more(worth_saving, actions);
         if !self.gets.is_empty() {
             self.standalone.mark_delivered();
         }
@@ -291,7 +314,8 @@ impl Session {
             actions.push_back(Action::Event { stream, number: 0, bytes: frame::priming_event(id) });
         }
         let replay = Replay::default();
-        let post = Post { number, replay, attached: Some(stream), by_method, open: calls, finished: None };
+        let attached = Some(stream);
+        let post = Post { number, replay, attached, by_method, open: calls, finished: None, unsaved: false };
         self.posts.push(post);
         number
     }
@@ -323,10 +347,14 @@ impl Session {
         if post.open > 0 {
             return;
         }
-        if let Some(stream) = post.attached.take() {
-            actions.push_back(Action::End(stream));
-        }
         post.finished = Some(now);
+        match post.attached.take() {
+            Some(stream) => actions.push_back(Action::End(stream)),
+            None => {
+                post.unsaved = true;
+                self.changed(actions);
+            }
+        }
         self.forget_finished(now);
     }
 
@@ -376,6 +404,11 @@ impl Session {
                 post.attached = None;
             }
         }
+    }
+
+    /// Events of its own stream that nobody has had.
+    pub fn undelivered(&self) -> usize {
+        self.standalone.undelivered()
     }
 
     /// Bytes of events that are kept for this client.
@@ -455,7 +488,7 @@ impl Part {
 
     /// What its numbers come after.
     fn first_number(&self) -> u64 {
-        u64::from(self.number) << u32::BITS
+        (u64::from(self.number) << u32::BITS) + u64::from(self.numbers_from)
     }
 }
 

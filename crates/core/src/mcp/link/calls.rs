@@ -141,6 +141,7 @@ impl Link {
             None => self.stateless_until = Some(now + self.settings.keep_stateless),
         }
         self.last_caller = session;
+        self.used_at = Some(now);
         id
     }
 
@@ -295,6 +296,7 @@ impl Link {
             return self.union_over(number, now);
         }
         let id = self.exchange_of(number);
+        self.used_at = Some(now);
         let Some(exchange) = self.exchanges.get_mut(&id.0).filter(|e| e.wire == number) else { return };
         let (method, reply) = (exchange.method, exchange.reply);
         let Owner::Client { id: own, name, accepts, .. } = &mut exchange.owner else {
@@ -339,6 +341,11 @@ impl Link {
     fn handle_own_response(&mut self, id: WireId, message: &Message, now: Instant) {
         let Some(exchange) = self.exchanges.remove(&id.0) else { return };
         match exchange.method {
+            // The shell wants to know whether there is one, not what it says. A refused ping is a sign of life, too.
+            Method::ToolsList if exchange.reply == Reply::Held && message.failed() => {
+                let fault = Fault::Refused { why: "it answers `tools/list` with an error".to_owned() };
+                self.actions.push_back(Action::Answer(id, Answer::Fault { fault, id: Box::default() }));
+            }
             _ if exchange.reply == Reply::Held => {
                 self.actions.push_back(Action::Answer(id, Answer::Message(Chain::default())));
             }

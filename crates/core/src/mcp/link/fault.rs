@@ -11,6 +11,10 @@ use crate::wire::splice::push_flat;
 pub enum Fault {
     /// The server's process ended while it worked on the call.
     Exited,
+    /// The server's process was ended, by us, while it worked on the call.
+    Ended {
+        why: String,
+    },
     /// The connection to the server broke before the answer, and nothing can be asked for again.
     Cut,
     /// The server cannot be started, or does not stay up.
@@ -32,6 +36,10 @@ pub enum Fault {
     /// The server does not read its input.
     Stuck,
     SessionEnded,
+    /// The daemon stops. Its sessions go on with the next one.
+    Stopping,
+    /// The server was ended to be started with other settings.
+    Replaced,
 }
 
 /// Why an input was not taken at all.
@@ -56,11 +64,12 @@ impl Fault {
 
     pub fn reason(&self) -> &'static str {
         match self {
-            Self::Exited | Self::Cut => "upstream_exited",
+            Self::Exited | Self::Ended { .. } | Self::Cut | Self::Replaced => "upstream_exited",
             Self::Unavailable { .. } | Self::Refused { .. } | Self::Stuck => "upstream_unavailable",
             Self::Timeout { .. } => "upstream_timeout",
             Self::TooLarge { .. } => "upstream_answer_too_large",
             Self::SessionEnded => "session_ended",
+            Self::Stopping => "daemon_stopping",
         }
     }
 
@@ -69,6 +78,7 @@ impl Fault {
             Self::Exited => "the MCP server's process ended while it worked on this call; it is being restarted, call \
                              again (its stderr is in Prism's log)"
                 .to_owned(),
+            Self::Ended { why } => format!("{why}. It is being restarted, call again"),
             Self::Cut => "the connection to the MCP server broke before its answer; whether the call was carried out \
                           is not known, call again if that is safe"
                 .to_owned(),
@@ -88,6 +98,14 @@ impl Fault {
                 "the MCP server does not read its input; restart it, or look at its stderr in Prism's log".to_owned()
             }
             Self::SessionEnded => "the session has ended; initialize again".to_owned(),
+            Self::Stopping => {
+                "Prism was stopped while this call ran; whether the call was carried out is not known. The \
+                               session goes on when Prism is back (`prism serve --detach`)"
+                    .to_owned()
+            }
+            Self::Replaced => "the MCP server was started anew, with its changed settings, while it worked on this \
+                               call; call again"
+                .to_owned(),
         }
     }
 }

@@ -235,6 +235,7 @@ impl Link {
             self.opening = Opening::Learned(era);
         }
         self.phase = Phase::Up;
+        self.failed = false;
         self.why = None;
         let (name, version) = (greeting.name.clone(), greeting.version.clone());
         let speaks = self.speaks;
@@ -245,8 +246,12 @@ impl Link {
                 self.end_established_sessions(now);
             }
             Some(_) => self.restore(now),
+            None if self.resumed => self.restore(now),
             None => {}
         }
+        self.resumed = false;
+        self.used_at = Some(now);
+        self.look_whether_idle(now);
         // Who left while the child was starting has had no call on it.
         self.owners = self.sessions.len();
         self.pump(now);

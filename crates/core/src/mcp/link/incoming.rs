@@ -67,7 +67,7 @@ impl Link {
                 self.exchanges.remove(&id.0);
                 self.opening_failed(method, fault, evidence, now);
             }
-            (Owner::Link, Method::ToolsList) => {
+            (Owner::Link, Method::ToolsList) if exchange.reply != Reply::Held => {
                 self.exchanges.remove(&id.0);
                 self.tools_refreshed(id, None);
             }

@@ -12,7 +12,7 @@ use crate::{
         era::Era,
         hello::{Greeting, Hello},
         replay::What,
-        session::{AskedBy, Part, Question, Session},
+        session::{AskedBy, Kept, Part, Question, Session},
     },
     wire::{
         Message,
@@ -30,6 +30,8 @@ const PROVEN: Duration = Duration::from_secs(60);
 pub(super) enum Phase {
     /// No child, and none wanted.
     Down,
+    /// No child, as nobody has used it for long. The sessions go on with the next call.
+    Asleep,
     /// It was asked for its greeting.
     Starting {
         until: Instant,
@@ -45,8 +47,13 @@ impl Phase {
     pub(super) fn deadline(self) -> Option<Instant> {
         match self {
             Self::Starting { until: at } | Self::Restarting { at } => Some(at),
-            Self::Down | Self::Up => None,
+            Self::Down | Self::Asleep | Self::Up => None,
         }
+    }
+
+    /// Whether there is a child, or will be.
+    pub(super) fn has_child(self) -> bool {
+        !matches!(self, Self::Down | Self::Asleep)
     }
 }
 
@@ -93,7 +100,11 @@ impl Link {
         accepts: super::Accepts,
         now: Instant,
     ) -> Result<WireId, Refusal> {
-        self.sessions.insert(key, session);
+        let outlives = self.settings.keeps && session.part.is_none() && !session.is_plain();
+        let session = self.sessions.entry(key).insert_entry(session).into_mut();
+        if outlives {
+            session.keep();
+        }
         if self.settings.alone {
             self.hello.get_or_insert(hello);
         }
@@ -112,7 +123,7 @@ impl Link {
     /// Starts the child, if there is none.
     pub(super) fn want(&mut self, now: Instant) {
         self.stop_at = None;
-        if self.phase == Phase::Down {
+        if !self.phase.has_child() {
             self.start(now);
         }
     }
@@ -157,6 +168,13 @@ impl Link {
         self.handle_exit(now);
     }
 
+    /// The child's process was ended for a reason that its clients should hear, and all it wrote was handled.
+    pub fn handle_ended(&mut self, why: String, now: Instant) {
+        self.ended = Some(why);
+        self.handle_exit(now);
+        self.ended = None;
+    }
+
     /// What looked like a request each turned out to be one stream for everything.
     pub fn over_one_stream(&mut self) {
         self.settings.wire = Wire::Pipe;
@@ -169,10 +187,11 @@ impl Link {
 
     /// The child's process has ended, and all it wrote was handled.
     pub fn handle_exit(&mut self, now: Instant) {
-        if self.phase == Phase::Down {
+        if !self.phase.has_child() {
             return;
         }
-        if self.is_opening() && self.opening == Opening::Probe && self.settings.wire == Wire::Pipe {
+        let probed = self.is_opening() && self.opening == Opening::Probe && self.settings.wire == Wire::Pipe;
+        if probed && self.ended.is_none() {
             // This was none of its restarts.
             let era = self.learned_from_exit();
             self.opening = Opening::Learned(era);
@@ -188,8 +207,12 @@ impl Link {
         if lived >= PROVEN {
             self.tries = 0;
         }
-        // A connection is no process.
-        let fault = if self.why.is_some() { Fault::Cut } else { Fault::Exited };
+        let fault = match &self.ended {
+            Some(why) => Fault::Ended { why: why.clone() },
+            // A connection is no process.
+            None if self.why.is_some() => Fault::Cut,
+            None => Fault::Exited,
+        };
         self.forget_child(fault, now);
         if !greeted {
             self.fail_hasty(now);
@@ -200,7 +223,7 @@ impl Link {
             self.tries += 1;
             self.phase = Phase::Restarting { at: now + *wait };
         } else {
-            let why = self.why.take();
+            let why = self.ended.take().or(self.why.take());
             let why = why.as_deref();
             let ended = "its process ended again and again right after the start; its stderr is in Prism's log";
             self.give_up(why.unwrap_or(ended), now);
@@ -211,7 +234,7 @@ impl Link {
     fn fail_hasty(&mut self, now: Instant) {
         let hasty = |id: &WireId| self.exchanges.get(&id.0).and_then(Exchange::modern).is_some_and(|m| m.hasty);
         let ids: Vec<WireId> = self.held.iter().map(|(id, _)| *id).filter(hasty).collect();
-        let why = self.why.clone();
+        let why = self.ended.clone().or(self.why.clone());
         let why =
             why.unwrap_or_else(|| "its process ended right after the start; its stderr is in Prism's log".to_owned());
         for id in ids {
@@ -240,45 +263,64 @@ impl Link {
             // Nobody is left to restart it for.
             Phase::Restarting { .. } => (self.phase, self.stop_at) = (Phase::Down, None),
             // The one client it is for is gone.
-            Phase::Starting { .. } if self.settings.alone => self.shut(now),
+            Phase::Starting { .. } if self.settings.alone => self.shut(Fault::SessionEnded, now),
             // A client that gave up waiting comes back soon: let it find the child ready.
             Phase::Starting { .. } | Phase::Down => self.stop_at = None,
+            Phase::Asleep => (self.phase, self.stop_at) = (Phase::Down, None),
             Phase::Up => {
                 let keep = if self.settings.alone { Duration::ZERO } else { self.settings.keep_warm };
                 let until = self.stop_at.unwrap_or(now + keep).max(self.stateless_until.unwrap_or(now));
                 if until > now {
                     self.stop_at = Some(until);
                 } else {
-                    self.shut(now);
+                    self.shut(Fault::SessionEnded, now);
                 }
             }
         }
     }
 
-    /// Ends everything: the daemon is stopping.
-    pub fn shut_down(&mut self, now: Instant) {
+    /// Ends the child if no client has used it for long, and none waits to hear from it.
+    pub(super) fn look_whether_idle(&mut self, now: Instant) {
+        self.idle_at = None;
+        let Some(patience) = self.settings.idle_stop.filter(|_| self.phase == Phase::Up) else { return };
+        // Whoever only wants to hear of lists is told that they may have changed when it is started again.
+        let busy = self.calls > 0 || !self.held.is_empty() || !self.watches.is_empty();
+        let until = if busy { now } else { self.used_at.unwrap_or(now) } + patience;
+        if until > now {
+            self.idle_at = Some(until);
+        } else {
+            self.shut(Fault::Exited, now);
+            self.phase = Phase::Asleep;
+        }
+    }
+
+    /// Ends everything, as the daemon is stopping or the destination has changed. Returns what outlives that.
+    pub fn shut_down(&mut self, why: Fault, now: Instant) -> Vec<(SessionKey, Kept)> {
         let keys: Vec<SessionKey> = self.sessions.keys().copied().collect();
         for (id, _) in std::mem::take(&mut self.held) {
-            self.fail(id, Fault::SessionEnded, now);
+            self.fail(id, why.clone(), now);
         }
         // In this order: the calls are answered on the streams that end with their sessions.
-        self.shut(now);
+        self.shut(why, now);
+        let kept = self.last_unsaved();
         for key in keys {
             self.end_session(key);
         }
         self.end_listens(None);
         self.watches.clear();
+        kept
     }
 
-    fn shut(&mut self, now: Instant) {
-        if self.phase != Phase::Down {
+    fn shut(&mut self, why: Fault, now: Instant) {
+        if self.phase.has_child() {
             self.actions.push_back(Action::Stop);
         }
         self.phase = Phase::Down;
         self.stop_at = None;
+        self.idle_at = None;
         self.stateless_until = None;
         self.tries = 0;
-        self.forget_child(Fault::SessionEnded, now);
+        self.forget_child(why, now);
     }
 
     /// Fails what was sent to the child and drops what was true of it.
@@ -338,6 +380,7 @@ impl Link {
         self.end_listens(Some(&fault));
         self.forget_child(fault, now);
         self.phase = Phase::Down;
+        self.failed = true;
         self.tries = 0;
         self.greeting = None;
         self.watches.clear();

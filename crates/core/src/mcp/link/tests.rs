@@ -7,6 +7,8 @@ mod eras;
 mod fake;
 mod flights;
 mod handshake;
+mod idle;
+mod keep;
 mod levels;
 mod life;
 mod limits;

@@ -55,7 +55,7 @@ impl Watch {
         self.pending.iter().any(|(_, pending)| *pending == watcher)
     }
 
-    fn add(&mut self, watcher: Watcher) {
+    pub(super) fn add(&mut self, watcher: Watcher) {
         if !self.has(watcher) {
             self.watchers.push(watcher);
         }
@@ -95,6 +95,7 @@ impl Link {
             }
         } else {
             watch.add(watcher);
+            self.note_change(key);
             self.answer_locally(id, "{}", now);
         }
     }
@@ -136,7 +137,10 @@ impl Link {
         let Some(watch) = self.watches.get_mut(&uri) else { return };
         for (_, watcher) in watch.pending.extract_if(.., |(pending, _)| *pending == id).collect::<Vec<_>>() {
             let lives = match watcher {
-                Watcher::Session(key) => self.sessions.contains_key(&key),
+                Watcher::Session(key) => {
+                    let session = self.sessions.get_mut(&key);
+                    session.map(|session| session.changed(&mut self.actions)).is_some()
+                }
                 Watcher::Listen(stream) => self.listens.contains_key(&stream),
             };
             if !failed && lives {
@@ -160,6 +164,9 @@ impl Link {
         let modern = self.era() == Era::Modern;
         let Some(watch) = self.watches.get_mut(&uri) else { return self.answer_locally(id, "{}", now) };
         let watcher = Watcher::Session(key);
+        if let Some(session) = self.sessions.get_mut(&key) {
+            session.changed(&mut self.actions);
+        }
         // Those are answered by an acknowledgement at a modern server, and now there is none to wait for.
         let own = watch.pending.iter().filter(|(_, one)| *one == watcher && modern);
         let taken_back: Vec<WireId> = own.map(|(pending, _)| *pending).collect();
@@ -209,6 +216,9 @@ impl Link {
                 self.refuse_locally(id, -32602, "the server does not tell of this resource", now);
             } else {
                 watch.add(watcher);
+                if let Watcher::Session(key) = watcher {
+                    self.note_change(key);
+                }
                 self.answer_locally(id, "{}", now);
             }
         }
@@ -296,6 +306,7 @@ impl Link {
         };
         if let Some(session) = self.sessions.get_mut(&key) {
             session.level = Some(level);
+            session.changed(&mut self.actions);
         }
         let wanted = self.wanted_level();
         if wanted == self.level {

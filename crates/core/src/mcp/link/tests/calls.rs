@@ -294,22 +294,46 @@ fn tools_and_their_calls_are_counted_where_clients_can_be_asked() {
 
 // D-05.
 #[test]
-fn a_probe_is_a_ping_that_reaches_the_child() {
+fn a_probe_is_a_list_of_tools_that_reaches_the_child() {
     check(
         r#"
         probe
         probe refused
         up a
         probe
-        server < {"id":$1,"method":"ping"}
-        server > {"id":$1,"result":{}}
+        server < {"id":$1,"method":"tools/list"}
+        server > {"id":$1,"result":{"tools":[]}}
         probe <
         probe
-        server < {"id":$2,"method":"ping"}
+        server < {"id":$2,"method":"tools/list"}
+        server > {"id":$2,"error":{"code":-32603,"message":"no"}}
+        probe fault refused: it answers `tools/list` with an error
+        probe
+        server < {"id":$3,"method":"tools/list"}
         exit
         probe fault exited
         probe
         probe refused
+        "#,
+    );
+}
+
+// D-05.
+#[test]
+fn a_server_without_tools_is_pinged() {
+    check(
+        r#"
+        open a
+        ! start
+        server < …
+        greet {"logging":{}}
+        ! ready s 1
+        server < …
+        a < …
+        probe
+        server < {"id":$1,"method":"ping"}
+        server > {"id":$1,"error":{"code":-32601,"message":"what?"}}
+        probe <
         "#,
     );
 }
@@ -320,7 +344,7 @@ fn a_probe_that_nobody_waits_for_leaves_nothing_behind() {
         r#"
         up a
         probe
-        server < {"id":$1,"method":"ping"}
+        server < {"id":$1,"method":"tools/list"}
         left probe
         ~ 0 exchanges
         server > {"id":$1,"result":{}}

@@ -529,13 +529,13 @@ fn a_new_session_that_promises_something_else_answers_what_was_in_flight() {
 }
 
 #[test]
-fn a_modern_server_is_probed_by_asking_what_it_is() {
+fn a_modern_server_is_probed_by_asking_for_its_tools() {
     check(
         r#"
         settings pinned modern
         up modern
         probe
-        server < {"id":$p,"method":"server/discover","params":{"_meta":{‹{} prism›}}}
+        server < {"id":$p,"method":"tools/list","params":{"_meta":{‹{} prism›}}}
         server > {"id":$p,"result":{}}
         probe <
         "#,

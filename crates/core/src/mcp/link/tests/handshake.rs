@@ -485,10 +485,10 @@ fn shutting_down_answers_who_waits_and_ends_every_stream() {
         b > {"id":2,"method":"tools/list"}
         server < {"id":$2,…
         shut down
-        a ~ {"id":1,"error":{"code":-32603,"message":"the session has ended; initialize again",…
+        a ~ {"id":1,"error":{"code":-32603,"message":"Prism was stopped while this call ran; …
         a end
         a get end
-        b fault session ended
+        b fault stopping
         ! stop
         ! ended a
         ! ended b

@@ -7,7 +7,7 @@ use super::{
     world::{Call, ClientPhase, Fate, Owner, World, mark, parse},
 };
 use crate::{
-    mcp::{Accepts, Class, Era, Method, Opening, Settings, Wire, link::Holdings},
+    mcp::{Accepts, Class, Era, Fault, Method, Opening, Settings, Wire, link::Holdings},
     wire::{Kind, frame::EventId},
 };
 
@@ -40,7 +40,9 @@ fn settings([flags, timeout, warm, _]: [u8; 4]) -> Settings {
         max_message_bytes: LIMIT,
         keep_warm: Duration::from_secs(u64::from(warm % 3) * 20),
         keep_stateless: Duration::from_secs(60),
+        idle_stop: has(128).then_some(Duration::from_secs(45)),
         strict_streams: has(1),
+        keeps: has(1),
         class: Class { sampling: has(2), ..Class::NONE },
         alone: has(4) && has(8),
         opening: Opening::Pinned(if has(32) && has(64) { Era::Modern } else { Era::Legacy }),
@@ -450,7 +452,7 @@ impl World {
             assert_ne!(question.state, Asked::Open, "{} was never answered", question.id);
         }
         if self.calls.len().is_multiple_of(4) {
-            self.link.shut_down(self.now);
+            drop(self.link.shut_down(Fault::Stopping, self.now));
             self.act();
         }
         for client in 0..self.clients.len() {

@@ -82,7 +82,7 @@ fn a_child_that_stops_reading_is_told_no_more_than_it_can_hold() {
         server < …
         server < …
         probe
-        server < {{"id":$1,"method":"ping"}}
+        server < {{"id":$1,"method":"tools/list"}}
         a > {{"method":"notifications/roots/list_changed"}}
         server < {{"method":"notifications/roots/list_changed"}}
         "#

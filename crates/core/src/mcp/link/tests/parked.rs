@@ -276,7 +276,7 @@ fn a_server_that_ends_takes_the_parked_call_along_and_its_client_is_told() {
         shut down
         ! stop
         modern:a > {back}
-        modern:a fault session ended
+        modern:a fault stopping
         "#
     ));
 }

@@ -59,6 +59,35 @@ fn an_exit_fails_every_call_in_flight_at_once_and_calls_that_come_meanwhile_wait
     );
 }
 
+// Issue 5: a child that was ended for a reason says so to whoever was waiting, and is restarted like any other.
+#[test]
+fn why_a_child_was_ended_is_heard_by_its_calls_and_when_it_is_given_up() {
+    check(
+        r#"
+        up a
+        a > {"id":1,"method":"tools/list"}
+        server < {"id":$0,…
+        ended it used too much
+        a fault ended: it used too much
+        a > {"id":2,"method":"tools/list"}
+        + 500ms
+        ! start
+        server < {"id":$1,"method":"initialize",…
+        ended it used too much
+        + 1s
+        ! start
+        server < {"id":$2,"method":"initialize",…
+        exit
+        + 2s
+        ! start
+        server < {"id":$3,"method":"initialize",…
+        ended it used too much
+        a fault unavailable: it used too much
+        ! ended a
+        "#,
+    );
+}
+
 // B-08: 0.5, 1 and 2 seconds; then no more.
 // checks 109
 #[test]

@@ -14,7 +14,7 @@
 //! | `a batch > […]`, `a get`, `a get:2 after 1-2` | a batch; a GET stream, the second with `Last-Event-ID` |
 //! | `left a:x`, `close a` | the client leaves a POST; the session is deleted |
 //! | `drop a get`, `drop a get having 3` | a stream breaks after all that was sent on it, or after that event |
-//! | `server > {…}`, `exit`, `failed`, `+ 30s` | a line of the child's, its end, one that did not start; time |
+//! | `server > {…}`, `exit`, `ended why`, `failed`, `+ 30s` | a line of the child's, its end, our ending it, one that did not start; time |
 //! | `stuck`, `reads` | the child reads no more, and again |
 //! | `probe`, `shut down` | |
 //! | `plain a 2024-11-05` | as `open`, but `a` is one stream for everything, and its life (HTTP+SSE) |
@@ -26,6 +26,7 @@
 //! | `server about 3 > {…}` | a message that came with the response to our request 3 (HTTP) |
 //! | `unanswered 3`, `cut 3`, `refused 3` | our request 3 gets no answer: an outage, a broken stream, the wrong era |
 //! | `session lost` | the server, over HTTP, has forgotten our session |
+//! | `save`, `killed`, `restarted` | what has changed is saved; the daemon is killed, or stopped, and starts again |
 //!
 //! | what comes of them | |
 //! |---|---|
@@ -50,6 +51,7 @@ mod expected;
 mod modern;
 mod newcomers;
 mod pattern;
+mod restarts;
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet, VecDeque},
@@ -62,7 +64,7 @@ use self::pattern::{duration, fits, split_name};
 use super::sse;
 use crate::{
     mcp::{
-        Accepts, Action, Answer, Class, Era, Fault, Hello, Link, Opening, Refusal, Settings, Wire,
+        Accepts, Action, Answer, Class, Era, Fault, Hello, Kept, Link, Opening, Refusal, Settings, Wire,
         link::{Holdings, SessionKey, StreamKey, WireId},
         replay::What,
     },
@@ -102,6 +104,9 @@ struct Stage {
     /// Ids that a child has seen.
     ids: HashSet<u64>,
     sessions: BTreeMap<String, SessionKey>,
+    hellos: BTreeMap<SessionKey, Hello>,
+    /// What was saved of them.
+    saved: BTreeMap<SessionKey, Kept>,
     /// Those of them that are one stream.
     plain: HashSet<SessionKey>,
     posts: HashMap<WireId, Post>,
@@ -129,7 +134,9 @@ impl Stage {
             max_message_bytes: 1 << 20,
             keep_warm: Duration::ZERO,
             keep_stateless: Duration::from_secs(60),
+            idle_stop: None,
             strict_streams: false,
+            keeps: false,
             class: Class::NONE,
             alone: false,
             opening: Opening::Pinned(Era::Legacy),
@@ -149,6 +156,8 @@ impl Stage {
             tickets: 0,
             ids: HashSet::new(),
             sessions: BTreeMap::new(),
+            hellos: BTreeMap::new(),
+            saved: BTreeMap::new(),
             plain: HashSet::new(),
             posts: HashMap::new(),
             streams: HashMap::new(),
@@ -170,9 +179,10 @@ impl Stage {
             _ => {}
         }
         let is_get = |rest: &str| rest.starts_with("get") && (!rest.contains(' ') || rest.contains(" after "));
-        let inputs = "settings open plain greet discover ack up left drop close server exit failed unanswered cut \
+        let inputs = "settings open plain greet discover ack up left drop close server exit ended failed unanswered cut \
                       refused session stuck reads share relay + shut";
-        let is_input = inputs.split(' ').any(|input| input == first) || line == "probe";
+        let alone = ["probe", "save", "killed", "restarted"];
+        let is_input = inputs.split(' ').any(|input| input == first) || alone.contains(&line);
         if !is_input && !is_message(rest) && !is_get(rest) {
             return match rest.strip_prefix("get").and_then(|rest| rest.split_once(' ')) {
                 Some((name, rest)) => self.expect(&format!("{first} get{name}"), rest),
@@ -205,6 +215,10 @@ impl Stage {
                 self.lose_child();
                 self.link.handle_exit(self.now);
             }
+            "ended" => {
+                self.lose_child();
+                self.link.handle_ended(rest.to_owned(), self.now);
+            }
             "unanswered" | "cut" | "refused" => {
                 let fault = match first {
                     "cut" => Fault::Cut,
@@ -225,7 +239,10 @@ impl Stage {
                 Ok(id) => self.await_answer(id, "probe", None, ""),
                 Err(_) => self.hear("probe", "refused".to_owned()),
             },
-            "shut" => self.link.shut_down(self.now),
+            "shut" => drop(self.link.shut_down(Fault::Stopping, self.now)),
+            "save" => self.save(),
+            "killed" => self.start_again(),
+            "restarted" => self.restart(),
             handle => match rest.split_once("> ") {
                 Some((how, text)) => self.client(handle, how.trim(), &self.named(text)),
                 None => self.listen(handle, rest),
@@ -253,6 +270,8 @@ impl Stage {
                 "at most" => self.settings.max_request_time = duration(value),
                 "warm" => self.settings.keep_warm = duration(value),
                 "stateless" => self.settings.keep_stateless = duration(value),
+                "idle" => self.settings.idle_stop = Some(duration(value)),
+                "keeps" => self.settings.keeps = true,
                 _ => panic!("no setting {name:?}"),
             }
         }
@@ -435,6 +454,7 @@ impl Stage {
                     let label = self.sessions.iter().find(|(_, known)| **known == key).map(|(label, _)| label);
                     format!("ended {}", label.expect("a session that was opened"))
                 }
+                Action::Unsaved => "unsaved".to_owned(),
                 Action::Relay { text, what, .. } => {
                     let number = if let What::Question(number) = what { format!("{number} ") } else { String::new() };
                     format!("relay {number}{}", String::from_utf8_lossy(&text))
@@ -474,6 +494,7 @@ impl Stage {
                 own(id);
                 let name = match fault {
                     Fault::Exited => "exited".to_owned(),
+                    Fault::Ended { why } => format!("ended: {why}"),
                     Fault::Cut => "cut".to_owned(),
                     Fault::Refused { why } => format!("refused: {why}"),
                     Fault::Unavailable { why } => format!("unavailable: {why}"),
@@ -481,6 +502,8 @@ impl Stage {
                     Fault::TooLarge { .. } => "too large".to_owned(),
                     Fault::Stuck => "stuck".to_owned(),
                     Fault::SessionEnded => "session ended".to_owned(),
+                    Fault::Stopping => "stopping".to_owned(),
+                    Fault::Replaced => "replaced".to_owned(),
                 };
                 format!("fault {name}")
             }

@@ -294,6 +294,7 @@ impl World {
                 }
                 Action::Event { stream, number, bytes } => self.event(stream, number, &bytes),
                 Action::End(stream) => self.ended(stream),
+                Action::Unsaved => drop(self.link.take_unsaved()),
                 Action::Ended(key) => {
                     let client = self.clients.iter().position(|client| client.key == key).unwrap();
                     self.clients[client].phase = ClientPhase::Over;

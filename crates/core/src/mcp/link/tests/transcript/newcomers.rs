@@ -63,8 +63,9 @@ impl Stage {
         let (message, hello) = hello(revision, capabilities);
         let key = SessionKey(self.sessions.len() as u128 + 1);
         self.sessions.insert(label.to_owned(), key);
+        self.hellos.insert(key, hello.clone());
         let names = Some(Names::new("d", &[]));
-        let part = Part { home: key, number, names, tells_of_lists: self.settings.alone };
+        let part = Part { home: key, number, names, tells_of_lists: self.settings.alone, numbers_from: 0 };
         let part = (number > 0).then_some(part);
         Newcomer { label: label.to_owned(), key, message, hello, by_method, part }
     }
