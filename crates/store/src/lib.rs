@@ -5,6 +5,7 @@ mod era;
 pub mod memory;
 mod quiet;
 mod schema;
+mod session;
 mod split;
 mod store;
 mod tool_index;
@@ -12,6 +13,7 @@ mod writer;
 
 pub use era::{LearnedEra, eras_at};
 pub use quiet::Quiet;
+pub use session::{Save, StoredEvent, StoredSession};
 pub use store::{OpenError, ReadError, Store};
 pub use tool_index::{IndexError, ToolIndex, ToolText};
 pub use writer::WriteError;

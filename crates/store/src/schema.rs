@@ -11,6 +11,7 @@ use crate::store::OpenError;
 const MIGRATIONS: &[Migration] = &[
     Migration { name: "0001_quiet", sql: include_str!("../migrations/0001_quiet.sql") },
     Migration { name: "0002_era", sql: include_str!("../migrations/0002_era.sql") },
+    Migration { name: "0003_session", sql: include_str!("../migrations/0003_session.sql") },
 ];
 
 struct Migration {
