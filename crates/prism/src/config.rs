@@ -1,11 +1,10 @@
 //! The checked configuration: what every other module reads. `config/raw.rs` knows how it is written down.
 //!
-//! The environment enters the program here, once, as an [`Env`]; whoever needs a variable is handed it. So a
-//! test passes a map, and no two modules ever see two different environments.
+//! The environment enters the program as an [`Env`]; whoever needs a variable is handed it. So a test passes a map, and
+//! no two modules ever see two different environments.
 
 use std::{
     collections::BTreeMap,
-    ffi::{OsStr, OsString},
     fmt, io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
     path::{Path, PathBuf},
@@ -14,14 +13,19 @@ use std::{
 
 use prism_core::mcp::Era;
 
+pub use env::Env;
 pub use http::{Http, Transport};
 pub use hub::{Hub, HubMode, Profile};
+pub use inherit::Inherit;
 
+mod env;
 pub mod file;
 pub mod http;
 pub mod hub;
+mod inherit;
 pub mod mcp_json;
 pub mod raw;
+pub mod secret;
 mod value;
 
 #[cfg(test)]
@@ -45,8 +49,16 @@ pub struct Config {
     pub max_request_time: Duration,
     pub max_message_bytes: usize,
     pub session_idle_timeout: Option<Duration>,
+    /// How long calls in flight may take to finish when the daemon stops.
+    pub drain_timeout: Duration,
     /// The cap of every destination that does not set its own (B-10).
     pub max_sessions: usize,
+    /// What every child inherits of the daemon's environment, unless its destination says otherwise.
+    pub inherit_env: Inherit,
+    /// Whether children get the PATH of the user's login shell, too.
+    pub login_path: bool,
+    /// Bytes that each child and all it starts may hold, unless its destination says otherwise.
+    pub max_memory: Option<u64>,
     /// Whether the log records of calls carry the bodies (`AUDIT_LOG_BODIES`).
     pub log_bodies: bool,
     pub hub: Hub,
@@ -62,7 +74,11 @@ pub struct Destination {
     pub name: String,
     /// What starts it; empty for one that is reached over HTTP.
     pub command: Vec<String>,
+    /// As it is written: what stands elsewhere is looked up when the child starts (`secret.rs`).
     pub env: BTreeMap<String, String>,
+    pub inherit_env: Inherit,
+    /// Bytes that a child and all it starts may hold.
+    pub max_memory: Option<u64>,
     pub cwd: Option<PathBuf>,
     /// Where it is, if somebody else runs it.
     pub http: Option<Http>,
@@ -75,6 +91,8 @@ pub struct Destination {
     pub max_sessions: usize,
     /// How long a shared child outlives its last session.
     pub keep_warm: Duration,
+    /// How long a child with sessions may be of no use to any of them before it is stopped; `None`: as long as it likes.
+    pub idle_stop: Option<Duration>,
     /// Each message on one GET stream only, as the protocol says, instead of on all of them.
     pub strict_streams: bool,
     /// Whether clients of the first revision find it at `/NAME/sse` too (B-20, B-21).
@@ -112,12 +130,6 @@ pub enum EventNames {
     Message,
     /// The method of the message that the event carries.
     Method,
-}
-
-/// The environment the daemon was started with. Its `Debug` shows no values: some of them are secrets.
-#[derive(Clone, Default)]
-pub struct Env {
-    variables: BTreeMap<OsString, OsString>,
 }
 
 /// The settings that a command line may carry. They beat the environment, which beats the file.
@@ -276,7 +288,11 @@ impl Default for Config {
             max_request_time: Duration::from_secs(30 * 60),
             max_message_bytes: 1 << 20,
             session_idle_timeout: Some(Duration::from_secs(30 * 60)),
+            drain_timeout: Duration::from_secs(5),
             max_sessions: DEFAULT_MAX_SESSIONS,
+            inherit_env: Inherit::default(),
+            login_path: true,
+            max_memory: None,
             log_bodies: false,
             hub: Hub::default(),
             profiles: BTreeMap::new(),
@@ -295,6 +311,8 @@ impl Destination {
             name: name.to_owned(),
             command,
             env: BTreeMap::new(),
+            inherit_env: Inherit::default(),
+            max_memory: None,
             cwd: None,
             http: None,
             era: None,
@@ -303,6 +321,7 @@ impl Destination {
             sessions: Sessions::default(),
             max_sessions: DEFAULT_MAX_SESSIONS,
             keep_warm: Duration::ZERO,
+            idle_stop: None,
             strict_streams: false,
             legacy_sse: false,
             event_names: EventNames::default(),
@@ -327,6 +346,8 @@ impl fmt::Debug for Destination {
             .field("name", &self.name)
             .field("command", &self.command)
             .field("env", &names)
+            .field("inherit_env", &self.inherit_env)
+            .field("max_memory", &self.max_memory)
             .field("cwd", &self.cwd)
             .field("http", &self.http)
             .field("era", &self.era)
@@ -335,6 +356,7 @@ impl fmt::Debug for Destination {
             .field("sessions", &self.sessions)
             .field("max_sessions", &self.max_sessions)
             .field("keep_warm", &self.keep_warm)
+            .field("idle_stop", &self.idle_stop)
             .field("strict_streams", &self.strict_streams)
             .field("legacy_sse", &self.legacy_sse)
             .field("event_names", &self.event_names)
@@ -391,43 +413,6 @@ impl EventNames {
             Self::Message => "message",
             Self::Method => "method",
         }
-    }
-}
-
-// === impl Env ===
-
-impl Env {
-    /// Takes a copy of this process's environment.
-    #[must_use]
-    pub fn process() -> Self {
-        Self { variables: std::env::vars_os().collect() }
-    }
-
-    /// Returns a variable, unless it is unset or empty: `PRISM_PORT= prism serve` means "no such setting".
-    #[must_use]
-    pub fn var(&self, name: &str) -> Option<&OsStr> {
-        self.variables.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())
-    }
-
-    /// Returns a variable that a destination cannot do without.
-    fn wanted(&self, variable: &str, destination: &str, at: &Origin) -> Result<String, ConfigError> {
-        self.var(variable).and_then(OsStr::to_str).map(str::to_owned).ok_or_else(|| ConfigError::NoVariable {
-            at: at.clone(),
-            destination: destination.to_owned(),
-            variable: variable.to_owned(),
-        })
-    }
-}
-
-impl<const N: usize> From<[(&str, &str); N]> for Env {
-    fn from(variables: [(&str, &str); N]) -> Self {
-        Self { variables: variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect() }
-    }
-}
-
-impl fmt::Debug for Env {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.variables.keys()).finish()
     }
 }
 

@@ -9,7 +9,7 @@ use std::{
     ffi::OsString,
     fs::{self, File, OpenOptions},
     io::{self, Write},
-    os::unix::fs::{OpenOptionsExt, PermissionsExt},
+    os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown},
     path::{Path, PathBuf},
 };
 
@@ -19,6 +19,7 @@ use super::{
     Config, ConfigError, Destination, Env, Flags, Origin, Place,
     mcp_json::{self, Warning},
     raw::Raw,
+    secret,
 };
 
 /// The name of the file, in the folder where one works and in Prism's home.
@@ -65,6 +66,7 @@ pub fn load(places: &Places, json_files: &[PathBuf], flags: &Flags, env: &Env) -
         None => Raw::default(),
     };
     let mut config = raw.config(env, flags)?;
+    let exposed = file.as_deref().and_then(|file| exposed(file, &config));
     let mut warnings = Vec::new();
     for path in json_files {
         let import = mcp_json::load(path, env)?;
@@ -75,20 +77,44 @@ pub fn load(places: &Places, json_files: &[PathBuf], flags: &Flags, env: &Env) -
                 warnings.push(Warning { file: path.clone(), name, reason });
                 continue;
             }
-            let max_sessions = config.max_sessions;
-            config.destinations.insert(name, Destination { max_sessions, ..destination });
+            let (max_sessions, max_memory) = (config.max_sessions, config.max_memory);
+            let inherit_env = config.inherit_env.clone();
+            let destination = Destination { max_sessions, max_memory, inherit_env, ..destination };
+            config.destinations.insert(name, destination);
         }
     }
     // Only now: a profile may name the servers of an editor's file too.
     let left_out: Vec<&str> = warnings.iter().map(|warning| warning.name.as_str()).collect();
     raw.check_profiles(&config, &left_out)?;
+    warnings.extend(exposed);
     if config.workspace.is_none() {
         config.workspace = file.as_deref().and_then(|file| places.project(file));
     }
     Ok(Loaded { config, file, warnings })
 }
 
-/// Loads what a file says by itself: no environment, no flags, `env:NAME` as it is written.
+/// Warns of a secret that is written out in a file that others can read.
+fn exposed(file: &Path, config: &Config) -> Option<Warning> {
+    let mode = fs::metadata(file).ok()?.permissions().mode();
+    if mode & 0o044 == 0 {
+        return None;
+    }
+    config.destinations.values().find_map(|destination| {
+        let written_out = |name: &str, reference: Option<_>| reference.is_none() && secret::sounds_secret(name);
+        let variable = destination.env.iter().find(|(name, value)| written_out(name, secret::of_variable(value)));
+        let headers = destination.http.iter().flat_map(|http| &http.headers);
+        let header = headers.into_iter().find(|(name, value)| written_out(name, secret::of_header(value)));
+        let (name, _) = variable.or(header)?;
+        let reason = format!(
+            "has a secret ({name}) written out, and others can read the file\n  \
+             fix: chmod 600 {}; or write env:NAME, file:PATH or keyring:SERVICE/ACCOUNT in its place",
+            file.display()
+        );
+        Some(Warning { file: file.to_owned(), name: destination.name.clone(), reason })
+    })
+}
+
+/// Loads what a file says by itself: no environment, no flags.
 pub fn load_written(path: &Path) -> Result<Config, ConfigError> {
     Raw::parse(path, &read(path)?)?.written()
 }
@@ -121,7 +147,7 @@ impl Places {
             }
             return Err(ConfigError::NoFile { path: path.clone() });
         }
-        for path in [self.here.join(NAME), self.home.join(NAME)] {
+        for path in self.candidates() {
             if exists(&path)? {
                 return Ok(Some(path));
             }
@@ -129,8 +155,17 @@ impl Places {
         Ok(None)
     }
 
+    /// Returns the files that it is looked for in.
+    #[must_use]
+    pub fn candidates(&self) -> Vec<PathBuf> {
+        match &self.explicit {
+            Some(path) => vec![path.clone()],
+            None => vec![self.here.join(NAME), self.home.join(NAME)],
+        }
+    }
+
     /// Returns the folder of the project that a config file belongs to: where it lies, unless that is Prism's home.
-    fn project(&self, file: &Path) -> Option<PathBuf> {
+    pub(crate) fn project(&self, file: &Path) -> Option<PathBuf> {
         let file = std::path::absolute(file).ok()?;
         let real = |folder: &Path| folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
         let folder = real(folder_of(&file));
@@ -202,7 +237,8 @@ impl Draft {
     }
 
     /// Returns the document as text, with the line ends that the file had: the document has only `\n`.
-    fn text(&self) -> String {
+    #[must_use]
+    pub fn text(&self) -> String {
         let text = self.document.to_string();
         if self.before.contains("\r\n") {
             return text.replace('\n', "\r\n");
@@ -213,7 +249,7 @@ impl Draft {
 
 /// Returns the file at the end of a chain of links, which need not exist. Dotfiles are often links into a
 /// repository, and renaming over the link would cut it.
-fn follow(path: &Path) -> io::Result<PathBuf> {
+pub(crate) fn follow(path: &Path) -> io::Result<PathBuf> {
     const MOST_LINKS: usize = 16;
     let mut path = std::path::absolute(path)?;
     for _ in 0..MOST_LINKS {
@@ -225,12 +261,12 @@ fn follow(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("too many links"))
 }
 
-fn folder_of(path: &Path) -> &Path {
+pub(crate) fn folder_of(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new("/"))
 }
 
-/// Puts a text in the place of a file, whole or not at all. The caller holds the folder's lock.
-fn replace(path: &Path, text: &str, mode: u32) -> io::Result<()> {
+/// Puts a text in the place of a file, whole or not at all; it keeps its owner. The caller holds the folder's lock.
+pub(crate) fn replace(path: &Path, text: &str, mode: u32) -> io::Result<()> {
     let mut name = OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
     name.push(".new");
@@ -241,6 +277,10 @@ fn replace(path: &Path, text: &str, mode: u32) -> io::Result<()> {
     let written = (|| {
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
         file.write_all(text.as_bytes())?;
+        if let Ok(old) = fs::metadata(path) {
+            // Only root can give a file away, and only root needs to: a file in one's own folder is one's own.
+            let _ = fchown(&file, Some(old.uid()), Some(old.gid()));
+        }
         file.set_permissions(fs::Permissions::from_mode(mode))?;
         file.sync_all()?;
         fs::rename(&beside, path)

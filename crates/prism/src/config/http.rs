@@ -13,6 +13,7 @@ use hyper::{
 
 use super::{
     ConfigError, Env, Origin,
+    secret::{self, Reference, SecretError},
     value::{self, Written},
 };
 
@@ -26,7 +27,8 @@ pub struct Http {
     pub url: String,
     /// How it is spoken to; `None` finds out.
     pub transport: Option<Transport>,
-    /// What every request to it carries, beside what the protocol wants.
+    /// What every request to it carries, beside what the protocol wants. As it is written: what stands elsewhere is
+    /// looked up when it is connected to (`secret.rs`).
     pub headers: BTreeMap<String, String>,
 }
 
@@ -48,8 +50,8 @@ pub(super) enum HeaderError {
     Protocol,
     #[error("is there twice: capitals make no difference in the name of a header")]
     Twice,
-    #[error("names no variable after env:")]
-    NoVariable,
+    #[error("{0}")]
+    Reference(&'static str),
     #[error("has a value that no header can carry: one line, without blanks around it")]
     Value,
 }
@@ -57,7 +59,7 @@ pub(super) enum HeaderError {
 /// Headers while they are being read.
 pub(super) struct Headers<'a> {
     destination: &'a str,
-    /// Where `env:NAME` is looked up; without it, that stays as it is written.
+    /// Where references are looked up; without it, they stay as they are written.
     env: Option<&'a Env>,
     read: BTreeMap<String, String>,
 }
@@ -110,7 +112,7 @@ pub(super) fn check_url(text: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Checks a header as it is written, which may end with `env:NAME`.
+/// Checks a header as it is written, which may end with a reference.
 pub(super) fn check_header(name: &str, value: &str) -> Result<(), HeaderError> {
     let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| HeaderError::Name)?;
     // `HeaderName` is in small letters, whatever it was made from.
@@ -120,24 +122,12 @@ pub(super) fn check_header(name: &str, value: &str) -> Result<(), HeaderError> {
     if !is_header_value(value) {
         return Err(HeaderError::Value);
     }
-    if reference(value).is_some_and(|(_, variable)| variable.is_empty()) {
-        return Err(HeaderError::NoVariable);
-    }
-    Ok(())
+    secret::check_header(value).map_err(HeaderError::Reference)
 }
 
 /// Blanks around a value are not part of it on the wire, so one that has them would not arrive as it is.
-fn is_header_value(value: &str) -> bool {
+pub(crate) fn is_header_value(value: &str) -> bool {
     HeaderValue::from_str(value).is_ok() && value.trim() == value
-}
-
-/// Splits a value before the `env:NAME` that it ends with: all of it, or its last word, as in `Bearer env:NAME`.
-/// Returns what stands before, and the name.
-#[must_use]
-pub fn reference(value: &str) -> Option<(&str, &str)> {
-    let last_word = value.rfind(' ').map_or(0, |blank| blank + 1);
-    let (before, word) = value.split_at(last_word);
-    Some((before, word.strip_prefix("env:")?))
 }
 
 // === impl Http ===
@@ -149,7 +139,7 @@ impl Http {
         Self { url: url.to_owned(), transport: None, headers: BTreeMap::new() }
     }
 
-    /// Checks what a command line says. With an environment `env:NAME` is replaced, without it stays.
+    /// Checks what a command line says. With an environment references are looked up, without one they stay.
     pub fn from_flags(
         destination: &str,
         url: &str,
@@ -209,8 +199,8 @@ impl HeaderError {
             (Self::Twice, _) => "keep one of the two".to_owned(),
             (Self::Name, Origin::Flag(flag)) => format!("--{flag} 'Authorization: Bearer env:NAME'"),
             (Self::Name, _) => "headers = { Authorization = \"Bearer env:NAME\" }".to_owned(),
-            (Self::NoVariable | Self::Value, Origin::Flag(flag)) => format!("--{flag} '{name}: env:NAME'"),
-            (Self::NoVariable | Self::Value, _) => format!("{name} = \"env:NAME\""),
+            (Self::Reference(_) | Self::Value, Origin::Flag(flag)) => format!("--{flag} '{name}: env:NAME'"),
+            (Self::Reference(_) | Self::Value, _) => format!("{name} = \"env:NAME\""),
         }
     }
 }
@@ -234,11 +224,20 @@ impl<'a> Headers<'a> {
         if self.read.keys().any(|other| other.eq_ignore_ascii_case(name)) {
             return Err(refuse(HeaderError::Twice, HeaderError::Twice.fix(name, at)));
         }
-        let value = match (reference(value), self.env) {
-            (Some((before, variable)), Some(env)) => {
-                let value = format!("{before}{}", env.wanted(variable, self.destination, at)?);
+        let value = match (secret::of_header(value), self.env) {
+            (Some(reference), Some(env)) => {
+                if let Reference::Variable(variable) = reference {
+                    env.wanted(variable, self.destination, at)?;
+                }
+                let why = |error: SecretError| ConfigError::Value {
+                    at: at.clone(),
+                    key: key.to_owned(),
+                    problem: "cannot be looked up".to_owned(),
+                    fix: error.to_string(),
+                };
+                let value = secret::resolve_header(value, env).map_err(why)?;
                 if !is_header_value(&value) {
-                    return Err(refuse(HeaderError::Value, format!("mend the environment variable {variable}")));
+                    return Err(refuse(HeaderError::Value, "mend what it is taken from".to_owned()));
                 }
                 value
             }

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use super::{
     ConfigError, Destination, Env, Http, Origin, Place, Transport, file,
     http::{self, HeaderError},
-    raw,
+    raw, secret,
 };
 
 /// What a file gave.
@@ -176,7 +176,7 @@ fn stdio(name: &str, program: &Value, entry: &Map<String, Value>, scope: &Scope<
         if variable.is_empty() || variable.contains(['=', '\0']) || value.contains('\0') {
             return Err(format!("{variable:?} cannot be set in an environment"));
         }
-        destination.env.insert(variable.clone(), value);
+        destination.env.insert(variable.clone(), secret::literal(&value));
     }
     if let Some(cwd) = present(entry, "cwd") {
         let cwd = cwd.as_str().ok_or("its cwd is not a text")?;
@@ -205,9 +205,10 @@ fn remote(
         let Some(value) = scope.scalar(value, Unset::IsRefused, || format!("headers.{header}"))? else {
             continue;
         };
+        // `env:NAME` is the way of our own file. Here it is a value like any other.
+        let value = secret::literal(&value);
         match http::check_header(header, &value) {
-            // `env:` is the way of our own file. Here it is a value like any other.
-            Ok(()) | Err(HeaderError::NoVariable) => {}
+            Ok(()) => {}
             // Often copied from a page that tells how to call the server by hand.
             Err(HeaderError::Protocol) => {
                 left_out.push(format!("its header {header}, which belongs to the protocol"));

@@ -21,13 +21,14 @@ use super::{
     Config, ConfigError, Destination, Env, Flags, Http, NameError, Origin, Place,
     http::Headers,
     value::{
-        LONGEST, Parse, Written, address, boolean, bytes, command, count, duration, era, event_names, hosts, origins,
-        port, process, sessions, text, timeout, transport, url, variable,
+        LONGEST, Parse, Written, address, boolean, bytes, ceiling, command, count, duration, era, event_names, hosts,
+        inherit, origins, port, process, sessions, text, timeout, transport, url, variable,
     },
 };
 
 mod hub;
 pub(super) mod keys;
+mod variables;
 
 /// `prism.toml`, as written.
 #[derive(Debug, Default, Deserialize)]
@@ -42,8 +43,12 @@ pub struct Raw {
     max_request_time: Setting,
     max_message_bytes: Setting,
     session_idle_timeout: Setting,
+    drain_timeout: Setting,
     log_bodies: Setting,
     max_sessions: Setting,
+    inherit_env: Setting,
+    login_path: Setting,
+    max_memory: Setting,
     #[serde(default)]
     hub: RawHub,
     #[serde(default)]
@@ -75,11 +80,14 @@ struct RawDestination {
     sessions: Setting,
     max_sessions: Setting,
     keep_warm: Setting,
+    idle_stop: Setting,
     strict_streams: Setting,
     legacy_sse: Setting,
     sse_event_names: Setting,
     hub: Setting,
     post_sse: Setting,
+    inherit_env: Setting,
+    max_memory: Setting,
 }
 
 type Setting = Option<Spanned<Value>>;
@@ -179,7 +187,7 @@ impl Raw {
         self.check(Some(Around { env, flags }))
     }
 
-    /// Checks what the file says by itself. `env:NAME` and relative folders stay as they are written, and
+    /// Checks what the file says by itself. Relative folders stay as they are written, and
     /// whether `address` is allowed is left to the daemon, which may have been told `--insecure`.
     pub fn written(&self) -> Result<Config, ConfigError> {
         self.check(None)
@@ -214,7 +222,8 @@ impl Raw {
             )* };
         }
         take!(port: port, allowed_hosts: hosts, allowed_origins: origins, max_message_bytes: bytes,
-              session_idle_timeout: timeout, log_bodies: boolean, max_sessions: count);
+              session_idle_timeout: timeout, drain_timeout: duration, log_bodies: boolean, max_sessions: count,
+              inherit_env: inherit, login_path: boolean, max_memory: ceiling);
 
         config.hub = self.hub(around)?;
         config.workspace = self.workspace(around)?;
@@ -222,7 +231,7 @@ impl Raw {
             config.profiles.insert(name.get_ref().clone(), self.profile(name, written)?);
         }
         for (name, written) in &self.destination {
-            let destination = self.destination(name, written, config.max_sessions, around)?;
+            let destination = self.destination(name, written, &config, around)?;
             config.destinations.insert(name.get_ref().clone(), destination);
         }
         Ok(config)
@@ -267,7 +276,7 @@ impl Raw {
         &self,
         name: &Spanned<String>,
         written: &RawDestination,
-        max_sessions: usize,
+        daemon: &Config,
         around: Option<Around<'_>>,
     ) -> Result<Destination, ConfigError> {
         let at = self.source.origin(name.span());
@@ -277,7 +286,7 @@ impl Raw {
         let defaults = match (&written.command, &written.url) {
             (Some(_), Some(_)) => return Err(ConfigError::TwoServers { at, destination: name.to_owned() }),
             (None, None) => return Err(ConfigError::NoServer { at, destination: name.to_owned() }),
-            (Some(_), None) => self.stdio(name, written, around)?,
+            (Some(_), None) => self.stdio(name, written, daemon, around)?,
             (None, Some(url)) => Destination::http(name, self.http(name, url, written, around)?),
         };
         Ok(Destination {
@@ -285,8 +294,11 @@ impl Raw {
             process: self.local(name, "process", &written.process, process)?.unwrap_or_default(),
             asks: self.local(name, "asks", &written.asks, boolean)?,
             sessions: self.local(name, "sessions", &written.sessions, sessions)?.unwrap_or_default(),
-            max_sessions: self.local(name, "max_sessions", &written.max_sessions, count)?.unwrap_or(max_sessions),
+            max_sessions: self
+                .local(name, "max_sessions", &written.max_sessions, count)?
+                .unwrap_or(daemon.max_sessions),
             keep_warm: self.local(name, "keep_warm", &written.keep_warm, duration)?.unwrap_or(defaults.keep_warm),
+            idle_stop: self.local(name, "idle_stop", &written.idle_stop, timeout)?.flatten(),
             strict_streams: self
                 .local(name, "strict_streams", &written.strict_streams, boolean)?
                 .unwrap_or(defaults.strict_streams),
@@ -305,6 +317,7 @@ impl Raw {
         &self,
         name: &str,
         written: &RawDestination,
+        daemon: &Config,
         around: Option<Around<'_>>,
     ) -> Result<Destination, ConfigError> {
         let command = self.local(name, "command", &written.command, command)?.unwrap_or_default();
@@ -323,6 +336,10 @@ impl Raw {
         let cwd = self.local(name, "cwd", &written.cwd, text)?;
         Ok(Destination {
             env: self.variables(name, &written.env, around)?,
+            inherit_env: self
+                .local(name, "inherit_env", &written.inherit_env, inherit)?
+                .unwrap_or_else(|| daemon.inherit_env.clone()),
+            max_memory: self.local(name, "max_memory", &written.max_memory, ceiling)?.unwrap_or(daemon.max_memory),
             cwd: cwd.map(|cwd| match around {
                 Some(Around { env, .. }) => self.source.folder(&cwd, env),
                 None => PathBuf::from(cwd),
@@ -354,7 +371,11 @@ impl Raw {
             }
             None => Ok(()),
         };
-        stray("cwd", written.cwd.as_ref().map(Spanned::span), "take it out; nothing is started here")?;
+        for (key, setting) in
+            [("cwd", &written.cwd), ("inherit_env", &written.inherit_env), ("max_memory", &written.max_memory)]
+        {
+            stray(key, setting.as_ref().map(Spanned::span), "take it out; nothing is started here")?;
+        }
         stray(
             "env",
             written.env.as_ref().map(Spanned::span),
@@ -363,12 +384,12 @@ impl Raw {
 
         let at = self.source.origin_without_text(written_url.span());
         let url = understand(&format!("destination.{name}.url"), &Written::from(written_url.get_ref()), url, &at)?;
-        let mut headers = Headers::new(name, around.map(|around| around.env));
+        let mut headers = Headers::new(name, None);
         for (header, value) in written.headers.iter().flat_map(|headers| headers.get_ref()) {
             let at = self.source.origin_without_text(header.span());
             let key = format!("destination.{name}.headers.{}", header.get_ref());
             let value = understand(&key, &Written::from(value.get_ref()), variable, &at)?;
-            headers.add(&key, header.get_ref(), &value, &at)?;
+            headers.add(&key, header.get_ref(), &self.anchored(value, around), &at)?;
         }
         Ok(Http { url, transport, headers: headers.finish() })
     }
@@ -391,35 +412,6 @@ impl Raw {
         };
         let at = self.source.origin(value.span());
         understand(key, &Written::from(value.get_ref()), parse, &at).map(Some)
-    }
-
-    fn variables(
-        &self,
-        destination: &str,
-        written: &Option<Spanned<Texts>>,
-        around: Option<Around<'_>>,
-    ) -> Result<BTreeMap<String, String>, ConfigError> {
-        let mut variables = BTreeMap::new();
-        for (name, value) in written.iter().flat_map(|texts| texts.get_ref()) {
-            let at = self.source.origin_without_text(name.span());
-            let name = name.get_ref();
-            let key = format!("destination.{destination}.env.{name}");
-            let value = understand(&key, &Written::from(value.get_ref()), variable, &at)?;
-            if name.is_empty() || name.contains(['=', '\0']) {
-                return Err(ConfigError::Value {
-                    at,
-                    key,
-                    problem: "is not the name of a variable".to_owned(),
-                    fix: "env = { NAME = \"value\" }".to_owned(),
-                });
-            }
-            let value = match (value.strip_prefix("env:"), around) {
-                (Some(variable), Some(Around { env, .. })) => env.wanted(variable, destination, &at)?,
-                (Some(_), None) | (None, _) => value,
-            };
-            variables.insert(name.clone(), value);
-        }
-        Ok(variables)
     }
 }
 

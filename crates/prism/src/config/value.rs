@@ -5,7 +5,10 @@ use std::{net::IpAddr, time::Duration};
 use prism_core::mcp::Era;
 use toml::Value;
 
-use super::{ConfigError, EventNames, HubMode, Origin, Process, Sessions, Transport, http, raw::nearest};
+use super::{
+    ConfigError, EventNames, HubMode, Inherit, Origin, Process, Sessions, Transport, http, inherit::is_pattern,
+    raw::nearest,
+};
 
 /// A value before it is understood. `Bare` comes from outside a file, where nothing has quotes.
 pub(super) enum Written<'a> {
@@ -191,6 +194,44 @@ pub(super) fn bytes(value: &Written<'_>) -> Result<usize, Wrong> {
         .ok_or_else(wrong)
 }
 
+/// A ceiling on memory; `None`, written as `0`, is none.
+pub(super) fn ceiling(value: &Written<'_>) -> Result<Option<u64>, Wrong> {
+    /// With less not even a small server starts, and it is ended again and again.
+    const LEAST: u64 = 16 << 20;
+    if matches!(value, Written::Integer(0) | Written::Text("0") | Written::Bare("0")) {
+        return Ok(None);
+    }
+    let bytes = bytes(value).map_err(|wrong| Wrong { example: "\"2GiB\"".to_owned(), ..wrong })? as u64;
+    if bytes < LEAST {
+        return Err(value.is_not("at least \"16MiB\" (or 0, for no ceiling)", "\"2GiB\""));
+    }
+    Ok(Some(bytes))
+}
+
+pub(super) fn inherit(value: &Written<'_>) -> Result<Inherit, Wrong> {
+    const WANTED: &str = "\"allowed\", \"all\" or a list of names such as [\"AWS_PROFILE\", \"MY_*\"]";
+    match value {
+        Written::Text(text) | Written::Bare(text) => match text.trim() {
+            "allowed" => return Ok(Inherit::Allowed),
+            "all" => return Ok(Inherit::All),
+            typed => {
+                if let Some(near) = nearest(typed, ["allowed", "all"].into_iter()) {
+                    return Err(value.is_not(WANTED, &format!("{near:?}")));
+                }
+            }
+        },
+        _ => {}
+    }
+    let names = list(value, "").map_err(|_| value.is_not(WANTED, &example_list(value, "AWS_PROFILE")))?;
+    match names.iter().find(|name| !is_pattern(name)) {
+        Some(name) => Err(Wrong {
+            problem: format!("has {name:?}, which is neither the name of a variable nor the beginning of one and a *"),
+            example: if name == "*" { "\"all\"" } else { "[\"AWS_PROFILE\", \"MY_*\"]" }.to_owned(),
+        }),
+        None => Ok(Inherit::Also(names)),
+    }
+}
+
 fn number_and_unit(text: &str) -> Option<(u64, &str)> {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
@@ -227,7 +268,7 @@ pub(super) fn url(value: &Written<'_>) -> Result<String, Wrong> {
 /// A value of `env` or `headers`. It may be a secret too.
 pub(super) fn variable(value: &Written<'_>) -> Result<String, Wrong> {
     match value {
-        Written::Text(text) if *text != "env:" && !text.contains('\0') => Ok((*text).to_owned()),
+        Written::Text(text) if !text.contains('\0') => Ok((*text).to_owned()),
         _ => Err(Wrong {
             problem: "is not a text in quotes".to_owned(),
             example: "\"value\", or \"env:NAME\" to take it from the daemon's own environment".to_owned(),

@@ -3,7 +3,7 @@
 use super::nearest;
 
 /// The keys at the top of the file.
-pub(in crate::config) const GLOBAL_KEYS: [&str; 15] = [
+pub(in crate::config) const GLOBAL_KEYS: [&str; 19] = [
     "address",
     "insecure",
     "port",
@@ -13,8 +13,12 @@ pub(in crate::config) const GLOBAL_KEYS: [&str; 15] = [
     "max_request_time",
     "max_message_bytes",
     "session_idle_timeout",
+    "drain_timeout",
     "log_bodies",
     "max_sessions",
+    "inherit_env",
+    "login_path",
+    "max_memory",
     "hub",
     "profile",
     "workspace",
@@ -22,7 +26,7 @@ pub(in crate::config) const GLOBAL_KEYS: [&str; 15] = [
 ];
 
 /// The keys below `[destination.NAME]`.
-pub(in crate::config) const DESTINATION_KEYS: [&str; 17] = [
+pub(in crate::config) const DESTINATION_KEYS: [&str; 20] = [
     "command",
     "env",
     "cwd",
@@ -35,11 +39,14 @@ pub(in crate::config) const DESTINATION_KEYS: [&str; 17] = [
     "sessions",
     "max_sessions",
     "keep_warm",
+    "idle_stop",
     "strict_streams",
     "legacy_sse",
     "sse_event_names",
     "hub",
     "post_sse",
+    "inherit_env",
+    "max_memory",
 ];
 
 /// The keys below `[hub]`.
