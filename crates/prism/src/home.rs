@@ -3,12 +3,13 @@
 
 use std::{
     fmt,
-    fs::{self, DirBuilder, File, OpenOptions},
+    fs::{self, DirBuilder, File, Metadata, OpenOptions},
     io::{self, Read, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
 };
 
+use prism_os::process::user_id;
 use subtle::ConstantTimeEq;
 
 use crate::config::Env;
@@ -21,6 +22,8 @@ mod tests;
 pub struct Home {
     path: PathBuf,
     api_key: Option<Token>,
+    /// The mode that it had while others could look into it.
+    tightened: Option<u32>,
 }
 
 /// The secret that clients show. Its `Debug` does not.
@@ -34,8 +37,6 @@ pub enum TokenOrigin {
     Environment,
     /// The file was there, and nobody else could read it.
     File,
-    /// The file was there with a mode that let others read it; now it has not. They may know the secret.
-    Tightened { was: u32 },
     /// There was none, so it was made.
     Made,
 }
@@ -53,7 +54,30 @@ pub enum HomeError {
     Read { path: PathBuf, source: io::Error },
     #[error("cannot write the token to {}", path.display())]
     Write { path: PathBuf, source: io::Error },
-    #[error("cannot take the token in {} away from other users (mode {mode:04o})", path.display())]
+    #[error(
+        "others could read the token in {} (mode {mode:04o}), so they may know it\n  \
+         fix: rm {}, and a new one is made; or, if nobody else was on this machine: chmod 600 {}",
+        path.display(), path.display(), path.display()
+    )]
+    Exposed { path: PathBuf, mode: u32 },
+    #[error(
+        "the token in {} belongs to another user (uid {uid})\n  fix: rm {}, and a new one is made",
+        path.display(), path.display()
+    )]
+    NotOurs { path: PathBuf, uid: u32 },
+    #[error(
+        "others can write to the folder {} (mode {mode:04o}), so nothing in it can be trusted\n  \
+         fix: chmod 700 {}, and look at what is in it; or export PRISM_HOME=/some/other/folder",
+        path.display(), path.display()
+    )]
+    Open { path: PathBuf, mode: u32 },
+    #[error(
+        "the folder {} belongs to another user (uid {uid})\n  \
+         fix: export PRISM_HOME=/some/folder of your own, or run this as that user",
+        path.display()
+    )]
+    Foreign { path: PathBuf, uid: u32 },
+    #[error("cannot take the folder {} away from other users (mode {mode:04o})", path.display())]
     Tighten { path: PathBuf, mode: u32, source: io::Error },
     #[error("{} holds no token: one word of visible ASCII\n  fix: rm {}, and a new one is made", path.display(), path.display())]
     NoToken { path: PathBuf },
@@ -64,7 +88,7 @@ pub enum HomeError {
 }
 
 /// The file that holds the secret.
-const TOKEN_FILE: &str = "http-mcp-token";
+pub const TOKEN_FILE: &str = "http-mcp-token";
 
 /// Names the folder, whether it is there or not.
 pub fn folder(env: &Env) -> Result<PathBuf, HomeError> {
@@ -76,10 +100,19 @@ pub fn folder(env: &Env) -> Result<PathBuf, HomeError> {
     std::path::absolute(&path).map_err(|source| HomeError::Create { path, source })
 }
 
+/// Returns the token if there is one, and makes and mends nothing: for those who only look.
+pub fn existing_token(env: &Env) -> Result<Option<Token>, HomeError> {
+    match env.var("PRISM_API_KEY") {
+        Some(key) => key.to_str().and_then(Token::read).map(Some).ok_or(HomeError::ApiKey),
+        None => Ok(read_token(&folder(env)?.join(TOKEN_FILE))?.map(|(token, _)| token)),
+    }
+}
+
 // === impl Home ===
 
 impl Home {
-    /// Finds the folder, and makes it where it is missing, for its owner alone.
+    /// Finds the folder, and makes it where it is missing, for its owner alone. One that others can only look into is
+    /// closed to them; one that they could have changed is refused.
     pub fn find(env: &Env) -> Result<Self, HomeError> {
         let path = folder(env)?;
         match DirBuilder::new().recursive(true).mode(0o700).create(&path) {
@@ -87,17 +120,24 @@ impl Home {
             Err(_) if path.exists() => return Err(HomeError::NotAFolder { path }),
             Err(source) => return Err(HomeError::Create { path, source }),
         }
+        let tightened = close_to_others(&path)?;
         let api_key = match env.var("PRISM_API_KEY") {
             Some(key) => Some(key.to_str().and_then(Token::read).ok_or(HomeError::ApiKey)?),
             None => None,
         };
-        Ok(Self { path, api_key })
+        Ok(Self { path, api_key, tightened })
     }
 
     /// Returns the folder.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Returns the mode that the folder had until now, if others could look into it.
+    #[must_use]
+    pub fn tightened(&self) -> Option<u32> {
+        self.tightened
     }
 
     /// Returns the token, which is made at first use. Two starts at once get the same one.
@@ -118,6 +158,30 @@ impl Home {
     }
 }
 
+fn mode(metadata: &Metadata) -> u32 {
+    metadata.permissions().mode() & 0o7777
+}
+
+fn close_to_others(path: &Path) -> Result<Option<u32>, HomeError> {
+    let metadata = fs::metadata(path).map_err(|source| HomeError::Create { path: path.to_owned(), source })?;
+    let mode = mode(&metadata);
+    if metadata.uid() != user_id() {
+        return Err(HomeError::Foreign { path: path.to_owned(), uid: metadata.uid() });
+    }
+    if mode & 0o022 != 0 {
+        return Err(HomeError::Open { path: path.to_owned(), mode });
+    }
+    if mode & 0o077 == 0 {
+        return Ok(None);
+    }
+    fs::set_permissions(path, fs::Permissions::from_mode(0o700)).map_err(|source| HomeError::Tighten {
+        path: path.to_owned(),
+        mode,
+        source,
+    })?;
+    Ok(Some(mode))
+}
+
 fn read_token(path: &Path) -> Result<Option<(Token, TokenOrigin)>, HomeError> {
     let cannot_read = |source| HomeError::Read { path: path.to_owned(), source };
     let mut file = match File::open(path) {
@@ -126,21 +190,18 @@ fn read_token(path: &Path) -> Result<Option<(Token, TokenOrigin)>, HomeError> {
         Err(source) => return Err(cannot_read(source)),
     };
     // Mode and text are those of the open file, so nobody can swap it in between.
-    let mode = file.metadata().map_err(cannot_read)?.permissions().mode() & 0o777;
-    let origin = if mode & 0o077 == 0 {
-        TokenOrigin::File
-    } else {
-        file.set_permissions(fs::Permissions::from_mode(0o600)).map_err(|source| HomeError::Tighten {
-            path: path.to_owned(),
-            mode,
-            source,
-        })?;
-        TokenOrigin::Tightened { was: mode }
-    };
+    let metadata = file.metadata().map_err(cannot_read)?;
+    if metadata.uid() != user_id() {
+        return Err(HomeError::NotOurs { path: path.to_owned(), uid: metadata.uid() });
+    }
+    // To take it away now would not make those forget it who have read it.
+    if mode(&metadata) & 0o077 != 0 {
+        return Err(HomeError::Exposed { path: path.to_owned(), mode: mode(&metadata) });
+    }
     let mut text = String::new();
     file.read_to_string(&mut text).map_err(cannot_read)?;
     match Token::read(&text) {
-        Some(token) => Ok(Some((token, origin))),
+        Some(token) => Ok(Some((token, TokenOrigin::File))),
         None => Err(HomeError::NoToken { path: path.to_owned() }),
     }
 }

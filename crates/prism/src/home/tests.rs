@@ -9,7 +9,7 @@ fn home_in(folder: &Path) -> Home {
 }
 
 fn mode(path: &Path) -> u32 {
-    path.metadata().unwrap().permissions().mode() & 0o777
+    super::mode(&path.metadata().unwrap())
 }
 
 #[test]
@@ -64,18 +64,62 @@ fn starts_at_once_agree_on_one_token() {
     assert_eq!(fs::read_dir(home.path()).unwrap().count(), 1, "nothing is left beside the token");
 }
 
+/// Sets the mode of a file or a folder.
+fn change(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+// Issue 5, must show 4
 #[test]
-fn a_token_that_others_could_read_is_tightened_and_reported() {
+fn a_token_that_others_could_read_is_refused_with_the_fix() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(TOKEN_FILE);
     fs::write(&path, "mine\n").unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+    for wide in [0o644, 0o640, 0o604, 0o620, 0o602] {
+        change(&path, wide);
+        let error = home_in(folder.path()).token().unwrap_err();
+        assert!(matches!(error, HomeError::Exposed { mode, .. } if mode == wide), "{error}");
+        let (said, path) = (error.to_string(), path.display().to_string());
+        assert!(said.contains(&format!("chmod 600 {path}")) && said.contains(&format!("rm {path}")), "{said}");
+    }
+    assert_eq!(mode(&path), 0o602, "it is left as it was");
+    change(&path, 0o400);
+    assert_eq!(home_in(folder.path()).token().unwrap().0.expose(), "mine");
+}
+
+// Issue 5, must show 4: only root can give a file away.
+#[test]
+fn a_token_or_a_folder_of_somebody_else_is_refused() {
+    if user_id() != 0 {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(TOKEN_FILE);
+    fs::write(&path, "theirs\n").unwrap();
+    change(&path, 0o600);
+    std::os::unix::fs::chown(&path, Some(65534), None).unwrap();
+    let error = home_in(folder.path()).token().unwrap_err();
+    assert!(matches!(error, HomeError::NotOurs { uid: 65534, .. }), "{error}");
+
+    std::os::unix::fs::chown(folder.path(), Some(65534), None).unwrap();
+    let error = Home::find(&Env::from([("PRISM_HOME", folder.path().to_str().unwrap())])).unwrap_err();
+    assert!(matches!(error, HomeError::Foreign { uid: 65534, .. }), "{error}");
+}
+
+// D-03
+#[test]
+fn a_folder_that_others_can_look_into_is_closed_and_one_they_can_write_to_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    change(folder.path(), 0o755);
     let home = home_in(folder.path());
-    let (token, origin) = home.token().unwrap();
-    assert_eq!(token.expose(), "mine");
-    assert_eq!(origin, TokenOrigin::Tightened { was: 0o644 });
-    assert_eq!(mode(&path), 0o600);
-    assert_eq!(home.token().unwrap().1, TokenOrigin::File);
+    assert_eq!((home.tightened(), mode(folder.path())), (Some(0o755), 0o700));
+    assert_eq!(home_in(folder.path()).tightened(), None);
+    for wide in [0o775, 0o757, 0o1777] {
+        change(folder.path(), wide);
+        let error = Home::find(&Env::from([("PRISM_HOME", folder.path().to_str().unwrap())])).unwrap_err();
+        assert!(matches!(error, HomeError::Open { mode, .. } if mode == wide), "{error}");
+        assert!(error.to_string().contains(&format!("chmod 700 {}", folder.path().display())), "{error}");
+    }
 }
 
 #[test]
@@ -97,6 +141,7 @@ fn the_environment_supplies_the_token_and_no_file_is_made() {
 fn an_empty_token_file_opens_nothing() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join(TOKEN_FILE), " \n").unwrap();
+    change(&folder.path().join(TOKEN_FILE), 0o600);
     let error = home_in(folder.path()).token().unwrap_err();
     assert!(matches!(error, HomeError::NoToken { .. }), "{error}");
 }
