@@ -1,15 +1,23 @@
 //! The tasks that run core's machines over real pipes: one per link, and what finds the right link for a request.
 
+pub mod ceiling;
 pub mod destination;
+pub mod environment;
 pub mod hub;
 mod keeper;
+pub mod keeping;
 pub mod link;
 pub mod outlet;
 pub mod remote;
+pub mod replace;
 pub mod sessions;
 mod stderr;
+pub mod visitor;
+pub mod vitals;
 
+pub use ceiling::Ceilings;
 pub use destination::Destination;
+pub use environment::Environment;
 pub use hub::Hub;
 pub use link::{Command, Head, LinkHandle, Reply};
 pub use sessions::{Entry, Sessions};

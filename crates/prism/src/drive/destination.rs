@@ -1,5 +1,6 @@
 //! One destination: its links, who gets which (B-04), and how many sessions it may have (B-10).
 
+mod look;
 mod shared;
 
 use std::{
@@ -17,10 +18,11 @@ use prism_os::census::Owner;
 use prism_store::Store;
 use tracing::info;
 
+pub use look::Model;
 pub use shared::{Learned, Shared, key, still_counts};
 
 use super::{
-    Command, Entry, LinkHandle, Sessions,
+    Ceilings, Command, Entry, Environment, LinkHandle, Sessions,
     remote::{Target, TargetError},
 };
 use crate::{
@@ -58,6 +60,8 @@ pub struct Parts {
     /// Prism's own folder.
     pub home: PathBuf,
     pub store: Option<Store>,
+    pub environment: Arc<Environment>,
+    pub ceilings: Arc<Ceilings>,
 }
 
 /// A place among a destination's sessions, given back unless the session is opened.
@@ -103,8 +107,8 @@ impl Destination {
     ) -> Result<Arc<Self>, TargetError> {
         let target = match &config.http {
             Some(http) => {
-                let headers = http.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-                Some(Target::new(&http.url, headers, http.transport, daemon.max_message_bytes)?)
+                // Its headers may hold secrets, which are looked up when it is connected to.
+                Some(Target::new(&http.url, Vec::new(), http.transport, daemon.max_message_bytes)?)
             }
             None => None,
         };
@@ -113,7 +117,9 @@ impl Destination {
             max_request_time: daemon.max_request_time,
             max_message_bytes: daemon.max_message_bytes,
             keep_warm: config.keep_warm,
-            keep_stateless: daemon.session_idle_timeout.unwrap_or(Duration::from_secs(30 * 60)),
+            keep_stateless: keep_stateless_for(daemon),
+            idle_stop: config.idle_stop.filter(|_| config.http.is_none() && built_in.is_none()),
+            keeps: true,
             strict_streams: config.strict_streams,
             class: Class::NONE,
             alone: false,
@@ -137,6 +143,16 @@ impl Destination {
 
     pub fn config(&self) -> &config::Destination {
         &self.shared.config
+    }
+
+    /// Whether it is what these settings would make.
+    pub fn is_as(&self, config: &config::Destination, daemon: &Config) -> bool {
+        let Settings { request_timeout, max_request_time, max_message_bytes, keep_stateless, .. } = self.settings;
+        self.shared.config == *config
+            && request_timeout == daemon.request_timeout
+            && max_request_time == daemon.max_request_time
+            && max_message_bytes == daemon.max_message_bytes
+            && keep_stateless == keep_stateless_for(daemon)
     }
 
     /// Whether it is a server that Prism is itself.
@@ -321,6 +337,11 @@ impl Drop for Place {
             self.destination.leave();
         }
     }
+}
+
+/// How long a child outlives the last call that had no session: as long as a session would have.
+fn keep_stateless_for(daemon: &Config) -> Duration {
+    daemon.session_idle_timeout.unwrap_or(Duration::from_secs(30 * 60))
 }
 
 /// Tells a link that a session is over, without waiting for it.

@@ -16,7 +16,7 @@ mod way;
 use std::{
     collections::{BTreeMap, HashMap},
     sync::{
-        Arc, Mutex,
+        Arc, Mutex, PoisonError, RwLock,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
@@ -33,8 +33,11 @@ pub use view::{Seen, UnknownView, View};
 pub use way::Way;
 
 use self::lists::Lists;
-use super::{Command, Destination, Sessions, destination::lock};
+use super::{Command, Destination, Entry, Sessions, destination::lock};
 use crate::config;
+
+/// What a client is told of that may have missed something.
+const CHANGES: [Method; 3] = [Method::ToolsChanged, Method::PromptsChanged, Method::ResourcesChanged];
 
 /// Views that are kept: what `/mcp` and the profiles show, and what clients put into `?only=`. Beyond it a view lives as
 /// long as its sessions, and its lists are put together anew.
@@ -42,9 +45,7 @@ const MAX_VIEWS: usize = 64;
 
 pub struct Hub {
     home: Arc<Destination>,
-    members: Vec<Arc<Member>>,
-    settings: config::Hub,
-    profiles: BTreeMap<String, config::Profile>,
+    plan: RwLock<Arc<Plan>>,
     sessions: Arc<Sessions>,
     views: Mutex<HashMap<String, Arc<View>>>,
     /// Counts what has changed in any member's lists.
@@ -55,6 +56,15 @@ pub struct Hub {
     /// Milliseconds since the hub was made.
     last_used: AtomicU64,
     epoch: Instant,
+}
+
+/// What a config makes of the hub.
+struct Plan {
+    members: Vec<Arc<Member>>,
+    /// The number of the next new one. None is given twice: sessions remember what they had where.
+    next_number: u32,
+    settings: config::Hub,
+    profiles: BTreeMap<String, config::Profile>,
     /// How long the members are kept awake for nobody.
     keeps: Duration,
 }
@@ -96,19 +106,10 @@ impl Hub {
         daemon: &config::Config,
         sessions: Arc<Sessions>,
     ) -> Arc<Self> {
-        let mut taken: Vec<Names> = Vec::new();
-        let mut all = Vec::new();
-        for (number, destination) in (0..).zip([home.clone()].into_iter().chain(members)) {
-            let names = Names::new(&destination.config().name, &taken);
-            taken.push(names.clone());
-            let own = destination.is_built_in();
-            all.push(Arc::new(Member { destination, number, names, own, lists: Lists::default() }));
-        }
+        let plan = Plan::new([home.clone()].into_iter().chain(members), daemon, None);
         Arc::new(Self {
             home,
-            members: all,
-            settings: daemon.hub.clone(),
-            profiles: daemon.profiles.clone(),
+            plan: RwLock::new(Arc::new(plan)),
             sessions,
             views: Mutex::default(),
             changes: AtomicU64::new(0),
@@ -116,8 +117,50 @@ impl Hub {
             listens: Mutex::default(),
             last_used: AtomicU64::new(0),
             epoch: Instant::now(),
-            keeps: daemon.session_idle_timeout.unwrap_or(Duration::from_secs(30 * 60)),
         })
+    }
+
+    fn plan(&self) -> Arc<Plan> {
+        self.plan.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Goes on with another config. A member of the same name keeps its number, and what is known of it if it is the
+    /// same. Who looks at the hub sees the new one from now on.
+    pub fn reload(&self, members: impl IntoIterator<Item = Arc<Destination>>, daemon: &config::Config) {
+        let before = self.plan();
+        let plan = Plan::new([self.home.clone()].into_iter().chain(members), daemon, Some(&before));
+        *self.plan.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(plan);
+        lock(&self.views).clear();
+        self.changes.fetch_add(1, Ordering::Relaxed);
+        for view in lock(&self.listens).values_mut() {
+            *view = self.view_again(view);
+        }
+        for entry in self.sessions.of_hub() {
+            if let Some(session) = entry.hub() {
+                session.see(self.view_again(&session.view()));
+            }
+        }
+    }
+
+    /// What was asked for with this view, as it is now; all that there is if it is no more.
+    fn view_again(&self, view: &Arc<View>) -> Arc<View> {
+        self.view(Some(view.asked())).or_else(|_| self.view(None)).unwrap_or_else(|_| view.clone())
+    }
+
+    /// All members are what they are going to be: clients are told that anything may have changed, and what they watched
+    /// is watched again.
+    pub fn reloaded(self: &Arc<Self>) {
+        for entry in self.sessions.of_hub() {
+            self.welcome_back(&entry);
+        }
+        let listens: Vec<StreamKey> = lock(&self.listens).keys().copied().collect();
+        let link = self.home.stateless_link();
+        tokio::spawn(async move {
+            for method in CHANGES {
+                let (to, listens) = (Vec::new(), listens.clone());
+                let _ = link.commands.send(Command::Announce { method, to, listens }).await;
+            }
+        });
     }
 
     /// Prism's own server.
@@ -127,7 +170,8 @@ impl Hub {
 
     /// What is known of each member.
     pub fn overview(&self) -> Vec<Known> {
-        let members = self.members.iter().filter(|member| !member.is_home());
+        let plan = self.plan();
+        let members = plan.members.iter().filter(|member| !member.is_home());
         let known = members.map(|member| Known {
             name: member.name().to_owned(),
             tools: member.lists.count(Method::ToolsList),
@@ -140,7 +184,40 @@ impl Hub {
     pub fn open(self: &Arc<Self>, view: Arc<View>, hello: &Hello, initialize: &Message) -> HubSession {
         self.touch();
         self.warm(view.members());
-        HubSession::new(self, view, hello.clone(), initialize.clone())
+        HubSession::new(view, hello.clone(), initialize.clone())
+    }
+
+    /// The same of one that the last daemon has left. Its members are left alone until its client is back.
+    pub fn take_up(&self, view: Arc<View>, hello: &Hello, initialize: &Message, text: Option<&str>) -> HubSession {
+        HubSession::take_up(view, hello.clone(), initialize.clone(), text)
+    }
+
+    /// The client of a session is there. After it was away for a change of daemons it is told that anything may have
+    /// changed, and what it watched is watched again.
+    pub fn is_back(self: &Arc<Self>, entry: &Arc<Entry>) {
+        if entry.hub().is_some_and(HubSession::is_back) {
+            self.welcome_back(entry);
+        }
+    }
+
+    fn welcome_back(self: &Arc<Self>, entry: &Arc<Entry>) {
+        let Some(session) = entry.hub() else { return };
+        let watched = session.watched_at();
+        let members: Vec<Arc<Member>> =
+            session.view().members().iter().filter(|member| watched.contains(&member.number)).cloned().collect();
+        let (hub, entry) = (self.clone(), entry.clone());
+        tokio::spawn(async move {
+            for method in CHANGES {
+                let announce = Command::Announce { method, to: vec![entry.key()], listens: Vec::new() };
+                let _ = entry.link.commands.send(announce).await;
+            }
+            for member in members {
+                // One that cannot be reached now is subscribed to when it is used.
+                if let Some(session) = entry.hub() {
+                    let _ = session.part("", &hub, &entry, &member).await;
+                }
+            }
+        });
     }
 
     /// Notes that somebody is there.
@@ -157,7 +234,7 @@ impl Hub {
     /// Whether anybody would miss the members.
     fn is_used(&self) -> bool {
         let idle = self.epoch.elapsed().saturating_sub(Duration::from_millis(self.last_used.load(Ordering::Relaxed)));
-        self.listening.load(Ordering::Relaxed) > 0 || idle < self.keeps || self.sessions.has_hub_sessions()
+        self.listening.load(Ordering::Relaxed) > 0 || idle < self.plan().keeps || self.sessions.has_hub_sessions()
     }
 
     /// Tells the clients that see this member that one of its lists has changed.
@@ -178,6 +255,42 @@ impl Known {
             Self { tools: Some(_), .. } => "listed",
             _ => "not asked yet",
         }
+    }
+}
+
+// === impl Plan ===
+
+impl Plan {
+    fn new(
+        members: impl IntoIterator<Item = Arc<Destination>>,
+        daemon: &config::Config,
+        before: Option<&Self>,
+    ) -> Self {
+        let mut next_number = before.map_or(0, |before| before.next_number);
+        let before = before.map(|before| &before.members[..]).unwrap_or_default();
+        let mut taken: Vec<Names> = before.iter().map(|member| member.names.clone()).collect();
+        let mut all = Vec::new();
+        for destination in members {
+            let own = destination.is_built_in();
+            let known = before.iter().find(|member| member.name() == destination.config().name);
+            all.push(match known {
+                Some(same) if Arc::ptr_eq(&same.destination, &destination) => same.clone(),
+                Some(changed) => {
+                    let (number, names) = (changed.number, changed.names.clone());
+                    Arc::new(Member { destination, number, names, own, lists: Lists::default() })
+                }
+                None => {
+                    let names = Names::new(&destination.config().name, &taken);
+                    taken.push(names.clone());
+                    let number = next_number;
+                    next_number += 1;
+                    Arc::new(Member { destination, number, names, own, lists: Lists::default() })
+                }
+            });
+        }
+        let keeps = daemon.session_idle_timeout.unwrap_or(Duration::from_secs(30 * 60));
+        let (settings, profiles) = (daemon.hub.clone(), daemon.profiles.clone());
+        Self { members: all, next_number, settings, profiles, keeps }
     }
 }
 

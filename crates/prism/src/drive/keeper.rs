@@ -1,12 +1,12 @@
 //! A child's keeper: a task that owns the process group until nothing of it is left, and tells the link of its end.
 
-use std::{io, process::ExitStatus, sync::Arc, time::Duration};
+use std::{future::pending, io, process::ExitStatus, sync::Arc, time::Duration};
 
 use prism_os::group::{self, Group};
 use tokio::sync::mpsc;
 use tracing::{info, warn};
 
-use super::{Command, destination::Shared};
+use super::{Command, ceiling::Ceiling, destination::Shared};
 
 /// How long a child gets to end by itself, and again after SIGTERM (B-13).
 const STOP_GRACE: Duration = Duration::from_secs(2);
@@ -22,12 +22,17 @@ pub(super) struct Keeper {
 struct Kill;
 
 impl Keeper {
-    pub(super) fn take(group: Group, shared: Arc<Shared>, link: mpsc::WeakSender<Command>) -> Self {
+    pub(super) fn take(
+        group: Group,
+        ceiling: Option<Ceiling>,
+        shared: Arc<Shared>,
+        link: mpsc::WeakSender<Command>,
+    ) -> Self {
         let (orders, received) = mpsc::channel(ORDERS);
         let pid = group.pid();
         shared.metrics.children.inc();
         info!(destination = shared.config.name, pid, "Started the server");
-        tokio::spawn(keep(group, received, shared, link));
+        tokio::spawn(keep(group, ceiling, received, shared, link));
         Self { pid, orders }
     }
 
@@ -41,11 +46,24 @@ impl Keeper {
     }
 }
 
-async fn keep(group: Group, mut orders: mpsc::Receiver<Kill>, shared: Arc<Shared>, link: mpsc::WeakSender<Command>) {
+async fn keep(
+    group: Group,
+    ceiling: Option<Ceiling>,
+    mut orders: mpsc::Receiver<Kill>,
+    shared: Arc<Shared>,
+    link: mpsc::WeakSender<Command>,
+) {
     let pid = group.pid();
-    let order = tokio::select! {
-        () = group.exited() => Some(Kill),
-        order = orders.recv() => order,
+    let exceeded = async {
+        match &ceiling {
+            Some(ceiling) => ceiling.exceeded(pid).await,
+            None => pending().await,
+        }
+    };
+    let (order, went_over) = tokio::select! {
+        () = group.exited() => (Some(Kill), false),
+        order = orders.recv() => (order, false),
+        () = exceeded => (Some(Kill), true),
     };
     let destination = &shared.config.name;
     match order {
@@ -53,9 +71,14 @@ async fn keep(group: Group, mut orders: mpsc::Receiver<Kill>, shared: Arc<Shared
             group.kill();
             group.exited().await;
             let status = shown(group.finish());
-            warn!(destination, pid, status, "The server ended");
+            let why = ceiling.filter(|ceiling| went_over || ceiling.was_enforced()).map(|ceiling| ceiling.why());
+            match &why {
+                Some(why) => warn!(destination, pid, status, "Out of memory: {why}"),
+                None => warn!(destination, pid, status, "The server ended"),
+            }
+            shared.trouble.note(&why.clone().unwrap_or_else(|| format!("its process ended: {status}")));
             if let Some(link) = link.upgrade() {
-                let _ = link.send(Command::Exited { pid }).await;
+                let _ = link.send(Command::Exited { pid, why }).await;
             }
         }
         // The link let go.

@@ -6,6 +6,8 @@
 
 mod far_end;
 mod handle;
+mod saving;
+mod successor;
 
 use std::{
     collections::{HashMap, HashSet},
@@ -17,7 +19,7 @@ use std::{
 use bytes::Bytes;
 use prism_core::{
     mcp::{
-        Accepts, Action, Link, Refusal, Settings,
+        Accepts, Action, Answer, Fault, Link, Refusal, Settings,
         link::{SessionKey, StreamKey, WireId},
     },
     wire::{Lines, Message},
@@ -32,11 +34,13 @@ use tracing::{debug, info, warn};
 
 pub use handle::{Command, Head, LinkHandle, Parked, Reply};
 
+use self::{saving::Saving, successor::Successor};
 use super::{
     destination::Shared,
     keeper::Keeper,
     outlet::{Outlet, Pushed},
     remote::{Arrival, Remote},
+    vitals::{StreamKind, StreamReport, StreamVitals, Vitals},
 };
 use crate::builtin::kit::Connection;
 
@@ -55,9 +59,13 @@ struct Driver {
     /// The way into our own mailbox, for the child's keeper.
     commands: mpsc::WeakSender<Command>,
     back: Option<Back>,
+    /// How often the server was started, and whether what it is given then is still being looked up.
+    starts: u64,
+    preparing: bool,
     /// Where the sessions that have parts here have their streams.
     home: Option<LinkHandle>,
     parked: Parked,
+    vitals: Arc<Vitals>,
     /// Requests that the server did not take because it had forgotten our session.
     unsent: Vec<Message>,
     resent: HashSet<u64>,
@@ -67,8 +75,10 @@ struct Driver {
     streams: HashMap<StreamKey, Stream>,
     timer: Pin<Box<Sleep>>,
     armed: Option<Instant>,
+    saving: Saving,
     /// The daemon is stopping: nothing new is taken.
     stopping: bool,
+    successor: Successor,
     /// Which version of what is known of the server's tools the machine has.
     tools_seen: u64,
     /// What the log has been told once, and need not be told with every message.
@@ -110,6 +120,7 @@ struct Waiting {
 struct Stream {
     outlet: Arc<Outlet>,
     key: Option<SessionKey>,
+    kind: StreamKind,
 }
 
 /// What ended the wait.
@@ -126,13 +137,22 @@ enum Turn {
 // === impl Driver ===
 
 impl Driver {
-    fn new(settings: Settings, shared: Arc<Shared>, commands: mpsc::WeakSender<Command>, parked: Parked) -> Self {
+    fn new(
+        settings: Settings,
+        shared: Arc<Shared>,
+        commands: mpsc::WeakSender<Command>,
+        parked: Parked,
+        vitals: Arc<Vitals>,
+    ) -> Self {
         Self {
             machine: Link::new(settings),
             commands,
             back: None,
+            starts: 0,
+            preparing: false,
             home: None,
             parked,
+            vitals,
             unsent: Vec::new(),
             resent: HashSet::new(),
             reopened: false,
@@ -140,7 +160,9 @@ impl Driver {
             streams: HashMap::new(),
             timer: Box::pin(sleep_until(Instant::now().into())),
             armed: None,
+            saving: Saving::default(),
             stopping: false,
+            successor: Successor::None,
             tools_seen: 0,
             told: Told::default(),
             shared,
@@ -168,11 +190,13 @@ impl Driver {
                 Turn::Read => self.take_frames(now),
                 Turn::Arrived(arrival) => self.take_arrival(arrival, now),
                 Turn::Deadline => self.machine.handle_timeout(now),
-                Turn::Closed => self.machine.shut_down(now),
+                Turn::Closed => drop(self.machine.shut_down(Fault::Stopping, now)),
             }
             self.act(now);
             self.write();
+            self.save(now);
             self.parked.note(self.machine.is_parked());
+            self.vitals.note(self.machine.condition());
             if closed || self.machine.is_over() {
                 break;
             }
@@ -184,7 +208,7 @@ impl Driver {
 
     /// Waits for whatever comes first. Nothing is lost when the others are dropped: what was read lies in the struct.
     async fn wait(&mut self, mailbox: &mut mpsc::Receiver<Command>, taken: &mut Vec<Command>) -> Turn {
-        let deadline = self.machine.poll_timeout();
+        let deadline = [self.machine.poll_timeout(), self.saving.due()].into_iter().flatten().min();
         if let Some(at) = deadline.filter(|_| deadline != self.armed) {
             self.timer.as_mut().reset(at.into());
         }
@@ -233,6 +257,14 @@ impl Driver {
     // --- Commands ---
 
     fn take(&mut self, command: Command, now: Instant) {
+        // Moving a command about costs; so does asking, but less.
+        let command = match &self.successor {
+            Successor::None => command,
+            _ => match self.redirect(command) {
+                Some(command) => command,
+                None => return,
+            },
+        };
         match command {
             Command::Open { reply, .. }
             | Command::Call { reply, .. }
@@ -262,7 +294,7 @@ impl Driver {
             }
             Command::Batch { key, messages, by_method, reply } => {
                 match self.machine.batch(key, messages, by_method, now) {
-                    Ok(Some(stream)) => self.open_stream(stream, Some(key), reply, now),
+                    Ok(Some(stream)) => self.open_stream(stream, StreamKind::Post, Some(key), reply, now),
                     Ok(None) => drop(reply.send(Head::Accepted)),
                     Err(refusal) => drop(reply.send(Head::Refused(refusal))),
                 }
@@ -276,14 +308,14 @@ impl Driver {
             }
             Command::Attend { message, filter, by_method, names, reply } => {
                 match self.machine.attend(&message, *filter, by_method, names, now) {
-                    Ok(stream) => self.open_stream(stream, None, reply, now),
+                    Ok(stream) => self.open_stream(stream, StreamKind::Listen, None, reply, now),
                     Err(refusal) => drop(reply.send(Head::Refused(refusal))),
                 }
             }
             Command::OpenPlain { key, hello, message, by_method, outlet, reply } => {
                 match self.machine.open_plain(key, *hello, message, by_method, now) {
                     Ok(stream) => {
-                        self.streams.insert(stream, Stream { outlet, key: Some(key) });
+                        self.streams.insert(stream, Stream { outlet, key: Some(key), kind: StreamKind::Sse });
                         self.shared.metrics.streams.inc();
                         drop(reply.send(Head::Accepted));
                     }
@@ -299,7 +331,7 @@ impl Driver {
             }
             Command::Tell { key, message } => self.machine.tell(key, message, now),
             Command::Listen { key, after, by_method, reply } => match self.machine.listen(key, after, by_method, now) {
-                Ok(stream) => self.open_stream(stream, Some(key), reply, now),
+                Ok(stream) => self.open_stream(stream, StreamKind::Get, Some(key), reply, now),
                 Err(refusal) => drop(reply.send(Head::Refused(refusal))),
             },
             Command::Close { key, done } => {
@@ -311,15 +343,28 @@ impl Driver {
             Command::Announce { method, to, listens } => self.machine.announce(method, &to, &listens),
             Command::Left => self.sweep(now),
             Command::StreamGone { stream } => self.stream_gone(stream, now),
-            Command::Exited { pid } => self.exited(pid, now),
+            Command::Given { start, given } => self.given(start, given, now),
+            Command::Exited { pid, why } => self.exited(pid, why, now),
+            // Whoever asked may have left.
+            Command::Streams { reply } => drop(reply.send(self.report())),
             Command::Probe { reply } => {
                 let taken = self.machine.probe(now);
                 self.await_answer(taken, None, reply);
             }
-            Command::ShutDown => {
-                self.stopping = true;
-                self.machine.shut_down(now);
+            Command::TakeUp { key, hello, kept, numbers_from } => {
+                self.machine.take_up(key, *hello, *kept, numbers_from, now);
             }
+            Command::ShutDown { why, kept } => {
+                self.stopping = true;
+                if why == Fault::Replaced {
+                    self.await_successor();
+                }
+                let left = self.machine.shut_down(why, now);
+                self.act(now);
+                // Whoever gave up waiting has no use for it.
+                let _ = kept.send(left);
+            }
+            Command::Moved { to } => self.moved(to),
         }
     }
 
@@ -328,6 +373,14 @@ impl Driver {
             Ok(id) => drop(self.waiting.insert(id, Waiting { reply, key, opens: false })),
             Err(refusal) => drop(reply.send(Head::Refused(refusal))),
         }
+    }
+
+    fn report(&self) -> StreamReport {
+        let streams = self.streams.values().map(|Stream { outlet, key, kind }| {
+            let (waiting, open_for, silent_for) = outlet.health();
+            StreamVitals { session: *key, kind: *kind, waiting, open_for, silent_for }
+        });
+        StreamReport { streams: streams.collect(), undelivered: self.machine.undelivered().collect() }
     }
 
     /// Finds out who has left without a word (B-19).
@@ -339,9 +392,16 @@ impl Driver {
         }
     }
 
-    fn open_stream(&mut self, stream: StreamKey, key: Option<SessionKey>, reply: oneshot::Sender<Head>, now: Instant) {
+    fn open_stream(
+        &mut self,
+        stream: StreamKey,
+        kind: StreamKind,
+        key: Option<SessionKey>,
+        reply: oneshot::Sender<Head>,
+        now: Instant,
+    ) {
         let (outlet, reader) = Outlet::open();
-        self.streams.insert(stream, Stream { outlet, key });
+        self.streams.insert(stream, Stream { outlet, key, kind });
         self.shared.metrics.streams.inc();
         if reply.send(Head::Stream(stream, reader)).is_err() {
             self.stream_gone(stream, now);
@@ -349,7 +409,7 @@ impl Driver {
     }
 
     fn stream_gone(&mut self, stream: StreamKey, now: Instant) {
-        if let Some(Stream { key, outlet }) = self.streams.remove(&stream) {
+        if let Some(Stream { key, outlet, .. }) = self.streams.remove(&stream) {
             self.shared.metrics.streams.dec();
             self.machine.handle_stream_gone(key, stream, outlet.taken(), now);
         }
@@ -361,6 +421,9 @@ impl Driver {
         while let Some(action) = self.machine.poll_action() {
             match action {
                 Action::Answer(id, answer) => {
+                    if let Answer::Fault { fault, .. } = &answer {
+                        self.shared.trouble.note_fault(fault);
+                    }
                     if let Some(Waiting { reply, key, opens }) = self.waiting.remove(&id)
                         && reply.send(Head::Answer(answer)).is_err()
                         && let Some(key) = key.filter(|_| opens)
@@ -378,7 +441,7 @@ impl Driver {
                 }
                 Action::Stream(id, stream) => {
                     if let Some(Waiting { reply, key, .. }) = self.waiting.remove(&id) {
-                        self.open_stream(stream, key, reply, now);
+                        self.open_stream(stream, StreamKind::Post, key, reply, now);
                     }
                 }
                 Action::Event { stream, number, bytes } => self.push(stream, number, bytes, now),
@@ -406,7 +469,10 @@ impl Driver {
                 }
                 Action::Start => self.start(now),
                 Action::Stop => self.stop(),
+                // One that goes on elsewhere has not ended.
+                Action::Ended(key) if self.moves(key) => {}
                 Action::Ended(key) => self.shared.ended(key),
+                Action::Unsaved => self.saving.ask(now),
                 Action::Dropped(count) => {
                     self.shared.metrics.dropped.inc_by(count as u64);
                     debug!(destination = self.name(), count, "Dropped events that no client has had");
@@ -455,6 +521,7 @@ impl Driver {
                 Action::Ready { name, version, era, speaks } => {
                     info!(destination = self.name(), server = name, version, era = era.name(), "Server is ready");
                     self.reopened = true;
+                    self.vitals.speaks(era);
                     self.shared.greeted(&name, &version, speaks);
                 }
             }

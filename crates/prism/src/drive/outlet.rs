@@ -8,6 +8,7 @@ use std::{
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, Waker},
+    time::{Duration, Instant},
 };
 
 use bytes::{Bytes, BytesMut};
@@ -20,8 +21,8 @@ const KEPT_ROOM: usize = 32;
 /// What one frame of the body holds at most, so that a burst leaves in few writes.
 const FRAME_BYTES: usize = 4 << 10;
 
-#[derive(Default)]
 pub struct Outlet {
+    opened: Instant,
     state: Mutex<State>,
 }
 
@@ -37,6 +38,8 @@ struct State {
     ended: bool,
     reader_gone: bool,
     waker: Option<Waker>,
+    /// When something last left.
+    sent: Option<Instant>,
 }
 
 /// What became of an event.
@@ -57,7 +60,7 @@ pub struct Reader {
 
 impl Outlet {
     pub fn open() -> (Arc<Self>, Reader) {
-        let outlet = Arc::new(Self::default());
+        let outlet = Arc::new(Self { opened: Instant::now(), state: Mutex::default() });
         (outlet.clone(), Reader { outlet })
     }
 
@@ -103,6 +106,14 @@ impl Outlet {
         self.state().taken
     }
 
+    /// Events that wait for the reader, how long it has been open, and how long nothing has left.
+    pub fn health(&self) -> (usize, Duration, Duration) {
+        let state = self.state();
+        let (waiting, sent) = (state.queue.len(), state.sent.unwrap_or(self.opened));
+        drop(state);
+        (waiting, self.opened.elapsed(), sent.elapsed())
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -138,11 +149,13 @@ impl Reader {
                 return Poll::Ready(None);
             }
             if beat {
+                state.sent = Some(Instant::now());
                 return Poll::Ready(Some(Bytes::from_static(KEEP_ALIVE)));
             }
             state.waker = Some(context.waker().clone());
             return Poll::Pending;
         };
+        state.sent = Some(Instant::now());
         let fits =
             |size: usize, state: &State| state.queue.front().is_some_and(|(_, next)| size + next.len() <= FRAME_BYTES);
         if !fits(first.len(), &state) {

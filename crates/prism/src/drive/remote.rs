@@ -14,6 +14,7 @@ pub(crate) mod pool;
 mod post;
 pub(crate) mod reading;
 mod report;
+mod socket;
 mod sse;
 mod stream;
 mod target;

@@ -16,12 +16,26 @@ use prism_core::{
 };
 use uuid::Uuid;
 
-use super::{Destination, LinkHandle, destination::Place, hub::HubSession};
+use super::{Destination, LinkHandle, destination::Place, hub::HubSession, keeping::Keeping, visitor::Visit};
 
 /// All sessions of the daemon.
 pub struct Sessions {
     open: RwLock<HashMap<Uuid, Arc<Entry>>>,
     epoch: Instant,
+    /// Where they outlive the daemon, if they do.
+    keeping: Option<Keeping>,
+}
+
+/// A session that was opened, or taken up.
+pub struct Opened {
+    pub id: Uuid,
+    pub place: Place,
+    pub link: LinkHandle,
+    pub revision: Revision,
+    pub role: Role,
+    /// What its client said to open it, in a copy of its own: the message pins the buffer that it was read into.
+    pub initialize: Bytes,
+    pub visit: Arc<Visit>,
 }
 
 /// One session, as a request finds it.
@@ -31,6 +45,8 @@ pub struct Entry {
     pub link: LinkHandle,
     pub revision: Revision,
     pub role: Role,
+    pub initialize: Bytes,
+    pub visit: Arc<Visit>,
     open: AtomicBool,
     /// Requests and streams that are open. While there are any, the session is not idle.
     busy: AtomicU32,
@@ -58,21 +74,33 @@ pub struct Busy {
 
 // === impl Sessions ===
 
-impl Default for Sessions {
-    fn default() -> Self {
-        Self { open: RwLock::default(), epoch: Instant::now() }
-    }
-}
-
 impl Sessions {
+    pub fn new(keeping: Option<Keeping>) -> Self {
+        Self { open: RwLock::default(), epoch: Instant::now(), keeping }
+    }
+
+    pub fn keeping(&self) -> Option<&Keeping> {
+        self.keeping.as_ref()
+    }
+
     /// Enters a session in the place that its destination has for it.
-    pub fn insert(&self, id: Uuid, place: Place, link: LinkHandle, revision: Revision, role: Role) -> Arc<Entry> {
+    pub fn insert(&self, opened: Opened) -> Arc<Entry> {
+        let Opened { id, place, link, revision, role, initialize, visit } = opened;
         let (destination, last_used) = (place.keep(), AtomicU64::new(millis(self.epoch)));
         destination.metrics().sessions.inc();
         let (open, busy) = (AtomicBool::new(true), AtomicU32::new(0));
-        let entry = Arc::new(Entry { id, destination, link, revision, role, open, busy, last_used });
+        let entry = Arc::new(Entry { id, destination, link, revision, role, initialize, visit, open, busy, last_used });
         self.open.write().unwrap_or_else(PoisonError::into_inner).insert(id, entry.clone());
         entry
+    }
+
+    /// Puts a session, whose client came to that very destination, in a place at another.
+    pub fn renew(&self, entry: &Arc<Entry>, place: Place, link: LinkHandle) -> Arc<Entry> {
+        entry.destination.metrics().sessions.dec();
+        entry.destination.leave();
+        let (id, revision, initialize) = (entry.id, entry.revision, entry.initialize.clone());
+        let visit = entry.visit.clone();
+        self.insert(Opened { id, place, link, revision, role: Role::Direct, initialize, visit })
     }
 
     pub fn get(&self, id: &Uuid) -> Option<Arc<Entry>> {
@@ -87,6 +115,11 @@ impl Sessions {
         entry.open.store(false, Ordering::Relaxed);
         if let Some(hub) = entry.hub() {
             hub.close(self);
+        }
+        if let Some(keeping) = &self.keeping
+            && !matches!(entry.role, Role::Part(_))
+        {
+            keeping.forget(*id);
         }
         Some(entry)
     }
@@ -113,6 +146,15 @@ impl Sessions {
         idle.into_iter().map(|(_, entry)| entry).collect()
     }
 
+    /// Sessions that somebody has used within that time.
+    pub fn used_within(&self, time: Duration) -> Vec<Uuid> {
+        let now = millis(self.epoch);
+        let limit = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
+        let used = open.values().filter(|entry| entry.idle_at(now).is_none_or(|idle| idle <= limit));
+        used.map(|entry| entry.id).collect()
+    }
+
     /// The sessions of the hub's for which this holds.
     pub fn hub_sessions(&self, which: impl Fn(&HubSession) -> bool) -> Vec<SessionKey> {
         let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
@@ -120,8 +162,21 @@ impl Sessions {
         open.values().filter(fits).map(|entry| entry.key()).collect()
     }
 
+    /// The sessions of the hub's.
+    pub fn of_hub(&self) -> Vec<Arc<Entry>> {
+        let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
+        open.values().filter(|entry| entry.hub().is_some()).cloned().collect()
+    }
+
     pub fn has_hub_sessions(&self) -> bool {
         self.open.read().unwrap_or_else(PoisonError::into_inner).values().any(|entry| entry.hub().is_some())
+    }
+
+    /// All of them, in the order in which they were opened.
+    pub fn all(&self) -> Vec<Arc<Entry>> {
+        let mut all: Vec<_> = self.open.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
+        all.sort_by_key(|entry| std::cmp::Reverse(entry.visit.age()));
+        all
     }
 
     pub fn len(&self) -> usize {

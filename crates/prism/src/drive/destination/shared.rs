@@ -4,7 +4,7 @@
 use std::{
     sync::{
         Arc, Mutex,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
@@ -24,7 +24,7 @@ use super::{Parts, lock};
 use crate::{
     builtin::kit,
     config::{self, Config},
-    drive::{Sessions, remote::Target},
+    drive::{Ceilings, Environment, Sessions, remote::Target, vitals::Trouble},
     telemetry::metrics::DestinationMetrics,
 };
 
@@ -36,8 +36,11 @@ const LEGACY_COUNTS_FOR: Duration = Duration::from_secs(24 * 60 * 60);
 pub struct Shared {
     pub(in crate::drive) config: config::Destination,
     pub(in crate::drive) metrics: Arc<DestinationMetrics>,
+    pub(in crate::drive) trouble: Trouble,
     pub(in crate::drive) max_message_bytes: usize,
     pub(in crate::drive) owner: Owner,
+    pub(in crate::drive) environment: Arc<Environment>,
+    pub(in crate::drive) ceilings: Arc<Ceilings>,
     pub(super) sessions: Arc<Sessions>,
     ledger: Mutex<Ledger>,
     /// The server itself, if it is one of Prism's own.
@@ -46,6 +49,8 @@ pub struct Shared {
     pub(in crate::drive) target: Option<Arc<Target>>,
     /// Which eras the server was found to speak, and when.
     speaks: Mutex<(Speaks, Instant)>,
+    /// The server has said so itself, in this life of the daemon's.
+    heard: AtomicBool,
     /// Which headers calls of tools must carry, as any link has learned it, and how often that has changed.
     tools: Mutex<Arc<ToolHeaders>>,
     tools_version: AtomicU64,
@@ -73,8 +78,12 @@ impl Shared {
     ) -> Self {
         Self {
             metrics: parts.metrics.destination(&config.name),
+            trouble: Trouble::default(),
+            heard: AtomicBool::new(false),
             max_message_bytes: daemon.max_message_bytes,
             owner: parts.owner.clone(),
+            environment: parts.environment.clone(),
+            ceilings: parts.ceilings.clone(),
             sessions: parts.sessions.clone(),
             ledger: Mutex::new(Ledger::with_verdict(if quiet.is_some() { Verdict::Quiet } else { Verdict::Unknown })),
             server: Mutex::new(quiet.unwrap_or_default()),
@@ -88,6 +97,10 @@ impl Shared {
         }
     }
 
+    pub(in crate::drive) fn sessions(&self) -> &Arc<Sessions> {
+        &self.sessions
+    }
+
     pub(super) fn verdict(&self) -> Verdict {
         lock(&self.ledger).verdict()
     }
@@ -98,6 +111,7 @@ impl Shared {
     }
 
     pub(in crate::drive) fn greeted(&self, name: &str, version: &str, speaks: Speaks) {
+        self.heard.store(true, Ordering::Relaxed);
         self.learned(speaks);
         let now = (name.to_owned(), version.to_owned());
         let before = std::mem::replace(&mut *lock(&self.server), now.clone());
@@ -137,6 +151,15 @@ impl Shared {
             speaks.modern = None;
         }
         speaks
+    }
+
+    pub(super) fn has_heard(&self) -> bool {
+        self.heard.load(Ordering::Relaxed)
+    }
+
+    /// Name and version of the server, as it last gave them.
+    pub(super) fn server(&self) -> Option<(String, String)> {
+        Some(lock(&self.server).clone()).filter(|server| *server != Default::default())
     }
 
     fn learned(&self, speaks: Speaks) {

@@ -82,7 +82,7 @@ pub(super) type Listed = Result<Arc<[Item]>, String>;
 impl Hub {
     /// What each of these members lists.
     pub(super) async fn gather(self: &Arc<Self>, members: &[Arc<Member>], method: Method) -> Vec<Listed> {
-        let until = tokio::time::Instant::now() + self.settings.patience;
+        let until = tokio::time::Instant::now() + self.plan().settings.patience;
         join_all(members.iter().map(|member| self.list(member, method, until))).await
     }
 
@@ -108,7 +108,8 @@ impl Hub {
     /// What a session's own parts list, by their members' numbers. Those that do not say are left out.
     pub(super) async fn gather_own(&self, parts: &[(u32, Arc<Entry>)], method: Method) -> Vec<(u32, Listed)> {
         let asked = parts.iter().map(|(number, part)| async {
-            let listed = timeout(self.settings.patience, fetch_all(From::Part(part), method)).await.ok()?.ok()?;
+            let listed =
+                timeout(self.plan().settings.patience, fetch_all(From::Part(part), method)).await.ok()?.ok()?;
             Some((*number, Ok(listed.0)))
         });
         join_all(asked).await.into_iter().flatten().collect()
@@ -149,7 +150,10 @@ impl Hub {
     }
 
     pub(super) fn no_answer(&self) -> String {
-        format!("no answer within {:?} (hub.patience); it is shown as soon as it answers", self.settings.patience)
+        format!(
+            "no answer within {:?} (hub.patience); it is shown as soon as it answers",
+            self.plan().settings.patience
+        )
     }
 
     fn look(self: &Arc<Self>, member: &Arc<Member>, method: Method) -> Look {

@@ -2,20 +2,26 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
 };
 
+use bytes::Bytes;
 use prism_core::{
     mcp::{Accepts, Answer, Hello, Method, Names, Part, link::SessionKey, replay::What},
     wire::{Kind, Message, members::Quoted, text},
 };
+use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
 use super::{Hub, Member, View};
 use crate::drive::{
     Command, Entry, Head, Reply, Sessions,
     destination::{Full, close, lock},
-    sessions::{Role, is_error, new_session_id},
+    keeping::numbers_from,
+    sessions::{Opened, Role, is_error, new_session_id},
 };
 
 /// Resources of one member that are subscribed to again. Those beyond it are not: a link has no room for more either.
@@ -25,17 +31,37 @@ const MAX_WATCHED: usize = 1024;
 const ACCEPTS: Accepts = Accepts { json: true, events: false, by_method: false };
 
 pub struct HubSession {
-    view: Arc<View>,
+    view: Mutex<Arc<View>>,
     hello: Hello,
     /// The client's own `initialize`, which each member that it uses gets to see.
     initialize: Message,
     /// Its last `logging/setLevel`.
     level: Mutex<Option<Message>>,
     parts: Mutex<Parts>,
-    /// One for each member: who opens its part.
-    opening: Vec<tokio::sync::Mutex<()>>,
+    /// By the numbers of members: who opens the part there.
+    opening: Mutex<HashMap<u32, Arc<tokio::sync::Mutex<()>>>>,
     /// Calls for which a part is being opened, by their ids as the client wrote them. No member knows of them yet.
     waiting: Mutex<Vec<(String, oneshot::Sender<()>)>>,
+    /// How often has changed what outlives the daemon.
+    version: AtomicU64,
+    /// It was taken up from the last daemon, and its client has not been back yet.
+    away: AtomicBool,
+}
+
+/// What of it outlives the daemon, as it is written down.
+#[derive(Default, Serialize, Deserialize)]
+struct Text {
+    level: Option<String>,
+    watched: Vec<Watched>,
+    #[serde(default)]
+    version: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Watched {
+    member: String,
+    shown: String,
+    message: String,
 }
 
 #[derive(Default)]
@@ -79,14 +105,83 @@ pub enum Denied {
 }
 
 impl HubSession {
-    pub fn new(hub: &Hub, view: Arc<View>, hello: Hello, initialize: Message) -> Self {
-        let opening = hub.members.iter().map(|_| tokio::sync::Mutex::default()).collect();
-        let (level, parts, waiting) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Self { view, hello, initialize, level, parts, opening, waiting }
+    pub fn new(view: Arc<View>, hello: Hello, initialize: Message) -> Self {
+        // A copy of its own: the message pins the buffer that it was read into.
+        let initialize = Message::parse(Bytes::copy_from_slice(initialize.bytes())).unwrap_or(initialize);
+        Self {
+            view: Mutex::new(view),
+            hello,
+            initialize,
+            level: Mutex::default(),
+            parts: Mutex::default(),
+            opening: Mutex::default(),
+            waiting: Mutex::default(),
+            version: AtomicU64::new(0),
+            away: AtomicBool::new(false),
+        }
     }
 
-    pub fn view(&self) -> &Arc<View> {
-        &self.view
+    /// Takes up what the last daemon has written down.
+    pub fn take_up(view: Arc<View>, hello: Hello, initialize: Message, text: Option<&str>) -> Self {
+        let Text { level, watched, version } =
+            text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+        let parse = |text: String| Message::parse(Bytes::from(text)).ok();
+        let mut parts = Parts::default();
+        for Watched { member, shown, message } in watched {
+            if let Some(member) = view.members().iter().find(|known| known.name() == member)
+                && let Some(message) = parse(message)
+            {
+                let names = view.names_for(member, &shown);
+                parts.watched.entry(member.number).or_default().push((shown, message, names));
+            }
+        }
+        Self {
+            level: Mutex::new(level.and_then(parse)),
+            parts: Mutex::new(parts),
+            version: AtomicU64::new(version),
+            away: AtomicBool::new(true),
+            ..Self::new(view, hello, initialize)
+        }
+    }
+
+    /// What is written down, and the how-manieth that is; `None` before there is anything.
+    pub fn to_text(&self) -> Option<(u64, String)> {
+        let parts = lock(&self.parts);
+        let version = self.version.load(Ordering::Relaxed);
+        let text = |message: &Message| String::from_utf8_lossy(message.bytes()).into_owned();
+        let view = self.view();
+        let mut watched = Vec::new();
+        for (number, all) in &parts.watched {
+            let Some(member) = view.members().iter().find(|member| member.number == *number) else { continue };
+            let one = |(shown, message, _): &(String, Message, _)| Watched {
+                member: member.name().to_owned(),
+                shown: shown.clone(),
+                message: text(message),
+            };
+            watched.extend(all.iter().map(one));
+        }
+        let level = lock(&self.level).as_ref().map(text);
+        let text = serde_json::to_string(&Text { level, watched, version }).ok()?;
+        (version > 0).then_some((version, text))
+    }
+
+    pub fn view(&self) -> Arc<View> {
+        lock(&self.view).clone()
+    }
+
+    /// From now on its client sees this.
+    pub(super) fn see(&self, view: Arc<View>) {
+        *lock(&self.view) = view;
+    }
+
+    /// Whether this is the first time that its client is back.
+    pub(super) fn is_back(&self) -> bool {
+        self.away.load(Ordering::Relaxed) && self.away.swap(false, Ordering::Relaxed)
+    }
+
+    /// The numbers of the members where its client watches something.
+    pub(super) fn watched_at(&self) -> Vec<u32> {
+        lock(&self.parts).watched.iter().filter(|(_, all)| !all.is_empty()).map(|(number, _)| *number).collect()
     }
 
     /// The part at a member for the call with this id, opened if there is none.
@@ -127,7 +222,7 @@ impl HubSession {
         home: &Arc<Entry>,
         member: &Arc<Member>,
     ) -> Result<Arc<Entry>, Denied> {
-        let Some(opening) = self.opening.get(member.number as usize) else { return Err(Denied::Gone) };
+        let opening = lock(&self.opening).entry(member.number).or_default().clone();
         let _turn = opening.lock().await;
         match self.open_part(member.number) {
             // Somebody else was faster.
@@ -147,8 +242,9 @@ impl HubSession {
         let link = destination.link_for(self.hello.class);
         // The hub itself hears what changes at the link that all share.
         let tells_of_lists = link.number != destination.stateless_link().number;
-        let names = self.view.names(member);
-        let part = Part { home: home.key(), number: member.number, names, tells_of_lists };
+        let names = self.view().names(member);
+        let numbers_from = numbers_from();
+        let part = Part { home: home.key(), number: member.number, names, tells_of_lists, numbers_from };
         let (reply, head) = oneshot::channel();
         let command = Command::Open {
             key: SessionKey(id.as_u128()),
@@ -164,7 +260,11 @@ impl HubSession {
             head => return Err(Denied::Head(Box::new(head))),
         }
         let role = Role::Part(Arc::downgrade(home));
-        let part = hub.sessions.insert(id, place, link, self.hello.revision, role);
+        // It is taken up with the whole, if ever.
+        let (revision, initialize) = (self.hello.revision, Bytes::new());
+        // Who it is, its whole says.
+        let visit = Arc::default();
+        let part = hub.sessions.insert(Opened { id, place, link, revision, role, initialize, visit });
         let mut unclaimed = Unclaimed { part: Some(part.clone()), sessions: &hub.sessions };
         loop {
             // What is asked of it from now on comes after it.
@@ -190,9 +290,10 @@ impl HubSession {
         Ok(part)
     }
 
-    /// Notes what a call changes in what the client watches at a member, for a part that has to be opened again.
-    pub fn note(&self, member: &Member, message: &Message, names: Option<&Names>) {
-        let Some(uri) = message.string(message.params().uri) else { return };
+    /// Notes what a call changes in what the client watches at a member, for a part that has to be opened again. Returns
+    /// whether it does.
+    pub fn note(&self, member: &Member, message: &Message, names: Option<&Names>) -> bool {
+        let Some(uri) = message.string(message.params().uri) else { return false };
         let shown = names.map_or_else(|| uri.to_string(), |names| names.uri(&uri));
         let mut parts = lock(&self.parts);
         let watched = parts.watched.entry(member.number).or_default();
@@ -203,8 +304,10 @@ impl HubSession {
             {
                 watched.push((shown, message.clone(), names.cloned()));
             }
-            _ => {}
+            _ => return false,
         }
+        self.version.fetch_add(1, Ordering::Relaxed);
+        true
     }
 
     /// Subscribes a new part to what the last one was subscribed to, which was ended by its link. What has changed
@@ -243,6 +346,7 @@ impl HubSession {
         let parts = {
             let parts = lock(&self.parts);
             *lock(&self.level) = Some(message.clone());
+            self.version.fetch_add(1, Ordering::Relaxed);
             parts.open.values().map(|part| part.entry.clone()).collect::<Vec<_>>()
         };
         for part in parts.iter().filter(|part| part.is_open()) {

@@ -20,6 +20,8 @@ const UNAVAILABLE: &str = "prism/unavailable";
 
 /// A part of the hub, under the names that its clients know.
 pub struct View {
+    /// The query that it was asked for with.
+    asked: String,
     members: Vec<Arc<Member>>,
     prefix: bool,
     search: bool,
@@ -65,7 +67,7 @@ impl Hub {
         if let Some(view) = lock(&self.views).get(&key) {
             return Ok(view.clone());
         }
-        let view = Arc::new(self.make_view(&asked)?);
+        let view = Arc::new(self.make_view(key.clone(), &asked)?);
         let mut views = lock(&self.views);
         if views.len() < MAX_VIEWS {
             views.insert(key, view.clone());
@@ -73,12 +75,13 @@ impl Hub {
         Ok(view)
     }
 
-    fn make_view(&self, asked: &[(&str, &str)]) -> Result<View, UnknownView> {
+    fn make_view(&self, key: String, asked: &[(&str, &str)]) -> Result<View, UnknownView> {
+        let plan = self.plan();
         let value = |wanted: &str| asked.iter().find(|(name, _)| *name == wanted).map(|(_, value)| *value);
         let profile = match value("profile") {
             None => None,
-            Some(name) => Some(self.profiles.get(name).ok_or_else(|| {
-                let known: Vec<&str> = self.profiles.keys().map(String::as_str).collect();
+            Some(name) => Some(plan.profiles.get(name).ok_or_else(|| {
+                let known: Vec<&str> = plan.profiles.keys().map(String::as_str).collect();
                 UnknownView { why: format!("there is no profile {name:?}; known: {}", listed(&known)) }
             })?),
         };
@@ -86,7 +89,7 @@ impl Hub {
         let only = value("only")
             .map(|only| only.replace("%2C", ",").replace("%2c", ",").split(',').map(str::to_owned).collect());
         let only: Option<Vec<String>> = only.or(of_profile);
-        let known: Vec<&str> = self.members.iter().map(|member| member.name()).collect();
+        let known: Vec<&str> = plan.members.iter().map(|member| member.name()).collect();
         if let Some(stranger) = only.iter().flatten().find(|name| !known.contains(&name.as_str())) {
             return Err(UnknownView {
                 why: format!("there is no destination {stranger:?}; known: {}", listed(&known)),
@@ -100,19 +103,20 @@ impl Hub {
             None => !except.iter().any(|name| name == member.name()),
         };
         let mode = match value("mode") {
-            None => profile.and_then(|profile| profile.mode).unwrap_or(self.settings.mode),
+            None => profile.and_then(|profile| profile.mode).unwrap_or(plan.settings.mode),
             Some("list") => HubMode::List,
             Some("search") => HubMode::Search,
             Some(other) => return Err(UnknownView { why: format!("there is no mode {other:?}; known: list, search") }),
         };
         let prefix = match value("prefix") {
-            None => profile.and_then(|profile| profile.prefix).unwrap_or(self.settings.prefix),
+            None => profile.and_then(|profile| profile.prefix).unwrap_or(plan.settings.prefix),
             Some("true") => true,
             Some("false") => false,
             Some(other) => return Err(UnknownView { why: format!("prefix is true or false, not {other:?}") }),
         };
         Ok(View {
-            members: self.members.iter().filter(shown).cloned().collect(),
+            asked: key,
+            members: plan.members.iter().filter(shown).cloned().collect(),
             prefix,
             search: mode == HubMode::Search,
             tools: profile.map(|profile| profile.tools.clone()).unwrap_or_default(),
@@ -144,7 +148,7 @@ impl Hub {
     pub(super) async fn merged(self: &Arc<Self>, Seen { view, session }: Seen<'_>, list: Method) -> Arc<Merged> {
         let changes = self.changes.load(Ordering::Relaxed);
         let own = session.map(HubSession::own_parts).unwrap_or_default();
-        let longest = self.settings.longest_name;
+        let longest = self.plan().settings.longest_name;
         if !own.is_empty() {
             // Where the client has a server of its own, what counts is what that one lists.
             let (mut all, theirs) = tokio::join!(self.gather(&view.members, list), self.gather_own(&own, list));
@@ -171,6 +175,10 @@ impl Hub {
 }
 
 impl View {
+    pub fn asked(&self) -> &str {
+        &self.asked
+    }
+
     /// The names that this view has for a member's things, where they are not the member's own.
     pub fn names(&self, member: &Member) -> Option<Names> {
         (self.prefix && !member.own).then(|| member.names.clone())

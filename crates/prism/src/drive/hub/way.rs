@@ -160,7 +160,7 @@ impl Hub {
             return Some(prefixed.filter(alike).unwrap_or((sole, shown.to_owned())));
         }
         // One without a prefix, and one that was cut to measure, leads back by the list only.
-        if (!seen.view.has_prefixes() || shown.len() == self.settings.longest_name)
+        if (!seen.view.has_prefixes() || shown.len() == self.plan().settings.longest_name)
             && let Some(found) = self.found(seen, list, shown).await
         {
             return Some(found);

@@ -12,11 +12,12 @@ use prism_os::child::{Child, Spec};
 use tokio::time::timeout;
 use tracing::{debug, info, warn};
 
-use super::{Back, Driver, LAST_READS, LAST_WORDS, MAX_RESENT, Running};
+use super::{Back, Command, Driver, LAST_READS, LAST_WORDS, MAX_RESENT, Running};
 use crate::{
     builtin::kit::{Connection, Said},
     config::Transport,
     drive::{
+        environment::Given,
         keeper::Keeper,
         remote::{Arrival, Failure, Remote},
         stderr,
@@ -26,36 +27,83 @@ use crate::{
 impl Driver {
     pub(super) fn start(&mut self, now: Instant) {
         if let Some(server) = &self.shared.built_in {
-            self.shared.metrics.starts.inc();
+            self.note_start();
             self.back = Some(Back::BuiltIn(Connection::open(server.clone())));
             return;
         }
-        if let Some(target) = &self.shared.target {
-            // One that has forgotten our session is opened anew over the connection there is.
-            if self.back.is_none() {
-                self.shared.metrics.starts.inc();
-                self.back = Some(Back::Remote(Box::new(Remote::open(target.clone()))));
-            }
+        // One that has forgotten our session is opened anew over the connection there is.
+        if self.shared.target.is_some() && self.back.is_some() {
             return;
         }
-        let config = &self.shared.config;
-        let spec = Spec { command: &config.command, env: &config.env, cwd: config.cwd.as_deref() };
+        self.note_start();
+        self.starts += 1;
+        if let Some(given) = self.shared.environment.at_once(&self.shared.config) {
+            return self.start_with(given.map_err(|error| error.to_string()), now);
+        }
+        self.preparing = true;
+        let (start, link) = (self.starts, self.commands.clone());
+        let given = self.shared.environment.clone().given(self.shared.config.clone());
+        tokio::spawn(async move {
+            let given = given.await.map_err(|error| error.to_string());
+            if let Some(link) = link.upgrade() {
+                let _ = link.send(Command::Given { start, given }).await;
+            }
+        });
+    }
+
+    /// What the server is given has been looked up. Meanwhile the start may have been called off.
+    pub(super) fn given(&mut self, start: u64, given: Result<Given, String>, now: Instant) {
+        if start == self.starts && std::mem::take(&mut self.preparing) {
+            self.start_with(given, now);
+        }
+    }
+
+    fn start_with(&mut self, given: Result<Given, String>, now: Instant) {
+        let started = given.and_then(|given| match &self.shared.target {
+            Some(target) => match target.set_headers(given.headers) {
+                Ok(()) => Ok(Back::Remote(Box::new(Remote::open(target.clone())))),
+                Err(error) => Err(error.to_string()),
+            },
+            None => self.spawn(&given).map(Back::Child),
+        });
+        match started {
+            Ok(back) => self.back = Some(back),
+            Err(why) => {
+                warn!(destination = self.name(), why, "Cannot start the server");
+                self.shared.trouble.note(&why);
+                self.machine.handle_start_failed(&why, now);
+            }
+        }
+    }
+
+    fn note_start(&self) {
         self.shared.metrics.starts.inc();
+        if self.vitals.starts() {
+            self.shared.metrics.restarts.inc();
+        }
+    }
+
+    fn spawn(&self, given: &Given) -> Result<Running, String> {
+        let config = &self.shared.config;
+        let ceiling = config.max_memory.map(|bytes| self.shared.ceilings.ceiling(&config.name, bytes));
+        let spec = Spec {
+            command: &config.command,
+            env: &given.variables,
+            cwd: config.cwd.as_deref(),
+            cgroup: ceiling.as_ref().and_then(|ceiling| ceiling.cgroup.as_ref()),
+        };
         match Child::spawn(&spec, &self.shared.owner) {
             Ok(Child { stdin, stdout, stderr, group }) => {
                 stderr::drain(stderr, self.shared.config.name.clone());
-                let keeper = Keeper::take(group, self.shared.clone(), self.commands.clone());
+                let keeper = Keeper::take(group, ceiling, self.shared.clone(), self.commands.clone());
+                self.vitals.runs_as(keeper.pid());
                 let lines = Lines::new(self.shared.max_message_bytes);
-                self.back = Some(Back::Child(Running { stdin, stdout, lines, keeper, full: false, silent: false }));
+                Ok(Running { stdin, stdout, lines, keeper, full: false, silent: false })
             }
-            Err(error) => {
-                let why = match std::error::Error::source(&error) {
-                    Some(source) => format!("{error}: {source}"),
-                    None => error.to_string(),
-                };
-                warn!(destination = self.name(), why, "Cannot start the server");
-                self.machine.handle_start_failed(&why, now);
-            }
+            Err(error) => Err(match std::error::Error::source(&error) {
+                Some(source) => format!("{error}: {source}"),
+                None => error.to_string(),
+            }),
         }
     }
 
@@ -85,6 +133,7 @@ impl Driver {
             Arrival::SessionLost { message } => self.session_lost(message, now),
             Arrival::Ended { why } => {
                 warn!(destination = self.name(), why, "The connection to the server is lost");
+                self.shared.trouble.note(&why);
                 self.back = None;
                 self.machine.handle_lost(why, now);
             }
@@ -124,7 +173,7 @@ impl Driver {
         messages
     }
 
-    pub(super) fn exited(&mut self, pid: u32, now: Instant) {
+    pub(super) fn exited(&mut self, pid: u32, why: Option<String>, now: Instant) {
         // One that was stopped is seen to its end elsewhere.
         let is_it = |back: &Back| matches!(back, Back::Child(child) if child.keeper.pid() == pid);
         if !self.back.as_ref().is_some_and(is_it) {
@@ -139,7 +188,10 @@ impl Driver {
             self.take_frames(now);
         }
         self.back = None;
-        self.machine.handle_exit(now);
+        match why {
+            Some(why) => self.machine.handle_ended(why, now),
+            None => self.machine.handle_exit(now),
+        }
     }
 
     /// Writes what the server takes now. The rest stays with the machine, which refuses calls when it is too much.
@@ -185,6 +237,7 @@ impl Driver {
 
     /// Closes the child's stdin and sees it to its end, in a task of its own (B-13); or lets go of the connection.
     pub(super) fn stop(&mut self) {
+        self.preparing = false;
         self.unsent.clear();
         self.resent.clear();
         // The keeper, dropped, does the rest. A child that is blocked on writing cannot end: its last words are read.

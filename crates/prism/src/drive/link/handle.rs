@@ -11,7 +11,7 @@ use std::{
 use bytes::Bytes;
 use prism_core::{
     mcp::{
-        Accepts, Answer, Ask, Hello, Method, Names, Part, Refusal, Settings,
+        Accepts, Answer, Ask, Fault, Hello, Kept, Method, Names, Part, Refusal, Settings,
         link::{SessionKey, StreamKey},
         modern::Filter,
         replay::What,
@@ -22,8 +22,11 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::Driver;
 use crate::drive::{
+    Destination,
     destination::Shared,
+    environment::Given,
     outlet::{Outlet, Reader},
+    vitals::{StreamReport, Vitals},
 };
 
 /// Commands that may wait for a link. Beyond it the sender waits, and with it its client's socket.
@@ -95,6 +98,13 @@ pub enum Command {
         key: SessionKey,
         done: Option<oneshot::Sender<()>>,
     },
+    /// Takes up a session that another daemon, or another link, has left.
+    TakeUp {
+        key: SessionKey,
+        hello: Box<Hello>,
+        kept: Box<Kept>,
+        numbers_from: u32,
+    },
     /// Something that a part of a session has to say which belongs to no call.
     Relay {
         home: SessionKey,
@@ -112,15 +122,33 @@ pub enum Command {
     StreamGone {
         stream: StreamKey,
     },
-    /// The child with this pid has ended.
+    /// What the server that this start is for is given has been looked up, or why it cannot be.
+    Given {
+        start: u64,
+        given: Result<Given, String>,
+    },
+    /// The child with this pid has ended, and why, if that is our doing.
     Exited {
         pid: u32,
+        why: Option<String>,
     },
-    /// Asks the child for a sign of life; refused when there is no child.
+    /// Asks how the streams are.
+    Streams {
+        reply: oneshot::Sender<StreamReport>,
+    },
+    /// Asks the server for its tools; refused when there is no server.
     Probe {
         reply: oneshot::Sender<Head>,
     },
-    ShutDown,
+    /// Ends everything, for that reason, and gives back what outlives it.
+    ShutDown {
+        why: Fault,
+        kept: oneshot::Sender<Vec<(SessionKey, Kept)>>,
+    },
+    /// Its sessions are there now.
+    Moved {
+        to: Arc<Destination>,
+    },
 }
 
 /// The beginning of what a request gets.
@@ -146,6 +174,7 @@ pub struct LinkHandle {
     /// What leads back here from a `requestState`.
     pub number: u64,
     pub parked: Parked,
+    pub vitals: Arc<Vitals>,
 }
 
 /// Since when a link's call waits for its client's answer, and others would have to wait with it.
@@ -162,9 +191,10 @@ impl LinkHandle {
     pub fn spawn(settings: Settings, shared: Arc<Shared>) -> Self {
         let (commands, mailbox) = mpsc::channel(MAILBOX);
         let (number, parked) = (settings.number, Parked { since: Arc::default(), epoch: Instant::now() });
-        let driver = Driver::new(settings, shared, commands.downgrade(), parked.clone());
+        let vitals = Vitals::new(&settings);
+        let driver = Driver::new(settings, shared, commands.downgrade(), parked.clone(), vitals.clone());
         tokio::spawn(driver.run(mailbox));
-        Self { commands, number, parked }
+        Self { commands, number, parked, vitals }
     }
 }
 

@@ -50,7 +50,7 @@ pub(super) fn is_reserved(name: &HeaderName) -> bool {
 
 /// The headers of a POST that carries this message.
 pub(crate) fn of_post(target: &Target, message: &Message, params: &[(String, String)], lane: &Lane) -> HeaderMap {
-    let mut headers = target.headers.clone();
+    let mut headers = target.headers();
     headers.insert(ACCEPT, BOTH);
     headers.insert(CONTENT_TYPE, JSON);
     match message.string(message.params().meta_version) {
@@ -62,7 +62,7 @@ pub(crate) fn of_post(target: &Target, message: &Message, params: &[(String, Str
 
 /// The headers of a GET that opens a stream, and of a DELETE.
 pub(crate) fn of_get(target: &Target, lane: &Lane, after: Option<&HeaderValue>) -> HeaderMap {
-    let mut headers = target.headers.clone();
+    let mut headers = target.headers();
     headers.insert(ACCEPT, EVENTS);
     of_lane(&mut headers, lane);
     if let Some(id) = after {

@@ -16,12 +16,9 @@ use hyper::{
     body::{Body, Frame, Incoming, SizeHint},
     client::conn::http1::{self, SendRequest},
 };
-use hyper_rustls::MaybeHttpsStream;
-use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
 use tower_service::Service;
 
-use super::target::Connector;
+use super::{socket::Socket, target::Connector};
 
 /// Connections that are kept for the next request. Beyond it one is closed when its response ends.
 const MAX_IDLE_CONNECTIONS: usize = 256;
@@ -57,7 +54,7 @@ struct Wire {
     error: Option<hyper::Error>,
 }
 
-type Driver = Pin<Box<http1::Connection<MaybeHttpsStream<TokioIo<TcpStream>>, Full<Bytes>>>>;
+type Driver = Pin<Box<http1::Connection<Socket, Full<Bytes>>>>;
 
 // === impl Pool ===
 

@@ -27,7 +27,7 @@ pub(crate) enum Content {
 }
 
 /// An event stream that is being read.
-pub(super) struct Reading {
+pub(crate) struct Reading {
     body: Answer,
     events: Events,
     limit: usize,
@@ -36,7 +36,7 @@ pub(super) struct Reading {
 }
 
 /// What is next on an event stream.
-pub(super) enum Piece {
+pub(crate) enum Piece {
     Event {
         name: Option<Box<str>>,
         data: Bytes,
@@ -85,7 +85,7 @@ pub(crate) async fn whole(mut body: Answer, limit: usize) -> Result<Bytes, Failu
 }
 
 /// Reads what is left of a response, within reason, so that its connection can be used again.
-pub(super) async fn drain(mut body: Answer) {
+pub(crate) async fn drain(mut body: Answer) {
     let mut read = 0;
     let all = async {
         while read <= MAX_DRAINED_BYTES
@@ -114,19 +114,19 @@ fn batch(data: &Bytes) -> Option<Vec<Bytes>> {
 }
 
 /// Whether an event of this name carries a message. Other names are not for us (mcp-eras 7.1).
-pub(super) fn is_message(name: Option<&str>) -> bool {
+pub(crate) fn is_message(name: Option<&str>) -> bool {
     name.is_none_or(|name| name == "message")
 }
 
 // === impl Reading ===
 
 impl Reading {
-    pub(super) fn new(body: Answer, limit: usize) -> Self {
+    pub(crate) fn new(body: Answer, limit: usize) -> Self {
         Self { body, events: Events::new(limit), limit, since_event: 0 }
     }
 
     /// The next event with data. Cancel safe. An event that is over the limit is not waited for: it may never end.
-    pub(super) async fn next(&mut self) -> Piece {
+    pub(crate) async fn next(&mut self) -> Piece {
         loop {
             if let Some(event) = self.events.next_event() {
                 self.since_event = 0;
@@ -152,15 +152,15 @@ impl Reading {
         }
     }
 
-    pub(super) fn last_id(&self) -> Option<&str> {
+    pub(crate) fn last_id(&self) -> Option<&str> {
         self.events.last_id()
     }
 
-    pub(super) fn retry(&self) -> Option<Duration> {
+    pub(crate) fn retry(&self) -> Option<Duration> {
         self.events.retry_ms().map(Duration::from_millis)
     }
 
-    pub(super) fn into_body(self) -> Answer {
+    pub(crate) fn into_body(self) -> Answer {
         self.body
     }
 }

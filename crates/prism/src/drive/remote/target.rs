@@ -4,9 +4,10 @@
 use std::{
     error::Error,
     io, iter,
+    path::{Path, PathBuf},
     pin::Pin,
     sync::{
-        Arc, OnceLock,
+        Arc, OnceLock, PoisonError, RwLock,
         atomic::{AtomicU8, Ordering},
     },
     task::{Context, Poll},
@@ -20,16 +21,17 @@ use hyper::{
     header::{HOST, HeaderName, HeaderValue, LOCATION},
     http::uri::{PathAndQuery, Scheme},
 };
-use hyper_rustls::{ConfigBuilderExt, HttpsConnector, MaybeHttpsStream};
+use hyper_rustls::{ConfigBuilderExt, HttpsConnector};
 use hyper_util::{client::legacy::connect::HttpConnector, rt::TokioIo};
 use rustls::{ClientConfig, ConfigBuilder, RootCertStore, WantsVerifier, crypto::ring};
-use tokio::{net::TcpStream, time::timeout};
+use tokio::{net::UnixStream, time::timeout};
 use tower_service::Service;
 use tracing::debug;
 
 use super::{
     Failure, Transport, address, headers,
     pool::{Answer, Pool, SendError},
+    socket::Socket,
 };
 
 /// How long it may take until there is a connection: name, TCP and TLS together.
@@ -44,8 +46,8 @@ const MAX_REDIRECTS: usize = 3;
 /// Where a server is, shared by all links of a destination.
 pub struct Target {
     pub(crate) url: Uri,
-    /// What was configured, and may be.
-    pub(super) headers: HeaderMap,
+    /// What was configured, and may be. It can change from one connection to the next: secrets do.
+    headers: RwLock<HeaderMap>,
     pub(crate) max_message_bytes: usize,
     pub(super) patience: Patience,
     configured: Option<Transport>,
@@ -82,9 +84,31 @@ pub enum TargetError {
 
 /// Connects within [`CONNECT_TIMEOUT`]. The inner connectors know a limit for TCP only.
 #[derive(Clone)]
-pub(super) struct Connector(HttpsConnector<HttpConnector>);
+pub(super) enum Connector {
+    Net(HttpsConnector<HttpConnector>),
+    /// Whatever the URL says: its host is only what the server is told.
+    Unix(Arc<Path>),
+}
 
 type BoxError = Box<dyn Error + Send + Sync>;
+
+/// Turns configured headers into what goes with every request.
+fn checked(configured: Vec<(String, String)>) -> Result<HeaderMap, TargetError> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in configured {
+        let key = HeaderName::from_bytes(name.as_bytes());
+        let (Ok(key), Ok(mut value)) = (key, HeaderValue::from_str(&value)) else {
+            return Err(TargetError::Header { name });
+        };
+        if headers::is_reserved(&key) {
+            debug!(name, "A configured header is the protocol's own and is left out");
+            continue;
+        }
+        value.set_sensitive(true);
+        headers.append(key, value);
+    }
+    Ok(headers)
+}
 
 // === impl Target ===
 
@@ -102,6 +126,18 @@ impl Target {
         Ok(Arc::new(target))
     }
 
+    /// A server of Streamable HTTP behind a Unix socket.
+    pub(crate) fn over_socket(
+        socket: PathBuf,
+        url: &str,
+        headers: Vec<(String, String)>,
+        max_message_bytes: usize,
+    ) -> Result<Arc<Self>, TargetError> {
+        let connector = Connector::Unix(socket.into());
+        let transport = Some(Transport::StreamableHttp);
+        Ok(Arc::new(Self::with_connector(parse(url)?, headers, transport, max_message_bytes, connector)?))
+    }
+
     pub(super) fn with_tls(
         url: Uri,
         configured: Vec<(String, String)>,
@@ -109,31 +145,29 @@ impl Target {
         max_message_bytes: usize,
         tls: Arc<ClientConfig>,
     ) -> Result<Self, TargetError> {
-        let mut headers = HeaderMap::new();
-        for (name, value) in configured {
-            let key = HeaderName::from_bytes(name.as_bytes());
-            let (Ok(key), Ok(mut value)) = (key, HeaderValue::from_str(&value)) else {
-                return Err(TargetError::Header { name });
-            };
-            if headers::is_reserved(&key) {
-                debug!(name, "A configured header is the protocol's own and is left out");
-                continue;
-            }
-            value.set_sensitive(true);
-            headers.append(key, value);
-        }
         let mut http = HttpConnector::new();
         http.enforce_http(false);
         http.set_nodelay(true);
         http.set_keepalive(Some(KEEP_ALIVE));
         http.set_keepalive_interval(Some(KEEP_ALIVE_INTERVAL));
         http.set_keepalive_retries(Some(KEEP_ALIVE_TRIES));
-        let pool = Pool::new(Connector(HttpsConnector::from((http, tls))));
+        let connector = Connector::Net(HttpsConnector::from((http, tls)));
+        Self::with_connector(url, configured, transport, max_message_bytes, connector)
+    }
+
+    fn with_connector(
+        url: Uri,
+        configured: Vec<(String, String)>,
+        transport: Option<Transport>,
+        max_message_bytes: usize,
+        connector: Connector,
+    ) -> Result<Self, TargetError> {
+        let pool = Pool::new(connector);
         let host = url.authority().and_then(|authority| HeaderValue::from_str(authority.as_str()).ok());
         let host = host.ok_or(TargetError::Scheme)?;
         Ok(Self {
             url,
-            headers,
+            headers: RwLock::new(checked(configured)?),
             max_message_bytes,
             patience: Patience::default(),
             configured: transport,
@@ -141,6 +175,16 @@ impl Target {
             host,
             pool,
         })
+    }
+
+    /// Replaces what was configured, for the requests from now on.
+    pub fn set_headers(&self, configured: Vec<(String, String)>) -> Result<(), TargetError> {
+        *self.headers.write().unwrap_or_else(PoisonError::into_inner) = checked(configured)?;
+        Ok(())
+    }
+
+    pub(super) fn headers(&self) -> HeaderMap {
+        self.headers.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// What is known by now: configured, or found out.
@@ -278,16 +322,25 @@ impl Default for Patience {
 // === impl Connector ===
 
 impl Service<Uri> for Connector {
-    type Response = MaybeHttpsStream<TokioIo<TcpStream>>;
+    type Response = Socket;
     type Error = BoxError;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        self.0.poll_ready(context)
+        match self {
+            Self::Net(connector) => connector.poll_ready(context),
+            Self::Unix(_) => Poll::Ready(Ok(())),
+        }
     }
 
     fn call(&mut self, uri: Uri) -> Self::Future {
-        let connecting = self.0.call(uri);
+        let mut connector = self.clone();
+        let connecting = async move {
+            match &mut connector {
+                Self::Net(connector) => connector.call(uri).await.map(Socket::Net),
+                Self::Unix(path) => Ok(Socket::Unix(TokioIo::new(UnixStream::connect(path).await?))),
+            }
+        };
         Box::pin(async move {
             let late = |_| Err(format!("no connection within {} s", CONNECT_TIMEOUT.as_secs()).into());
             timeout(CONNECT_TIMEOUT, connecting).await.unwrap_or_else(late)
