@@ -3,9 +3,11 @@
 //! Ids, names, sizes and times only; bodies by a setting, secrets never (invariant 7).
 
 pub mod access;
+mod latency;
 pub mod log;
 pub mod metrics;
+pub mod rotation;
 
-pub use access::Access;
+pub use access::{Access, InFlight};
 pub use log::Log;
 pub use metrics::Metrics;

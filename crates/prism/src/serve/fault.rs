@@ -2,7 +2,7 @@
 
 use hyper::{
     Response, StatusCode,
-    header::{ALLOW, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE},
+    header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE},
 };
 use prism_core::{
     mcp::{
@@ -24,6 +24,10 @@ pub(super) enum Denial {
     NoHost,
     ForeignHost(String),
     ForeignOrigin(String),
+    /// Somebody else on this machine, at the Unix socket.
+    ForeignUser {
+        uid: u32,
+    },
     NoToken,
     WrongToken,
     NoRoute,
@@ -87,6 +91,7 @@ impl Denial {
         match self {
             Self::NoHost | Self::ForeignHost(_) => "host",
             Self::ForeignOrigin(_) => "origin",
+            Self::ForeignUser { .. } => "user",
             Self::NoToken | Self::WrongToken => "token",
             Self::NoRoute | Self::UnknownDestination { .. } | Self::UnknownView(_) | Self::Gone { .. } => "route",
             Self::Method { .. } => "method",
@@ -120,6 +125,10 @@ impl Denial {
             }
             Self::ForeignOrigin(origin) => {
                 let why = format!("pages of {origin:?} may not use Prism; add it to `allowed_origins` if they should");
+                (S::FORBIDDEN, -32600, why)
+            }
+            Self::ForeignUser { uid } => {
+                let why = format!("this Prism belongs to another user than you (uid {uid}); start one of your own");
                 (S::FORBIDDEN, -32600, why)
             }
             Self::NoToken => {
@@ -225,6 +234,8 @@ impl Denial {
                 let data = serde_json::json!({"requiredCapabilities": {"extensions": extensions}});
                 with_data(id, code, &message, &data)
             }
+            // Nothing was done yet, so it is safe to ask again: whoever sees this word may.
+            Self::Stopping => error_body(id, code, &message, Some("stopping")),
             _ => error_body(id, code, &message, None),
         };
         let mut response = json(status, body);
@@ -238,6 +249,10 @@ impl Denial {
         };
         if let Some((name, value)) = extra {
             response.headers_mut().insert(name, HeaderValue::from_static(value));
+        }
+        // Whoever comes again comes to the next daemon, or not at all.
+        if matches!(self, Self::Stopping | Self::ForeignUser { .. }) {
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
         response
     }
@@ -253,7 +268,12 @@ fn with_data(id: Option<&str>, code: i32, message: &str, data: &serde_json::Valu
 /// A call that failed after it was taken.
 pub(super) fn failed(fault: &Fault, id: &str) -> Response<Body> {
     let status = match fault {
-        Fault::Exited | Fault::Unavailable { .. } | Fault::Stuck => StatusCode::SERVICE_UNAVAILABLE,
+        Fault::Exited
+        | Fault::Ended { .. }
+        | Fault::Unavailable { .. }
+        | Fault::Stuck
+        | Fault::Stopping
+        | Fault::Replaced => StatusCode::SERVICE_UNAVAILABLE,
         Fault::Cut | Fault::Refused { .. } => StatusCode::BAD_GATEWAY,
         Fault::Timeout { .. } => StatusCode::GATEWAY_TIMEOUT,
         Fault::TooLarge { .. } => StatusCode::BAD_GATEWAY,
@@ -266,7 +286,7 @@ pub(super) fn failed(fault: &Fault, id: &str) -> Response<Body> {
         _ => fault.body(Some(id)),
     };
     let mut response = json(status, body);
-    if matches!(fault, Fault::Exited | Fault::Stuck) {
+    if matches!(fault, Fault::Exited | Fault::Ended { .. } | Fault::Stuck | Fault::Stopping | Fault::Replaced) {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
     }
     response

@@ -72,7 +72,7 @@ pub(super) async fn call(
     let Client { view, entry, revision } = client;
     let session = entry.clone();
     let session = session.as_ref().and_then(|entry| entry.hub());
-    let view = session.map_or(view, |session| session.view().clone());
+    let view = session.map_or(view, |session| session.view());
     let seen = Seen { view: &view, session };
     let revision = entry.as_ref().map_or(revision, |entry| entry.revision);
     let id = message.id().unwrap_or_default().to_owned();
@@ -83,6 +83,7 @@ pub(super) async fn call(
             let named = message.string(message.params().level).and_then(|name| Level::named(&name));
             if let Some(session) = session.filter(|_| named.is_some()) {
                 session.set_level(&message).await;
+                keep(server, entry.as_ref()).await;
             }
             post::call(server, hub.home().clone(), entry, message, accepts, record).await
         }
@@ -133,7 +134,9 @@ async fn call_part(
             }
             Err(denied) => return Ok(no_part(server, member, denied, &id)),
         };
-        session.note(member, &message, names.as_ref());
+        if session.note(member, &message, names.as_ref()) {
+            keep(server, Some(entry)).await;
+        }
         let busy = busy.along_with(server.sessions.occupy(&part));
         let (key, message, names) = (Some(part.key()), message.clone(), names.clone());
         let command = |reply| Command::Call { key, message, accepts, names, reply };
@@ -149,6 +152,13 @@ async fn call_part(
     }
 }
 
+/// Has it written down that a session's life at the hub has changed.
+async fn keep(server: &Server, entry: Option<&Arc<Entry>>) {
+    if let (Some(keeping), Some(entry)) = (server.sessions.keeping(), entry) {
+        keeping.save_hub(entry).await;
+    }
+}
+
 /// The session cannot come to a member: what the call gets.
 fn no_part(server: &Server, member: &Member, denied: Denied, id: &str) -> Response<Body> {
     let deny = |denial: Denial| {
@@ -161,7 +171,7 @@ fn no_part(server: &Server, member: &Member, denied: Denied, id: &str) -> Respon
         Denied::Head(head) => *head,
     };
     match head {
-        Head::Answer(Answer::Fault { fault: Fault::SessionEnded, .. }) => deny(Denial::Stopping),
+        Head::Answer(Answer::Fault { fault: Fault::Stopping, .. }) => deny(Denial::Stopping),
         Head::Answer(Answer::Fault { fault, .. }) => fault::failed(&fault, id),
         Head::Refused(refusal) => fault::refused(refusal, Some(id)),
         _ => {
@@ -205,7 +215,7 @@ pub(super) async fn batch(
     accepts: Accepts,
     record: &mut Pending,
 ) -> Result<Response<Body>, Denial> {
-    let Some(view) = entry.hub().map(|hub| hub.view().clone()) else { return Err(Denial::UnknownSession) };
+    let Some(view) = entry.hub().map(|hub| hub.view()) else { return Err(Denial::UnknownSession) };
     let client = Client { view, entry: Some(entry.clone()), revision: entry.revision };
     let (calls, tellings): (Vec<_>, Vec<_>) =
         messages.into_iter().partition(|message| matches!(message.kind(), Kind::Request(_)));

@@ -25,10 +25,10 @@ use super::{
     fault::{self, Denial, JSON},
     hub,
     post::{open, respond},
-    request::PROTOCOL_VERSION,
+    request::{PROTOCOL_VERSION, way},
 };
 use crate::{
-    drive::{Command, Destination, Head, Reply, hub::View},
+    drive::{Command, Destination, Head, Reply, hub::View, visitor::Way},
     telemetry::access::Pending,
 };
 
@@ -48,6 +48,7 @@ pub(super) struct Routing {
     method: Said,
     name: Said,
     params: Vec<(String, String)>,
+    way: Way,
 }
 
 /// One header, copied: the head itself must not be held while the body is waited for.
@@ -73,7 +74,8 @@ impl Routing {
             Some((name.to_owned(), value.to_str().unwrap_or("=?base64??=").to_owned()))
         });
         let (method, name) = (Said::of(headers, &METHOD), Said::of(headers, &NAME));
-        Some(Box::new(Self { version, method, name, params: params.take(MAX_PARAMS).collect() }))
+        let (params, way) = (params.take(MAX_PARAMS).collect(), way(headers));
+        Some(Box::new(Self { version, method, name, params, way }))
     }
 
     /// What they say if they name a legacy revision after all: nothing else of them was read.
@@ -134,6 +136,11 @@ pub(super) async fn serve(
     let id = message.id().map(str::to_owned);
     let envelope =
         modern::check(&message, method, &routing.headers()).map_err(|unfit| Denial::Unfit { unfit, id: id.clone() })?;
+    // Rare ones: the others are not worth a lock.
+    if matches!(method, Method::Discover | Method::Listen) {
+        let at = view.is_none().then(|| destination.config().name.clone());
+        server.callers.note(&envelope.info, at, routing.way);
+    }
     match (view, method) {
         (None, Method::Listen) => attend(&destination, envelope, message, accepts).await,
         (None, _) => {
@@ -206,7 +213,7 @@ impl Asker {
                     Ok(response)
                 }
                 // There is no session that could have ended: it is the daemon that does.
-                Head::Answer(Answer::Fault { fault: Fault::SessionEnded, .. }) => Err(Denial::Stopping),
+                Head::Answer(Answer::Fault { fault: Fault::Stopping, .. }) => Err(Denial::Stopping),
                 Head::Elsewhere(given_back) => {
                     message = given_back;
                     moves += 1;

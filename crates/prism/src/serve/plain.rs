@@ -30,6 +30,7 @@ use crate::{
         destination::Place,
         outlet::{Outlet, Reader},
         sessions::new_session_id,
+        visitor::{Visit, Visitor, Way},
     },
     telemetry::access::Pending,
 };
@@ -46,12 +47,13 @@ pub(super) struct Plains {
 }
 
 /// One client's stream, and from `initialize` on its link.
-struct Plain {
-    id: Uuid,
-    destination: Arc<Destination>,
-    outlet: Arc<Outlet>,
+pub(super) struct Plain {
+    pub(super) id: Uuid,
+    pub(super) destination: Arc<Destination>,
+    pub(super) outlet: Arc<Outlet>,
     by_method: bool,
     link: OnceLock<LinkHandle>,
+    pub(super) visit: Visit,
     _place: Place,
 }
 
@@ -64,6 +66,13 @@ pub struct PlainStream {
 }
 
 impl Plains {
+    /// All of them, in the order in which they were opened.
+    pub(super) fn all(&self) -> Vec<Arc<Plain>> {
+        let mut all: Vec<_> = self.lock().values().cloned().collect();
+        all.sort_by_key(|plain| std::cmp::Reverse(plain.visit.age()));
+        all
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<Uuid, Arc<Plain>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -72,6 +81,7 @@ impl Plains {
 impl Drop for PlainStream {
     fn drop(&mut self) {
         self.plains.lock().remove(&self.plain.id);
+        self.plain.destination.metrics().sessions.dec();
         if let Some(link) = self.plain.link.get().cloned() {
             let key = SessionKey(self.plain.id.as_u128());
             tokio::spawn(async move { link.commands.send(Command::Close { key, done: None }).await });
@@ -98,7 +108,16 @@ pub(super) fn open(
     let prefix = if is_path(prefix) { prefix.trim_end_matches('/') } else { "" };
     let folder = uri.path().strip_suffix("/sse").unwrap_or_default();
     outlet.push(0, frame::endpoint_event(&format!("{prefix}{folder}/message?sessionId={id}")));
-    let plain = Arc::new(Plain { id, destination, outlet, by_method, link: OnceLock::new(), _place: place });
+    let plain = Arc::new(Plain {
+        id,
+        destination,
+        outlet,
+        by_method,
+        link: OnceLock::new(),
+        visit: Visit::default(),
+        _place: place,
+    });
+    plain.destination.metrics().sessions.inc();
     server.plains.lock().insert(id, plain.clone());
     let waiting = Arc::downgrade(&plain);
     tokio::spawn(async move {
@@ -151,6 +170,9 @@ impl Posted {
         };
         record.message(method, message.method_text(), message.id());
         let id = message.id().map(str::to_owned);
+        if matches!(message.kind(), Kind::Request(_)) {
+            self.0.visit.call(record.started());
+        }
         let key = SessionKey(self.0.id.as_u128());
         let (reply, head) = oneshot::channel();
         let command = match (message.kind(), self.0.link.get()) {
@@ -165,6 +187,7 @@ impl Posted {
                 if self.0.link.set(link).is_err() {
                     return Err(already_open(id));
                 }
+                self.0.visit.introduce(Visitor::new(hello.info.get(), hello.revision.name(), Way::Sse));
                 let (by_method, outlet) = (self.0.by_method, self.0.outlet.clone());
                 Command::OpenPlain { key, hello: Box::new(hello), message, by_method, outlet, reply }
             }

@@ -25,14 +25,15 @@ use super::{
     fault::{self, Denial, JSON},
     hub,
     modern::{self, Routing},
-    request::{SESSION_ID, accepts, by_method, is_json, named_revision, read, session},
+    request::{SESSION_ID, accepts, by_method, is_json, named_revision, read, session, way},
 };
 use crate::{
     config::Sessions,
     drive::{
         Command, Destination, Entry, Head, LinkHandle, Reply,
         hub::View,
-        sessions::{Busy, Role, is_error, new_session_id},
+        sessions::{Busy, Opened, Role, is_error, new_session_id},
+        visitor::{Visit, Way},
     },
     telemetry::access::Pending,
 };
@@ -52,6 +53,7 @@ pub(super) struct Asked {
     routing: Option<Box<Routing>>,
     /// The legacy revision that they name.
     revision: Option<Revision>,
+    way: Way,
 }
 
 impl Asked {
@@ -78,14 +80,16 @@ impl Asked {
             _ => session(server, destination, view.is_some(), headers)?,
         };
         let revision = if routing.is_none() { named_revision(headers) } else { None };
-        Ok(Self { accepts, entry, view, routing, revision })
+        // What has a session was asked when it opened.
+        let way = if entry.is_none() { way(headers) } else { Way::default() };
+        Ok(Self { accepts, entry, view, routing, revision, way })
     }
 }
 
 pub(super) async fn post(
     server: &Arc<Server>,
     destination: Arc<Destination>,
-    Asked { mut accepts, entry, view, routing, revision }: Asked,
+    Asked { mut accepts, entry, view, routing, revision, way }: Asked,
     body: Incoming,
     record: &mut Pending,
 ) -> Result<Response<Body>, Denial> {
@@ -125,13 +129,16 @@ pub(super) async fn post(
     if let Some(routing) = routing.filter(|_| method != Method::Initialize) {
         return Err(Denial::BadVersion { version: routing.version(), id: id() });
     }
+    if let (Kind::Request(_), Some(entry)) = (message.kind(), &entry) {
+        entry.visit.call(record.started());
+    }
     match (message.kind(), entry) {
         (Kind::Request(Method::Initialize), Some(_)) => {
             let why = "the session is initialized already; leave Mcp-Session-Id out to open another".to_owned();
             Err(Denial::Invalid { code: -32600, why, id: id() })
         }
         (Kind::Request(Method::Initialize), None) if destination.config().sessions != Sessions::Never => {
-            Box::pin(initialize(server, destination, view, message, accepts, record)).await
+            Box::pin(initialize(server, destination, view, message, accepts, way, record)).await
         }
         (_, None) if destination.config().sessions == Sessions::Required => Err(Denial::NoSessionId),
         (Kind::Request(_), entry) => match view {
@@ -162,6 +169,7 @@ async fn initialize(
     view: Option<Arc<View>>,
     message: Message,
     accepts: Accepts,
+    way: Way,
     record: &mut Pending,
 ) -> Result<Response<Body>, Denial> {
     let id = message.id().map(str::to_owned);
@@ -177,17 +185,22 @@ async fn initialize(
     let (link, revision) = (destination.link_for(hello.class), hello.revision);
     let (tx, rx) = oneshot::channel();
     let reply = Reply::new(rx, link.clone());
+    let (initialize, visit) = (Bytes::copy_from_slice(message.bytes()), Visit::opened_by(&message, way));
     let open = Command::Open { key, hello: Box::new(hello), message, accepts, part: None, reply: tx };
     link.commands.send(open).await.map_err(|_| Denial::LinkGone)?;
     let head = reply.head().await.ok_or(Denial::LinkGone)?;
-    if let Head::Answer(Answer::Fault { fault: Fault::SessionEnded, .. }) = head {
+    if let Head::Answer(Answer::Fault { fault: Fault::Stopping, .. }) = head {
         // No session of this client's can have ended yet: it is the daemon that does.
         return Err(Denial::Stopping);
     }
     let opened = matches!(&head, Head::Answer(Answer::Message(answer)) if !is_error(answer.to_vec()))
         || matches!(&head, Head::Stream(..));
     if opened {
-        server.sessions.insert(session, place, link.clone(), revision, role);
+        let link = link.clone();
+        let entry = server.sessions.insert(Opened { id: session, place, link, revision, role, initialize, visit });
+        if let Some(keeping) = server.sessions.keeping() {
+            keeping.remember(&entry).await;
+        }
     }
     let mut answered = respond(head, accepts, link, None, id.as_deref(), record);
     if opened && let Ok(value) = HeaderValue::from_str(&session.to_string()) {

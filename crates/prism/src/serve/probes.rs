@@ -1,19 +1,22 @@
 //! What a watchdog asks: are you alive, are you ready, how are you.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
+use futures_util::future::join_all;
 use hyper::{
     Response, StatusCode,
     header::{CONTENT_TYPE, HeaderValue},
 };
-use prism_core::mcp::{Answer, Refusal};
+use prism_core::mcp::{Answer, Fault, Refusal};
 use tokio::{sync::oneshot, time::timeout};
 
-use super::{Server, body::Body, fault::json};
-use crate::drive::{Command, Destination, Head};
+use super::{Server, body::Body, fault::json, status};
+use crate::drive::{Command, Destination, Head, LinkHandle};
 
-/// How long a server may take to answer a ping before it counts as not ready.
-const PING_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long a server may take to list its tools before it counts as not ready.
+const LIST_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long it counts that it has. A watchdog that asks more often costs the server nothing more.
+const COUNTS_FOR: Duration = Duration::from_secs(2);
 
 pub(super) fn healthz() -> Response<Body> {
     json(StatusCode::OK, r#"{"status":"alive"}"#.to_owned())
@@ -27,13 +30,14 @@ pub(super) struct Readiness {
     unavailable: Vec<(String, String)>,
 }
 
-/// Every server that runs must answer a ping. One that does not run is started by its first client.
+/// Every server that runs must list its tools: an open port, or a process, is not health. One that does not run is started
+/// by its first client.
 pub(super) async fn readiness(server: &Server) -> Readiness {
-    let mut destinations = Vec::new();
-    for destination in server.configured() {
-        destinations.push((destination.config().name.clone(), state(destination).await));
-    }
-    let ready = !server.is_stopping() && destinations.iter().all(|(_, state)| *state != "silent");
+    let states =
+        server.configured().map(|destination| async { (destination.config().name.clone(), state(destination).await) });
+    let destinations = join_all(states).await;
+    let is_well = |state: &str| !matches!(state, "silent" | "fails");
+    let ready = !server.is_stopping() && destinations.iter().all(|(_, state)| is_well(state));
     let known = server.hub.overview().into_iter();
     let unavailable = known.filter_map(|known| Some((known.name, known.why?))).collect();
     Readiness { ready, destinations, unavailable }
@@ -64,25 +68,38 @@ impl Readiness {
     }
 }
 
+/// The worst that any of its links has to say.
 async fn state(destination: &Destination) -> &'static str {
-    let mut state = "idle";
-    for link in destination.links() {
-        let (reply, head) = oneshot::channel();
-        let answer = async {
-            link.commands.send(Command::Probe { reply }).await.ok()?;
-            head.await.ok()
-        };
-        match timeout(PING_TIMEOUT, answer).await {
-            Ok(Some(Head::Answer(Answer::Message(_)))) => state = "answers",
-            // It does not even read what it is sent.
-            Ok(Some(Head::Refused(Refusal::Stuck))) | Err(_) => return "silent",
-            Ok(_) => {}
-        }
-    }
-    state
+    let links = destination.living_links();
+    let health = join_all(links.iter().map(health)).await;
+    let order = ["silent", "fails", "answers"];
+    order.into_iter().find(|state| health.contains(&Some(state))).unwrap_or("idle")
 }
 
-pub(super) fn metrics(server: &Server) -> Response<Body> {
+/// Whether the server does what it is there for; `None` if there is none.
+async fn health(link: &LinkHandle) -> Option<&'static str> {
+    if link.vitals.was_healthy_within(COUNTS_FOR) {
+        return Some("answers");
+    }
+    let (reply, head) = oneshot::channel();
+    let answer = async {
+        link.commands.send(Command::Probe { reply }).await.ok()?;
+        head.await.ok()
+    };
+    match timeout(LIST_TIMEOUT, answer).await {
+        Ok(Some(Head::Answer(Answer::Message(_)))) => {
+            link.vitals.proved_healthy();
+            Some("answers")
+        }
+        Ok(Some(Head::Answer(Answer::Fault { fault: Fault::Refused { .. }, .. }))) => Some("fails"),
+        // It does not even read what it is sent.
+        Ok(Some(Head::Refused(Refusal::Stuck))) | Err(_) => Some("silent"),
+        Ok(_) => None,
+    }
+}
+
+pub(super) async fn metrics(server: &Arc<Server>) -> Response<Body> {
+    status::refresh(server).await;
     let mut response = Response::new(Body::from(server.access.metrics.text()));
     let kind = HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
     response.headers_mut().insert(CONTENT_TYPE, kind);

@@ -16,10 +16,12 @@ use uuid::Uuid;
 use super::{Server, fault::Denial};
 use crate::{
     config::EventNames,
-    drive::{Destination, Entry},
+    drive::{Destination, Entry, visitor::Way},
 };
 
 pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+/// What `prism stdio` says of itself.
+const PRISM_TRANSPORT: HeaderName = HeaderName::from_static("prism-transport");
 pub(super) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
 /// How long a body may take.
@@ -38,9 +40,19 @@ pub(super) fn session(
     let text = value.to_str().map_err(|_| Denial::BadSessionId)?;
     let id = Uuid::try_parse(text).ok().filter(|id| text.len() == 36 && id.get_version_num() == 4);
     let entry = server.sessions.get(&id.ok_or(Denial::BadSessionId)?);
-    // A session of another destination is unknown here.
-    let is_here = |entry: &Arc<Entry>| Arc::ptr_eq(&entry.destination, destination) && entry.hub().is_some() == of_hub;
-    entry.filter(is_here).map(Some).ok_or(Denial::UnknownSession)
+    // A session of another destination is unknown here; one that is being replaced is the same.
+    let is_here = |entry: &Arc<Entry>| {
+        entry.destination.config().name == destination.config().name && entry.hub().is_some() == of_hub
+    };
+    let entry = entry.filter(is_here).ok_or(Denial::UnknownSession)?;
+    server.hub.is_back(&entry);
+    Ok(Some(entry))
+}
+
+/// Over which transport the client came to whoever sent this request.
+pub(super) fn way(headers: &HeaderMap) -> Way {
+    let is_stdio = headers.get(PRISM_TRANSPORT).is_some_and(|value| value.as_bytes() == b"stdio");
+    if is_stdio { Way::Stdio } else { Way::Http }
 }
 
 /// The legacy revision that a request names.

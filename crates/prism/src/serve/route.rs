@@ -18,7 +18,7 @@ use super::{
     fault::Denial,
     guard, plain,
     post::{self, Asked},
-    probes, streams,
+    probes, status, streams,
 };
 use crate::{
     config::Sessions,
@@ -37,6 +37,7 @@ enum Route {
     Healthz,
     Readyz,
     Metrics,
+    Status,
 }
 
 /// An answer on its way. Boxed, so that an idle connection holds a pointer and not the room for the largest request.
@@ -86,7 +87,16 @@ fn begin(server: &Arc<Server>, request: Request<Incoming>) -> Result<Answering, 
         }
         Route::Sse(destination) => return plain_stream(server, destination, &request),
         Route::Message(destination) => return plain_message(server, destination, request),
-        Route::Metrics => return get_only(&request).map(|()| at_once(probes::metrics(server))),
+        Route::Metrics => {
+            get_only(&request)?;
+            let server = server.clone();
+            return Ok(Box::pin(async move { probes::metrics(&server).await }));
+        }
+        Route::Status => {
+            get_only(&request)?;
+            let server = server.clone();
+            return Ok(Box::pin(async move { status::respond(&server).await }));
+        }
         Route::Healthz | Route::Readyz => return Err(Denial::NoRoute),
     };
     let stateless = destination.config().sessions == Sessions::Never;
@@ -236,6 +246,7 @@ fn find(server: &Server, path: &str) -> Result<Route, Denial> {
         ("healthz", None, None) => Ok(Route::Healthz),
         ("readyz", None, None) => Ok(Route::Readyz),
         ("metrics", None, None) => Ok(Route::Metrics),
+        ("status", None, None) => Ok(Route::Status),
         _ => Err(Denial::NoRoute),
     }
 }

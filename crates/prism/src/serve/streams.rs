@@ -92,6 +92,9 @@ pub(super) async fn delete(server: &Server, entry: &Entry) -> Result<Response<Bo
     if entry.link.commands.send(Command::Close { key: entry.key(), done: Some(done) }).await.is_ok() {
         let _ = timeout(CLOSE_TIMEOUT, closed).await;
     }
+    if let Some(keeping) = server.sessions.keeping() {
+        keeping.has_forgotten(entry.id).await;
+    }
     let mut response = Response::new(Body::Empty);
     *response.status_mut() = StatusCode::NO_CONTENT;
     Ok(response)

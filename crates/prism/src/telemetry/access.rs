@@ -2,7 +2,10 @@
 
 use std::{
     io::Write,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -27,7 +30,15 @@ pub struct Access {
     pub metrics: Arc<Metrics>,
     /// Whether records carry the bodies.
     pub bodies: bool,
+    pub in_flight: InFlight,
 }
+
+/// Counts the requests that somebody waits for the answer of.
+#[derive(Clone, Default)]
+pub struct InFlight(Arc<AtomicUsize>);
+
+/// One of them, for as long as it is one.
+struct Awaited(InFlight);
 
 /// A request that is being served. It is recorded when this is dropped, however that comes about: a client that leaves
 /// is recorded too.
@@ -35,6 +46,8 @@ pub struct Pending {
     access: Access,
     started: Instant,
     request: Request,
+    /// `None` for streams, which nobody waits for the end of.
+    awaited: Option<Awaited>,
 }
 
 /// What is recorded of a request.
@@ -53,9 +66,35 @@ struct Request {
     bodies: Option<Box<[Bytes; 2]>>,
 }
 
+// === impl InFlight ===
+
+impl InFlight {
+    /// Returns how many there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.0.load(Ordering::Acquire)
+    }
+
+    fn one_more(&self) -> Awaited {
+        self.0.fetch_add(1, Ordering::AcqRel);
+        Awaited(self.clone())
+    }
+}
+
+impl Drop for Awaited {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
 // === impl Pending ===
 
 impl Pending {
+    /// When it came.
+    pub fn started(&self) -> Instant {
+        self.started
+    }
+
     pub fn start(access: &Access, verb: &'static str) -> Self {
         let request = Request {
             verb,
@@ -69,7 +108,8 @@ impl Pending {
             took: Duration::ZERO,
             bodies: access.bodies.then(Box::default),
         };
-        Self { access: access.clone(), started: Instant::now(), request }
+        let awaited = (verb != "GET").then(|| access.in_flight.one_more());
+        Self { access: access.clone(), started: Instant::now(), request, awaited }
     }
 
     pub fn destination(&mut self, metrics: &Arc<DestinationMetrics>) {
@@ -78,6 +118,9 @@ impl Pending {
 
     pub fn message(&mut self, method: Method, name: Option<&str>, id: Option<&str>) {
         self.request.method = Some(method);
+        if method == Method::Listen {
+            self.awaited = None;
+        }
         // A known name is in the table; only a foreign one has to be kept.
         self.request.name = name.filter(|_| method == Method::Other).map(|name| cut(name).into());
         self.request.id = id.map(|id| cut(id).into());

@@ -2,13 +2,16 @@
 
 use std::{
     io::{self, Write},
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    path::PathBuf,
+    sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError},
     thread,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::fmt::MakeWriter;
+
+use super::rotation::Rotation;
 
 /// Bytes that may wait for a slow terminal. Beyond it records are dropped and counted: a log must not stop the work.
 const MAX_WAITING_BYTES: usize = 8 << 20;
@@ -25,6 +28,8 @@ struct Shared {
     waiting: Mutex<Waiting>,
     some: Condvar,
     level: LevelFilter,
+    /// Where stderr is a file of ours.
+    rotation: OnceLock<Rotation>,
 }
 
 /// What is to be written, and what there was no room for.
@@ -46,7 +51,8 @@ pub struct Record {
 impl Log {
     /// Starts the log, and makes it the one that `tracing` writes to.
     pub fn start(level: LevelFilter, colour: bool) -> Self {
-        let log = Self { shared: Arc::new(Shared { waiting: Mutex::default(), some: Condvar::new(), level }) };
+        let (waiting, some, rotation) = (Mutex::default(), Condvar::new(), OnceLock::new());
+        let log = Self { shared: Arc::new(Shared { waiting, some, level, rotation }) };
         let writer = log.clone();
         // A log that cannot have its thread is written on the spot by `flush` at the end; there is nobody to tell.
         let _ = thread::Builder::new().name("log".to_owned()).spawn(move || writer.write_for_ever());
@@ -60,6 +66,11 @@ impl Log {
         // A second start in one process, as in tests, keeps the first one's log.
         let _ = tracing::subscriber::set_global_default(subscriber);
         log
+    }
+
+    /// Keeps the file small that stdout and stderr go to.
+    pub fn rotate(&self, path: PathBuf) {
+        self.shared.rotation.get_or_init(|| Rotation::new(path)).look();
     }
 
     /// Whether records of ordinary requests are wanted.
@@ -111,6 +122,9 @@ impl Log {
             waiting.text = std::mem::take(&mut spare);
             drop(waiting);
             write_out(&batch);
+            if let Some(rotation) = self.shared.rotation.get() {
+                rotation.look();
+            }
             spare = batch;
             spare.clear();
             spare.shrink_to(64 << 10);
@@ -235,7 +249,12 @@ mod tests {
     #[test]
     fn a_log_that_nobody_writes_out_is_bounded_and_says_so() {
         let log = Log {
-            shared: Arc::new(Shared { waiting: Mutex::default(), some: Condvar::new(), level: LevelFilter::INFO }),
+            shared: Arc::new(Shared {
+                waiting: Mutex::default(),
+                some: Condvar::new(),
+                level: LevelFilter::INFO,
+                rotation: OnceLock::new(),
+            }),
         };
         for _ in 0..MAX_WAITING_BYTES / 500_000 + 3 {
             log.add(|out| out.resize(out.len() + 500_000, b'x'));

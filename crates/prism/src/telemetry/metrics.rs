@@ -1,6 +1,10 @@
 //! Metrics for Prometheus. Labels come from enums and from the config, never from a request.
+//!
+//! What `prism status` shows is counted here, too, so that the two agree. What can only be seen by looking (memory,
+//! calls in flight) is looked at when somebody asks.
 
 use std::{
+    ops::Range,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -8,21 +12,25 @@ use std::{
 use prism_core::mcp::Method;
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
-    metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
+    metrics::{counter::Counter, family::Family, gauge::Gauge},
     registry::Registry,
 };
 
-/// Bounds of the latency histogram, in seconds: from a local tool's answer to the default timeout.
-const LATENCY_BUCKETS: [f64; 12] = [0.0002, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0];
+use super::latency::Latency;
 
 pub struct Metrics {
     registry: Mutex<Registry>,
     requests: Family<RequestLabels, Counter>,
-    latency: Family<MethodLabels, Histogram>,
+    latency: Family<MethodLabels, Latency>,
     sessions: Family<DestinationLabel, Gauge>,
     streams: Family<DestinationLabel, Gauge>,
     children: Family<DestinationLabel, Gauge>,
     starts: Family<DestinationLabel, Counter>,
+    restarts: Family<DestinationLabel, Counter>,
+    in_flight: Family<DestinationLabel, Gauge>,
+    child_memory: Family<DestinationLabel, Gauge>,
+    memory: Gauge,
+    open_files: Gauge,
     events: Family<EventLabels, Counter>,
     refused: Family<ReasonLabel, Counter>,
 }
@@ -33,17 +41,34 @@ pub struct DestinationMetrics {
     requests: Family<RequestLabels, Counter>,
     /// By method and class of status; made at first use.
     counted: [[std::sync::OnceLock<Counter>; 6]; Method::COUNT],
-    latency: Vec<Histogram>,
+    latency: Vec<Latency>,
     pub sessions: Gauge,
     pub streams: Gauge,
     pub children: Gauge,
     pub starts: Counter,
+    /// Starts that followed a loss.
+    pub restarts: Counter,
+    in_flight: Gauge,
+    child_memory: Gauge,
     pub dropped: Counter,
     pub unowned: Counter,
     pub garbage: Counter,
     pub questions: Counter,
     pub ambiguous: Counter,
     pub cut_off: Counter,
+}
+
+/// What a destination has done since the daemon was started.
+#[derive(Clone, Copy, Debug)]
+pub struct Totals {
+    /// POSTs, whatever they asked for.
+    pub requests: u64,
+    /// Those that were answered with a status of 500 or more: the server, or Prism, could not do its part.
+    pub failures: u64,
+    /// Those that called a tool, and how long half and all but one in a hundred of them took.
+    pub calls: u64,
+    pub p50_ms: Option<f64>,
+    pub p99_ms: Option<f64>,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -79,20 +104,44 @@ struct ReasonLabel {
 
 impl Default for Metrics {
     fn default() -> Self {
-        let mut registry = Registry::with_prefix("prism");
+        let mut registry = Registry::default();
+        let (memory, open_files) = (Gauge::default(), Gauge::default());
+        // The names that every exporter has for these.
+        registry.register("process_resident_memory_bytes", "Memory that the daemon holds", memory.clone());
+        registry.register("process_open_fds", "Files that the daemon has open", open_files.clone());
+        let own = registry.sub_registry_with_prefix("prism");
         let requests = Family::<RequestLabels, Counter>::default();
-        let latency = Family::<MethodLabels, Histogram>::new_with_constructor(|| Histogram::new(LATENCY_BUCKETS));
+        let latency = Family::<MethodLabels, Latency>::default();
         let (sessions, streams, children) = (Family::default(), Family::default(), Family::default());
         let (starts, events, refused) = (Family::default(), Family::default(), Family::default());
-        registry.register("requests", "HTTP requests by method and class of status", requests.clone());
-        registry.register("request_seconds", "Time from a request to its answer", latency.clone());
-        registry.register("sessions", "Open sessions", Family::clone(&sessions));
-        registry.register("streams", "Open event streams", Family::clone(&streams));
-        registry.register("children", "Running server processes", Family::clone(&children));
-        registry.register("child_starts", "Starts of server processes", Family::clone(&starts));
-        registry.register("events", "Messages with a fate worth knowing", Family::clone(&events));
-        registry.register("refused", "Requests refused at the door", Family::clone(&refused));
-        Self { registry: Mutex::new(registry), requests, latency, sessions, streams, children, starts, events, refused }
+        let (restarts, in_flight, child_memory) = (Family::default(), Family::default(), Family::default());
+        own.register("requests", "HTTP requests by method and class of status", requests.clone());
+        own.register("request_seconds", "Time from a request to its answer", latency.clone());
+        own.register("sessions", "Open sessions", Family::clone(&sessions));
+        own.register("streams", "Open event streams", Family::clone(&streams));
+        own.register("children", "Running server processes", Family::clone(&children));
+        own.register("child_starts", "Starts of server processes", Family::clone(&starts));
+        own.register("child_restarts", "Starts that followed a loss", Family::clone(&restarts));
+        own.register("child_memory_bytes", "Memory that the servers' processes hold", Family::clone(&child_memory));
+        own.register("calls_in_flight", "Requests that a server has not answered", Family::clone(&in_flight));
+        own.register("events", "Messages with a fate worth knowing", Family::clone(&events));
+        own.register("refused", "Requests refused at the door", Family::clone(&refused));
+        Self {
+            registry: Mutex::new(registry),
+            requests,
+            latency,
+            sessions,
+            streams,
+            children,
+            starts,
+            restarts,
+            in_flight,
+            child_memory,
+            memory,
+            open_files,
+            events,
+            refused,
+        }
     }
 }
 
@@ -116,6 +165,9 @@ impl Metrics {
             streams: self.streams.get_or_create(&own()).clone(),
             children: self.children.get_or_create(&own()).clone(),
             starts: self.starts.get_or_create(&own()).clone(),
+            restarts: self.restarts.get_or_create(&own()).clone(),
+            in_flight: self.in_flight.get_or_create(&own()).clone(),
+            child_memory: self.child_memory.get_or_create(&own()).clone(),
             dropped: event("dropped"),
             unowned: event("unowned"),
             garbage: event("garbage"),
@@ -128,6 +180,12 @@ impl Metrics {
     /// Counts a request that never reached a destination.
     pub fn refused(&self, reason: &'static str) {
         self.refused.get_or_create(&ReasonLabel { reason }).inc();
+    }
+
+    /// Notes what the daemon itself was seen to hold.
+    pub fn seen(&self, memory_bytes: u64, open_files: u64) {
+        self.memory.set(whole(memory_bytes));
+        self.open_files.set(whole(open_files));
     }
 
     /// Everything, in the text format of Prometheus.
@@ -161,9 +219,59 @@ impl DestinationMetrics {
         });
         counter.inc();
         if let Some(latency) = self.latency.get(method.index()) {
-            latency.observe(took.as_secs_f64());
+            latency.observe(took);
+        }
+    }
+
+    /// Notes what the servers were seen to hold and to work on.
+    pub fn seen(&self, memory_bytes: u64, in_flight: usize) {
+        self.child_memory.set(whole(memory_bytes));
+        self.in_flight.set(whole(in_flight as u64));
+    }
+
+    pub fn totals(&self) -> Totals {
+        // From the family: a destination of a changed config goes on counting where the one before it was.
+        let of = |method: Method, class: usize| {
+            let (destination, method) = (self.name.clone(), method.name());
+            let counter = self.requests.get(&RequestLabels { destination, method, status: CLASSES[class] });
+            counter.map_or(0, |counter| counter.get())
+        };
+        let all = |classes: Range<usize>| Method::all().flat_map(|m| classes.clone().map(move |c| of(m, c))).sum();
+        let calls = self.latency.get(Method::ToolsCall.index());
+        let quantile = |part| calls.and_then(|calls| calls.quantile(part)).map(|seconds| seconds * 1e3);
+        Totals {
+            requests: all(0..CLASSES.len()),
+            failures: all(5..CLASSES.len()),
+            calls: calls.map_or(0, Latency::count),
+            p50_ms: quantile(0.5),
+            p99_ms: quantile(0.99),
         }
     }
 }
 
 const CLASSES: [&str; 6] = ["0xx", "1xx", "2xx", "3xx", "4xx", "5xx"];
+
+/// A number as a gauge takes it.
+fn whole(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_destination_that_was_changed_goes_on_counting() {
+        let metrics = Metrics::default();
+        let took = Duration::from_millis(2);
+        let before = metrics.destination("a");
+        before.request("POST", Some(Method::ToolsCall), 200, took);
+        before.request("POST", Some(Method::ToolsList), 503, took);
+        before.request("GET", None, 200, took);
+        let after = metrics.destination("a");
+        after.request("POST", Some(Method::ToolsCall), 504, took);
+        let totals = after.totals();
+        assert_eq!((totals.requests, totals.failures, totals.calls), (3, 2, 2));
+        assert_eq!(metrics.destination("b").totals().requests, 0);
+    }
+}

@@ -1,0 +1,341 @@
+//! `GET /status`: how the daemon, its destinations and its sessions are (D-05, D-08). What each field means is in
+//! `report.rs`. `/metrics` says the same in numbers, from the same places.
+//!
+//! It costs the calls nothing: counters are read, processes are looked at, and links are asked for their streams as any
+//! request asks them, with a deadline.
+
+pub mod report;
+
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    time::{Duration, Instant},
+};
+
+use futures_util::future::join_all;
+use hyper::{Response, StatusCode};
+use prism_core::mcp::{Era, State, link::SessionKey};
+use prism_os::{limits, memory};
+use tokio::{sync::oneshot, time::timeout};
+use tracing::{info, warn};
+use uuid::Uuid;
+
+use self::report::{Client, Config, ConfigState, Daemon, Listen, Session, Status, Stream, Trouble};
+use super::{Server, body::Body, fault::json};
+use crate::drive::{
+    Command, Destination, Entry, LinkHandle,
+    sessions::Role,
+    visitor::{Visit, Way},
+    vitals::{StreamKind, StreamReport, StreamVitals},
+};
+
+/// How long a link may take to say how its streams are. One that has more to do is shown without them.
+const REPORT_TIMEOUT: Duration = Duration::from_millis(250);
+
+/// What the daemon knows of itself, besides what it serves.
+pub struct About {
+    started: Instant,
+    home: PathBuf,
+    socket: OnceLock<PathBuf>,
+    config: Mutex<Config>,
+}
+
+impl About {
+    pub fn new(home: &Path) -> Self {
+        Self { started: Instant::now(), home: home.to_owned(), socket: OnceLock::new(), config: Mutex::default() }
+    }
+
+    pub fn listens_on(&self, socket: &Path) {
+        let _ = self.socket.set(socket.to_owned());
+    }
+
+    /// The config of this file is in effect, but for what only a restart changes.
+    pub fn configured_by(&self, file: Option<&Path>, restart: Option<String>) {
+        let absolute = |file: &Path| std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+        let file = file.map(|file| absolute(file).display().to_string());
+        let state = if restart.is_some() { ConfigState::NeedsRestart } else { ConfigState::Ok };
+        let now = Config { file, state, error: restart };
+        let before = std::mem::replace(&mut *self.config(), now.clone());
+        match now.error {
+            Some(why) if before.error.as_ref() != Some(&why) => {
+                warn!(why, "The config is in effect, but for one thing")
+            }
+            None if before.error.is_some() => info!("The config is in effect"),
+            _ => {}
+        }
+    }
+
+    /// The file was changed to something that cannot be used, and what it said before is still in effect.
+    pub fn kept_old_config(&self, error: &str) {
+        warn!(error, "The config has an error; the last good one stays");
+        let mut config = self.config();
+        (config.state, config.error) = (ConfigState::KeptOld, Some(error.to_owned()));
+    }
+
+    fn config(&self) -> MutexGuard<'_, Config> {
+        self.config.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What can only be seen by looking.
+struct Sight {
+    memory_bytes: u64,
+    open_files: u64,
+    /// By the pid of the process that leads the group.
+    groups: HashMap<u32, u64>,
+}
+
+pub(super) async fn respond(server: &Arc<Server>) -> Response<Body> {
+    let body = serde_json::to_string(&status(server).await);
+    json(StatusCode::OK, body.unwrap_or_default())
+}
+
+/// Everything there is to say.
+pub async fn status(server: &Arc<Server>) -> Status {
+    let all: Vec<(&Arc<Destination>, Vec<LinkHandle>)> =
+        server.destinations.values().map(|destination| (destination, destination.living_links())).collect();
+    let (sight, reports) =
+        tokio::join!(look(server), join_all(all.iter().map(|(_, links)| join_all(links.iter().map(streams)))));
+    let mut listens = Vec::new();
+    let mut known = Streams::default();
+    for ((destination, links), reports) in all.iter().zip(reports) {
+        for (link, report) in links.iter().zip(reports) {
+            let heard = report.is_some();
+            let report = report.unwrap_or_default();
+            let own = report.streams.iter().filter(|stream| stream.kind == StreamKind::Listen);
+            listens.extend(own.map(|stream| listen(&destination.config().name, stream)));
+            known.add(link.number, &destination.config().name, heard, report);
+        }
+    }
+    Status {
+        daemon: daemon(server, &sight),
+        destinations: all.iter().map(|(one, links)| self::destination(one, links, &sight)).collect(),
+        sessions: sessions(server, &mut known),
+        listens,
+        clients: server.callers.list(),
+    }
+}
+
+/// Looks at what is not counted, and tells the metrics of it.
+pub(super) async fn refresh(server: &Arc<Server>) {
+    look(server).await;
+}
+
+async fn look(server: &Arc<Server>) -> Sight {
+    let links: Vec<Vec<LinkHandle>> = server.destinations.values().map(|d| d.living_links()).collect();
+    let pids: Vec<u32> = links.iter().flatten().filter_map(|link| link.vitals.pid()).collect();
+    // It reads a file for every process there is.
+    let looking = tokio::task::spawn_blocking(move || Sight {
+        memory_bytes: memory::of_process(std::process::id()).unwrap_or_default(),
+        open_files: limits::open_now(),
+        groups: memory::of_groups(&pids),
+    });
+    let sight = looking.await.unwrap_or(Sight { memory_bytes: 0, open_files: 0, groups: HashMap::new() });
+    server.access.metrics.seen(sight.memory_bytes, sight.open_files);
+    for (destination, links) in server.destinations.values().zip(links) {
+        let in_flight = links.iter().map(|link| link.vitals.in_flight()).sum();
+        destination.metrics().seen(sight.of(&links), in_flight);
+    }
+    sight
+}
+
+impl Sight {
+    fn of(&self, links: &[LinkHandle]) -> u64 {
+        links.iter().filter_map(|link| self.groups.get(&link.vitals.pid()?)).sum()
+    }
+}
+
+async fn streams(link: &LinkHandle) -> Option<StreamReport> {
+    let asking = async {
+        let (reply, report) = oneshot::channel();
+        link.commands.send(Command::Streams { reply }).await.ok()?;
+        report.await.ok()
+    };
+    timeout(REPORT_TIMEOUT, asking).await.ok()?
+}
+
+fn daemon(server: &Server, sight: &Sight) -> Daemon {
+    let about = server.about();
+    Daemon {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        pid: std::process::id(),
+        uptime_s: about.started.elapsed().as_secs_f64(),
+        home: about.home.display().to_string(),
+        url: server.config.base_url(),
+        socket: about.socket.get().map(|socket| socket.display().to_string()),
+        memory_bytes: sight.memory_bytes,
+        open_files: sight.open_files,
+        max_open_files: limits::open_files().0,
+        stopping: server.is_stopping(),
+        config: about.config().clone(),
+    }
+}
+
+fn destination(destination: &Destination, links: &[LinkHandle], sight: &Sight) -> report::Destination {
+    let (config, metrics, model) = (destination.config(), destination.metrics(), destination.model());
+    let totals = metrics.totals();
+    report::Destination {
+        name: config.name.clone(),
+        kind: destination.kind().to_owned(),
+        server: destination.server().map(|(name, version)| Client { name, version }),
+        state: destination.state(links).to_owned(),
+        era: destination.speaks().name().map(str::to_owned),
+        era_from: destination.era_from().map(str::to_owned),
+        model: model.name.to_owned(),
+        model_why: model.why.to_owned(),
+        sessions: metrics.sessions.get(),
+        max_sessions: u64::try_from(config.max_sessions).ok().filter(|max| *max < usize::MAX as u64),
+        streams: metrics.streams.get(),
+        in_flight: links.iter().map(|link| link.vitals.in_flight() as u64).sum(),
+        requests: totals.requests,
+        failures: totals.failures,
+        calls: totals.calls,
+        p50_ms: totals.p50_ms,
+        p99_ms: totals.p99_ms,
+        starts: metrics.starts.get(),
+        restarts: metrics.restarts.get(),
+        children: metrics.children.get(),
+        memory_bytes: sight.of(links),
+        last_error: destination.trouble().last().map(|(text, ago)| Trouble { text, ago_s: ago.as_secs_f64() }),
+        links: links.iter().map(|one| link(one, sight)).collect(),
+    }
+}
+
+fn link(link: &LinkHandle, sight: &Sight) -> report::Link {
+    let vitals = &link.vitals;
+    let state = vitals.state();
+    let there = matches!(state, State::Up | State::Starting);
+    report::Link {
+        number: link.number,
+        purpose: vitals.purpose.name().to_owned(),
+        state: match state {
+            State::Down if vitals.started() > 0 => "stopped",
+            State::Down => "idle",
+            State::Asleep => "asleep",
+            State::Starting => "starting",
+            State::Up => "up",
+            State::Restarting => "restarting",
+            State::Failed => "failed",
+        }
+        .to_owned(),
+        era: vitals.era().map(Era::name).map(str::to_owned),
+        pid: vitals.pid(),
+        memory_bytes: vitals.pid().and_then(|pid| sight.groups.get(&pid)).copied(),
+        uptime_s: vitals.uptime().filter(|_| there).map(|time| time.as_secs_f64()),
+        restarts: vitals.restarts(),
+        sessions: vitals.sessions() as u64,
+        in_flight: vitals.in_flight() as u64,
+    }
+}
+
+fn listen(destination: &str, stream: &StreamVitals) -> Listen {
+    Listen {
+        destination: destination.to_owned(),
+        open_s: stream.open_for.as_secs_f64(),
+        silent_s: stream.silent_for.as_secs_f64(),
+        waiting: stream.waiting as u64,
+    }
+}
+
+/// The streams of sessions, and what waits for those without.
+#[derive(Default)]
+struct Streams {
+    /// Links that told of theirs: of this destination, with this number.
+    heard: Vec<(String, u64)>,
+    of: HashMap<SessionKey, Vec<Stream>>,
+    undelivered: HashMap<SessionKey, u64>,
+}
+
+impl Streams {
+    fn add(&mut self, number: u64, destination: &str, heard: bool, report: StreamReport) {
+        if heard {
+            self.heard.push((destination.to_owned(), number));
+        }
+        for stream in report.streams {
+            if let Some(key) = stream.session {
+                self.of.entry(key).or_default().push(Stream {
+                    kind: stream.kind.name().to_owned(),
+                    open_s: stream.open_for.as_secs_f64(),
+                    silent_s: stream.silent_for.as_secs_f64(),
+                    waiting: stream.waiting as u64,
+                });
+            }
+        }
+        self.undelivered.extend(report.undelivered.into_iter().map(|(key, events)| (key, events as u64)));
+    }
+
+    /// Those of a session; `None` if its link did not tell.
+    fn take(&mut self, entry: &Entry) -> Option<Vec<Stream>> {
+        let heard = self.heard.iter().any(|(destination, number)| {
+            *number == entry.link.number && *destination == entry.destination.config().name
+        });
+        heard.then(|| self.of.remove(&entry.key()).unwrap_or_default())
+    }
+}
+
+fn sessions(server: &Server, known: &mut Streams) -> Vec<Session> {
+    let mut sessions = Vec::new();
+    for entry in server.sessions.all() {
+        // A part is shown with the whole.
+        if matches!(entry.role, Role::Part(_)) {
+            continue;
+        }
+        let parts = entry.hub().map(|hub| hub.parts()).unwrap_or_default();
+        let mut streams = known.take(&entry);
+        // The calls of a session of the hub's have their streams where its parts are.
+        for part in &parts {
+            if let (Some(streams), Some(more)) = (&mut streams, known.take(part)) {
+                streams.extend(more);
+            }
+        }
+        let mut names: Vec<String> = parts.iter().map(|part| part.destination.config().name.clone()).collect();
+        names.sort();
+        let is_hub = entry.hub().is_some();
+        sessions.push(Session {
+            destination: (!is_hub).then(|| entry.destination.config().name.clone()),
+            hub: is_hub,
+            parts: names,
+            streams,
+            undelivered: known.undelivered.remove(&entry.key()).unwrap_or_default(),
+            revision: Some(entry.revision.name().to_owned()),
+            ..session(&entry.id, &entry.visit, Way::Http)
+        });
+    }
+    for plain in server.plains.all() {
+        let (waiting, open, silent) = plain.outlet.health();
+        let (open_s, silent_s) = (open.as_secs_f64(), silent.as_secs_f64());
+        let stream = Stream { kind: StreamKind::Sse.name().to_owned(), open_s, silent_s, waiting: waiting as u64 };
+        sessions.push(Session {
+            destination: Some(plain.destination.config().name.clone()),
+            streams: Some(vec![stream]),
+            ..session(&plain.id, &plain.visit, Way::Sse)
+        });
+    }
+    sessions
+}
+
+/// What is the same for all sessions.
+fn session(id: &Uuid, visit: &Visit, way: Way) -> Session {
+    let who = visit.who();
+    let client = who.and_then(|who| who.client.clone());
+    Session {
+        id: short(id),
+        client: client.map(|(name, version)| Client { name, version }),
+        revision: who.map(|who| who.revision.to_owned()),
+        transport: who.map_or(way, |who| who.way).name().to_owned(),
+        calls: visit.calls(),
+        age_s: visit.age().as_secs_f64(),
+        idle_s: visit.idle().as_secs_f64(),
+        ..Session::default()
+    }
+}
+
+/// Tells sessions apart without giving them away: 32 bits of a hash of 122 random ones (FNV-1a).
+fn short(id: &Uuid) -> String {
+    let hash = id
+        .as_bytes()
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3));
+    format!("{:08x}", hash >> 32)
+}

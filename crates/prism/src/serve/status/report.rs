@@ -1,0 +1,184 @@
+//! What `GET /status` says, field by field. The names are promised (docs/status.md): fields are added, none is renamed.
+//!
+//! It holds names, numbers and times. Session ids are secrets and only shown as a short hash; what clients and servers
+//! said to each other is not in here at all.
+
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Status {
+    pub daemon: Daemon,
+    pub destinations: Vec<Destination>,
+    pub sessions: Vec<Session>,
+    /// Open `subscriptions/listen` streams of modern clients, which have no sessions.
+    pub listens: Vec<Listen>,
+    /// Modern clients that have lately introduced themselves, the last one first.
+    pub clients: Vec<Caller>,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Daemon {
+    pub version: String,
+    pub pid: u32,
+    pub uptime_s: f64,
+    pub home: String,
+    pub url: String,
+    pub socket: Option<String>,
+    pub memory_bytes: u64,
+    pub open_files: u64,
+    pub max_open_files: u64,
+    pub stopping: bool,
+    pub config: Config,
+}
+
+/// The config that is in effect.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Config {
+    /// `null`: there is none, and everything is at its default.
+    pub file: Option<String>,
+    pub state: ConfigState,
+    /// What is wrong with the file as it is now, if the old config was kept; or what a restart would change.
+    pub error: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConfigState {
+    /// What the file says is in effect.
+    #[default]
+    Ok,
+    /// It is, but for what only a restart changes.
+    NeedsRestart,
+    /// The file was changed and could not be read: what it said before is in effect.
+    KeptOld,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Destination {
+    pub name: String,
+    /// `stdio`, `streamable_http`, `sse`, `http` (not known yet which of the two), or `built_in`.
+    pub kind: String,
+    /// What the server calls itself.
+    pub server: Option<Client>,
+    /// `idle` (never used), `starting`, `up`, `restarting`, `failed`, `asleep` (nobody has used it for a
+    /// while; its sessions go on), `stopped` (was used). All but `up` start on use.
+    pub state: String,
+    /// `legacy`, `modern` or `both`; `null` if that is not known.
+    pub era: Option<String>,
+    /// `set` (by the config), `asked` (the server, in this life of the daemon), `remembered` (from an earlier one).
+    pub era_from: Option<String>,
+    /// `shared`, `per_session`, or `mixed`: shared but for clients that can be asked questions.
+    pub model: String,
+    pub model_why: String,
+    pub sessions: i64,
+    pub max_sessions: Option<u64>,
+    pub streams: i64,
+    pub in_flight: u64,
+    /// POSTs since the daemon was started; those that failed (5xx); and those that called a tool.
+    pub requests: u64,
+    pub failures: u64,
+    pub calls: u64,
+    /// Of the calls of tools. `null` while there was none.
+    pub p50_ms: Option<f64>,
+    pub p99_ms: Option<f64>,
+    pub starts: u64,
+    pub restarts: u64,
+    pub children: i64,
+    /// Of all its processes together.
+    pub memory_bytes: u64,
+    pub last_error: Option<Trouble>,
+    pub links: Vec<Link>,
+}
+
+/// What last went wrong.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Trouble {
+    pub text: String,
+    pub ago_s: f64,
+}
+
+/// One connection to the server: a child of its own, or a connection over HTTP.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Link {
+    pub number: u64,
+    /// `shared`, `own` (of one client), `turns` (modern clients that can be asked, one at a time).
+    pub purpose: String,
+    pub state: String,
+    pub era: Option<String>,
+    pub pid: Option<u32>,
+    pub memory_bytes: Option<u64>,
+    pub uptime_s: Option<f64>,
+    pub restarts: u64,
+    pub sessions: u64,
+    pub in_flight: u64,
+}
+
+/// A client, or a server, as it names itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Client {
+    pub name: String,
+    pub version: String,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Session {
+    /// A short hash: the id itself would let whoever reads it take part.
+    pub id: String,
+    pub client: Option<Client>,
+    pub revision: Option<String>,
+    /// `http`, `sse` (2024-11-05) or `stdio` (through `prism stdio`).
+    pub transport: String,
+    /// The destination that it came to; `null` for one of the hub's.
+    pub destination: Option<String>,
+    pub hub: bool,
+    /// The destinations that a session of the hub's has used.
+    pub parts: Vec<String>,
+    pub calls: u64,
+    pub age_s: f64,
+    /// Since its last request.
+    pub idle_s: f64,
+    /// Open streams; `null` if the link was too busy to say.
+    pub streams: Option<Vec<Stream>>,
+    /// Events that wait for it to open a stream.
+    pub undelivered: u64,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Stream {
+    /// `get`, `post` or `sse`.
+    pub kind: String,
+    pub open_s: f64,
+    /// Since an event, or a keep-alive, left on it. Keep-alives are 15 s apart.
+    pub silent_s: f64,
+    /// Events that the client has not taken.
+    pub waiting: u64,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Listen {
+    pub destination: String,
+    pub open_s: f64,
+    pub silent_s: f64,
+    pub waiting: u64,
+}
+
+/// A modern client that has introduced itself (`server/discover`, `subscriptions/listen`).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Caller {
+    pub client: Option<Client>,
+    pub transport: String,
+    /// `null` is the hub.
+    pub destination: Option<String>,
+    pub ago_s: f64,
+}
