@@ -1,0 +1,110 @@
+//! What is about to change in a file, for a person to read. Secrets are not shown: a transcript is read by others too.
+
+use std::path::Path;
+
+use similar::{ChangeTag, TextDiff};
+
+/// One line of a diff.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Line {
+    Head(String),
+    Same(String),
+    Added(String),
+    Removed(String),
+}
+
+/// Lines that are shown around a change.
+const AROUND: usize = 3;
+
+/// What names of secrets have in them.
+const SECRET_NAMES: [&str; 7] = ["authorization", "token", "key", "secret", "password", "credential", "bearer"];
+
+/// Returns what changes in a file; `None` is a file that is not there.
+pub(crate) fn lines(path: &Path, before: Option<&str>, after: Option<&str>) -> Vec<Line> {
+    let diff = TextDiff::from_lines(before.unwrap_or_default(), after.unwrap_or_default());
+    let name = |text: Option<&str>| text.map_or_else(|| "/dev/null".to_owned(), |_| path.display().to_string());
+    let mut lines = vec![Line::Head(format!("--- {}", name(before))), Line::Head(format!("+++ {}", name(after)))];
+    let mut unified = diff.unified_diff();
+    for hunk in unified.context_radius(AROUND).iter_hunks() {
+        lines.push(Line::Head(hunk.header().to_string()));
+        for change in hunk.iter_changes() {
+            let text = masked(change.value().trim_end_matches(['\n', '\r']));
+            lines.push(match change.tag() {
+                ChangeTag::Equal => Line::Same(format!(" {text}")),
+                ChangeTag::Insert => Line::Added(format!("+{text}")),
+                ChangeTag::Delete => Line::Removed(format!("-{text}")),
+            });
+        }
+    }
+    lines
+}
+
+/// Returns a diff as one text.
+pub(crate) fn text(lines: &[Line]) -> String {
+    lines.iter().map(|line| format!("{}\n", line.as_str())).collect()
+}
+
+/// Hides the texts behind names that sound like secrets.
+fn masked(line: &str) -> String {
+    let mut shown = String::with_capacity(line.len());
+    let mut rest = line;
+    // Whether the next text is the value of such a name.
+    let mut secret = false;
+    while let Some(start) = rest.find('"') {
+        let (before, quoted) = rest.split_at(start);
+        let end = quoted[1..].find('"').map_or(quoted.len(), |end| end + 2);
+        let (text, after) = quoted.split_at(end);
+        shown.push_str(before);
+        secret |= is_assigned(before) && sounds_secret(before);
+        let is_name = after.trim_start().starts_with([':', '=']);
+        match (is_name, secret) {
+            (false, true) if text.len() > 2 => shown.push_str("\"…\""),
+            _ => shown.push_str(text),
+        }
+        secret = is_name && sounds_secret(text);
+        rest = after;
+    }
+    shown.push_str(rest);
+    shown
+}
+
+/// Whether a name without quotes stands in front of a value, as in TOML.
+fn is_assigned(before: &str) -> bool {
+    before.trim_end().ends_with('=')
+}
+
+fn sounds_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    SECRET_NAMES.iter().any(|word| name.contains(word))
+}
+
+// === impl Line ===
+
+impl Line {
+    pub(crate) fn as_str(&self) -> &str {
+        match self {
+            Self::Head(text) | Self::Same(text) | Self::Added(text) | Self::Removed(text) => text,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_not_shown_and_all_else_is() {
+        for (line, shown) in [
+            (r#"  "Authorization": "Bearer abc""#, r#"  "Authorization": "…""#),
+            (
+                r#"{"url": "http://x", "headers": {"X-Api-Key": "k"}}"#,
+                r#"{"url": "http://x", "headers": {"X-Api-Key": "…"}}"#,
+            ),
+            (r#"http_headers = { Authorization = "Bearer abc" }"#, r#"http_headers = { Authorization = "…" }"#),
+            (r#""env": {"GITHUB_TOKEN": "t", "HOME": "/h"}"#, r#""env": {"GITHUB_TOKEN": "…", "HOME": "/h"}"#),
+            (r#"  "command": "npx","#, r#"  "command": "npx","#),
+        ] {
+            assert_eq!(masked(line), shown);
+        }
+    }
+}
