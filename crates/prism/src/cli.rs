@@ -3,23 +3,40 @@
 pub mod add;
 pub mod bar;
 pub mod call;
+pub mod completions;
+mod configs;
 pub mod daemon;
 mod demo_server;
+pub mod doctor;
+mod help;
+pub mod import;
+pub mod install;
 pub mod list;
+mod locate;
+pub mod logs;
+pub mod man;
+pub mod migrate;
 pub mod probe;
 mod reach;
+pub mod reload;
 pub mod remove;
 pub mod run;
 mod running;
 pub mod say;
 pub mod serve;
+pub mod service;
+pub mod start;
+pub mod status;
+pub mod stdio;
+pub mod stop;
 mod target;
 pub mod tools;
+pub mod uninstall;
 pub mod workspace;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{FromArgMatches, Parser, Subcommand};
 
 use crate::{builtin::demo, config::Env};
 
@@ -37,14 +54,34 @@ pub struct Cli {
 enum Command {
     /// Serve every configured destination (the default)
     Serve(serve::Serve),
+    /// Stop the daemon
+    Stop(stop::Stop),
+    /// Stop the daemon and start it again in the background
+    Restart(stop::Restart),
+    /// Show the log of the daemon in the background
+    Logs(logs::Logs),
+    /// Let the system start the daemon, and start it again
+    Service(service::Service),
     /// Bridge one server, with nothing configured
     Run(run::Run),
     /// Add a destination to prism.toml
     Add(add::Add),
     /// List the configured destinations
     List(list::List),
+    /// Show how the daemon, its destinations and its sessions are
+    Status(status::Status),
+    /// Check what goes wrong in practice, and say what to type
+    Doctor(doctor::Doctor),
     /// Remove a destination from prism.toml
     Remove(remove::Remove),
+    /// Write Prism into the config of Cursor, Claude Code, …
+    Install(install::Install),
+    /// Take Prism out of those configs again
+    Uninstall(uninstall::Uninstall),
+    /// Take the servers in other programs' configs into prism.toml
+    Import(import::Import),
+    /// Rewrite SSE entries in those configs to Streamable HTTP
+    Migrate(migrate::Migrate),
     /// What is known of a workspace: look, search, write down
     Workspace(workspace::Workspace),
     /// List the tools of a destination, or of all of them
@@ -53,25 +90,51 @@ enum Command {
     Call(call::Call),
     /// Exercise a server and print what arrived where
     Probe(probe::Probe),
+    /// Be an MCP server on stdio, for clients that cannot speak HTTP
+    Stdio(stdio::Stdio),
     /// A small MCP server on stdio, to try things out with
     DemoServer(demo::Options),
+    /// Print what a shell needs to complete these commands
+    Completions(completions::Completions),
+    /// Show the manual page
+    Man(man::Man),
 }
 
 impl Cli {
+    /// Reads what was typed. Where that is wrong, or a question for help, it is said and the process ends.
+    #[must_use]
+    pub fn read() -> Self {
+        let matches = help::command().get_matches();
+        Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    }
+
     /// Returns the exit code; an error is said by the caller, and is a failure.
     pub fn run(self) -> anyhow::Result<ExitCode> {
         let env = Env::process();
         match self.command.unwrap_or(Command::Serve(self.serve)) {
-            Command::Serve(serve) => serve.run(&env)?,
+            Command::Serve(serve) => return serve.run(&env),
+            Command::Stop(stop) => return stop.run(&env),
+            Command::Restart(restart) => return restart.run(&env),
+            Command::Logs(logs) => return logs.run(&env),
+            Command::Service(service) => return service.run(&env),
             Command::Run(run) => run.run(&env)?,
             Command::Add(add) => add.run(&env)?,
             Command::List(list) => list.run(&env)?,
             Command::Remove(remove) => remove.run(&env)?,
+            Command::Status(status) => return status.run(&env),
+            Command::Doctor(doctor) => return doctor.run(&env),
+            Command::Install(install) => return install.run(&env),
+            Command::Uninstall(uninstall) => return uninstall.run(&env),
+            Command::Import(import) => return import.run(&env),
+            Command::Migrate(migrate) => return migrate.run(&env),
             Command::Tools(tools) => return tools.run(&env),
             Command::Call(call) => return call.run(&env),
             Command::Probe(probe) => return probe.run(&env),
+            Command::Stdio(stdio) => return stdio.run(&env),
             Command::Workspace(workspace) => workspace.run(&env)?,
             Command::DemoServer(options) => demo_server::run(options, &env)?,
+            Command::Completions(completions) => completions.run(),
+            Command::Man(man) => man.run(&env)?,
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -1,23 +1,28 @@
 //! `prism add`: writes a destination into `prism.toml`. How the file is kept whole is `config/file.rs`.
 
+mod folder;
+
 use std::{
-    env::split_paths,
-    os::unix::fs::PermissionsExt,
+    ffi::OsString,
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context, anyhow, bail};
+use prism_os::login;
 use toml_edit::{InlineTable, Item, Table, TableLike, Value};
 
 use super::{remove, say, target::Target};
 use crate::{
     config::{
-        Config, Destination, Env, Flags, Process,
+        Config, Destination, Env, Flags, Inherit, Process,
         file::{self, Draft, Places},
-        http, raw,
+        raw,
+        secret::{self, Reference},
     },
     home::{self, Home},
+    registration::Registration,
 };
+use folder::Folder;
 
 #[cfg(test)]
 mod tests;
@@ -26,6 +31,7 @@ mod tests;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   prism add files -- npx -y @modelcontextprotocol/server-filesystem .
+  prism add web --env API_KEY=file:~/.secrets/web -- uvx some-mcp-server
   prism add docs --url https://example.com/mcp --header 'Authorization: Bearer env:DOCS_TOKEN'")]
 pub struct Add {
     /// Name of the destination; its URL is /NAME/mcp
@@ -33,10 +39,11 @@ pub struct Add {
     /// Who shares a child process
     #[arg(long, value_parser = Process::ALL.map(Process::as_str))]
     process: Option<String>,
-    /// Variable for the child; a value env:NAME is read from the daemon's environment at start
+    /// Variable for the child. With env:NAME, file:PATH or keyring:SERVICE/ACCOUNT as its value, what is there is
+    /// looked up whenever the child starts, and the secret is in no config and on no command line
     #[arg(long = "env", value_name = "KEY=VALUE", value_parser = variable)]
     variables: Vec<(String, String)>,
-    /// Folder the child runs in
+    /// Folder the child runs in [default: this one, if a word of the command is a path from here, as in . or ./data]
     #[arg(long, value_name = "DIR")]
     cwd: Option<String>,
     /// Sessions it may have at a time
@@ -100,6 +107,10 @@ impl Add {
 
         let places = places(self.config.as_deref(), here, env)?;
         let target = places.target()?;
+        let folder = match &self.cwd {
+            Some(cwd) => Some(Folder::asked(cwd)?),
+            None => Folder::needed(&self.target.command, &places, &target)?,
+        };
         if target.parent() == Some(&places.home) {
             Home::find(env)?;
         }
@@ -114,7 +125,8 @@ impl Add {
         }
 
         let max_sessions = self.max_sessions.map_or(draft.written().max_sessions, |count| count as usize);
-        let added = Destination { max_sessions, ..added };
+        let cwd = folder.as_ref().map(|folder| folder.written.clone());
+        let added = Destination { max_sessions, cwd, ..added };
         let undo = match &replaced {
             Some(old) => {
                 let table = remove::entry(&draft, &self.name);
@@ -122,17 +134,26 @@ impl Add {
             }
             None => None,
         };
-        self.write_into(&mut draft)?;
+        put(&mut draft, &self.name, self.entry(folder.as_ref()))?;
         let mut meant = draft.written().destinations.clone();
         meant.insert(self.name.clone(), added.clone());
         let path = draft.path().to_owned();
         let written = draft.save(&meant).with_context(|| {
-            format!("cannot add {:?}; these lines by hand would do it:\n\n{}", self.name, self.lines())
+            format!("cannot add {:?}; these lines by hand would do it:\n\n{}", self.name, self.lines(folder.as_ref()))
         })?;
 
         // The daemon's port may come from the environment; the file alone still gives a useful answer.
         let config = file::load(&places, &[], &Flags::default(), env).map_or(written, |loaded| loaded.config);
-        Ok(Report { text: self.text(&added, &config, &path, undo.as_deref()), warnings: self.warnings(&added, env) })
+        let verb = if replaced.is_some() { "replaced" } else { "added" };
+        let mut text = format!("{verb} {} in {}\n", self.name, path.display());
+        text.push_str(&self.text(&added, folder.as_ref(), &config));
+        if let Some(undo) = undo {
+            text.push_str(&format!("before: {undo}\n"));
+        }
+        text.push_str(&self.next(&places, &path));
+        // From here on the folder is where it is on this machine.
+        let found = Destination { cwd: folder.map(|folder| folder.real), ..added };
+        Ok(Report { text, warnings: self.warnings(&found, env) })
     }
 
     /// Returns the destination as it will be written, but for the cap that it has from the file.
@@ -152,73 +173,19 @@ impl Add {
         let process = Process::ALL.into_iter().find(|process| self.process.as_deref() == Some(process.as_str()));
         Ok(Destination {
             env: self.variables.iter().cloned().collect(),
-            cwd: self.folder()?,
             process: process.unwrap_or_default(),
             ..target
         })
     }
 
-    /// Returns the folder as it will be written. What is relative to this shell would mean something else to the
-    /// daemon, so it is made absolute; a `~` that the shell left alone is for the config to expand.
-    fn folder(&self) -> anyhow::Result<Option<PathBuf>> {
-        let Some(cwd) = &self.cwd else {
-            return Ok(None);
-        };
-        if cwd == "~" || cwd.starts_with("~/") {
-            return Ok(Some(cwd.into()));
-        }
-        let folder = std::path::absolute(cwd).with_context(|| format!("--cwd {cwd:?}"))?;
-        match folder.to_str() {
-            Some(_) => Ok(Some(folder)),
-            None => Err(anyhow!("--cwd {cwd:?} lies in a folder whose name is not UTF-8")),
-        }
-    }
-
-    /// Puts the entry into the document: a new one at the end, a replaced one where the old one stood.
-    fn write_into(&self, draft: &mut Draft) -> anyhow::Result<()> {
-        let entry = self.entry()?;
-        let document = &mut draft.document;
-        let had_text = !document.to_string().trim().is_empty();
-        // Comments after the last table are text that stands before the new one, and should stay there.
-        let mut trailing = document.trailing().as_str().unwrap_or_default().to_owned();
-        if !trailing.is_empty() && !trailing.ends_with('\n') {
-            trailing.push('\n');
-        }
-
-        let destinations = document.entry("destination").or_insert_with(|| {
-            let mut table = Table::new();
-            table.set_implicit(true);
-            Item::Table(table)
-        });
-        let inline = destinations.is_inline_table();
-        let destinations = destinations.as_table_like_mut().ok_or_else(|| anyhow!("`destination` is not a table"))?;
-        if let Some(old) = destinations.get_mut(&self.name).and_then(Item::as_table_like_mut) {
-            replace(old, &entry);
-            return Ok(());
-        }
-        if inline {
-            let table: InlineTable = entry.into_iter().collect();
-            destinations.insert(&self.name, Item::Value(table.into()));
-            return Ok(());
-        }
-        let mut table: Table = entry.into_iter().collect();
-        let gap = if had_text { "\n" } else { "" };
-        table.decor_mut().set_prefix(format!("{trailing}{gap}"));
-        // Else it would follow the last destination, before a `[hub]` that stands below that.
-        table.set_position(Some(isize::MAX));
-        destinations.insert(&self.name, Item::Table(table));
-        document.set_trailing("");
-        Ok(())
-    }
-
     /// Returns the keys and values of the entry, only those that were asked for.
-    fn entry(&self) -> anyhow::Result<Vec<(&'static str, Value)>> {
+    fn entry(&self, folder: Option<&Folder>) -> Vec<(&'static str, Value)> {
         let mut entry = self.target.entry();
         if let Some(process) = &self.process {
             entry.push(("process", process.into()));
         }
-        if let Some(cwd) = self.folder()? {
-            entry.push(("cwd", cwd.to_string_lossy().as_ref().into()));
+        if let Some(folder) = folder {
+            entry.push(("cwd", folder.written.to_string_lossy().as_ref().into()));
         }
         if let Some(count) = self.max_sessions {
             entry.push(("max_sessions", i64::from(count).into()));
@@ -227,40 +194,55 @@ impl Add {
             let variables: InlineTable = self.variables.iter().map(|(key, value)| (key, Value::from(value))).collect();
             entry.push(("env", variables.into()));
         }
-        Ok(entry)
+        entry
     }
 
     /// Returns the entry as text, for the case that a person has to paste it.
-    fn lines(&self) -> String {
-        let entry = self.entry().unwrap_or_default();
+    fn lines(&self, folder: Option<&Folder>) -> String {
+        let entry = self.entry(folder);
         let body: Vec<String> = entry.iter().map(|(key, value)| format!("  {key} = {value}")).collect();
         format!("  [destination.{}]\n{}\n", self.name, body.join("\n"))
     }
 
-    fn text(&self, added: &Destination, config: &Config, path: &Path, undo: Option<&str>) -> String {
-        let mut serve = vec!["prism".to_owned(), "serve".to_owned()];
-        serve.extend(config_option(self.config.as_deref()));
-        let verb = if undo.is_some() { "replaced" } else { "added" };
-        let mut text = format!(
-            "{verb} {} in {}\n  {}  {}\n  process  {}\n  url      {}\n",
-            self.name,
-            path.display(),
-            if added.http.is_some() { "server " } else { "command" },
-            say::server(added),
-            added.process.as_str(),
-            config.url(&self.name),
-        );
-        if let Some(undo) = undo {
-            text.push_str(&format!("before: {undo}\n"));
+    /// Returns the destination in words.
+    fn text(&self, added: &Destination, folder: Option<&Folder>, config: &Config) -> String {
+        let kind = if added.http.is_some() { "server " } else { "command" };
+        let mut text = format!("  {kind}  {}\n", say::server(added));
+        if let Some(folder) = folder {
+            text.push_str(&format!("  folder   {}", folder.real.display()));
+            if let Some(word) = &folder.because {
+                text.push_str(&format!(" (as {word:?} is meant from there; --cwd DIR says another)"));
+            }
+            text.push('\n');
         }
-        text.push_str(&format!("next: {}", say::command(&serve)));
+        text.push_str(&format!("  process  {}\n  url      {}\n", added.process.as_str(), config.url(&self.name)));
         text
+    }
+
+    /// Returns what to do so that the destination is there. A daemon that runs on the file takes it up by itself.
+    fn next(&self, places: &Places, path: &Path) -> String {
+        let mut serve = vec!["prism".to_owned(), "serve".to_owned(), "--detach".to_owned()];
+        serve.extend(config_option(self.config.as_deref()));
+        let serve = say::command(&serve);
+        let Some(daemon) = Registration::alive(&places.home) else {
+            return format!("next: {serve}");
+        };
+        let its_own = daemon.config_file(&places.home);
+        match its_own.and_then(|file| file.canonicalize().ok()) == path.canonicalize().ok() {
+            true => {
+                format!("the daemon (pid {}) takes it up within a second; next: prism tools {}", daemon.pid, self.name)
+            }
+            false => {
+                format!("next: prism stop, then {serve}: the daemon that runs (pid {}) has another config", daemon.pid)
+            }
+        }
     }
 
     fn warnings(&self, added: &Destination, env: &Env) -> Vec<String> {
         let mut warnings = Vec::new();
         if let Some(program) = added.command.first()
             && !is_program(program, added.cwd.as_deref(), env)
+            && !login_path(env).is_some_and(|path| Env::finds(program, added.cwd.as_deref(), &path))
         {
             let mut warning = format!("{program:?} was not found on PATH; the daemon may not find it either");
             if let [only] = added.command.as_slice()
@@ -274,14 +256,53 @@ impl Add {
             warnings.push(format!("{} is not a folder, or not yet", cwd.display()));
         }
         let headers = added.http.iter().flat_map(|http| http.headers.values());
-        let in_headers = headers.filter_map(|value| http::reference(value)).map(|(_, variable)| variable);
-        for variable in added.env.values().filter_map(|value| value.strip_prefix("env:")).chain(in_headers) {
-            if env.var(variable).is_none() {
-                warnings.push(format!("{variable} is not set here; it must be where the daemon starts"));
+        let in_headers = headers.filter_map(|value| secret::of_header(value));
+        for reference in added.env.values().filter_map(|value| secret::of_variable(value)).chain(in_headers) {
+            match reference {
+                Reference::Variable(variable) if env.var(variable).is_none() => {
+                    warnings.push(format!("{variable} is not set here; it must be where the daemon starts"));
+                }
+                Reference::Variable(_) | Reference::File(_) | Reference::Keyring { .. } => {}
             }
         }
         warnings
     }
+}
+
+/// Puts an entry into the document: a new one at the end, a replaced one where the old one stood.
+pub(super) fn put(draft: &mut Draft, name: &str, entry: Vec<(&'static str, Value)>) -> anyhow::Result<()> {
+    let document = &mut draft.document;
+    let had_text = !document.to_string().trim().is_empty();
+    // Comments after the last table are text that stands before the new one, and should stay there.
+    let mut trailing = document.trailing().as_str().unwrap_or_default().to_owned();
+    if !trailing.is_empty() && !trailing.ends_with('\n') {
+        trailing.push('\n');
+    }
+
+    let destinations = document.entry("destination").or_insert_with(|| {
+        let mut table = Table::new();
+        table.set_implicit(true);
+        Item::Table(table)
+    });
+    let inline = destinations.is_inline_table();
+    let destinations = destinations.as_table_like_mut().ok_or_else(|| anyhow!("`destination` is not a table"))?;
+    if let Some(old) = destinations.get_mut(name).and_then(Item::as_table_like_mut) {
+        replace(old, &entry);
+        return Ok(());
+    }
+    if inline {
+        let table: InlineTable = entry.into_iter().collect();
+        destinations.insert(name, Item::Value(table.into()));
+        return Ok(());
+    }
+    let mut table: Table = entry.into_iter().collect();
+    let gap = if had_text { "\n" } else { "" };
+    table.decor_mut().set_prefix(format!("{trailing}{gap}"));
+    // Else it would follow the last destination, before a `[hub]` that stands below that.
+    table.set_position(Some(isize::MAX));
+    destinations.insert(name, Item::Table(table));
+    document.set_trailing("");
+    Ok(())
 }
 
 /// Turns a table into another, key by key, so that the comments beside what stays are kept.
@@ -304,14 +325,13 @@ fn replace(table: &mut dyn TableLike, entry: &[(&'static str, Value)]) {
     }
 }
 
+/// The PATH that the daemon will get from the login shell.
+fn login_path(env: &Env) -> Option<OsString> {
+    let shell = login::shell(env.var("SHELL"))?;
+    login::path(&shell, &env.inherited(&Inherit::All), login::PATIENCE)
+}
+
 /// Whether a shell with this environment would find the program.
 pub(super) fn is_program(program: &str, cwd: Option<&Path>, env: &Env) -> bool {
-    let executable = |path: &Path| {
-        path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
-    };
-    if program.contains('/') {
-        return executable(&cwd.unwrap_or(Path::new("")).join(program));
-    }
-    let path = env.var("PATH").unwrap_or_default();
-    split_paths(path).any(|folder| executable(&folder.join(program)))
+    Env::finds(program, cwd, env.var("PATH").unwrap_or_default())
 }

@@ -6,14 +6,21 @@ use std::{
 };
 
 use anyhow::Context;
-use prism_os::limits;
+use prism_os::{limits, process::Identity};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::{info, level_filters::LevelFilter};
 
-use super::{add::is_program, running::Running, say};
+use super::{
+    add::is_program,
+    reload::Reloader,
+    running::{Lasting, Running},
+    say,
+};
 use crate::{
     config::{Config, Env},
     home::{Home, TokenOrigin},
+    lock::Lock,
+    registration::{self, Registration},
     serve,
     telemetry::Log,
 };
@@ -47,12 +54,31 @@ impl LogFlags {
 /// A daemon that is about to start.
 pub struct Daemon {
     pub config: Config,
+    /// Where the config is from.
+    pub file: Option<PathBuf>,
     /// The destination that is at `/mcp`.
     pub root: Option<String>,
     pub authenticated: bool,
     /// Where the Unix socket goes, if there is to be one.
     pub socket: Option<PathBuf>,
     pub log: LogFlags,
+    /// `None` for a bridge that nobody looks for.
+    pub standing: Option<Standing>,
+    /// Where its config may change.
+    pub reloader: Option<Reloader>,
+}
+
+/// What makes a daemon the one of its home, and what others learn of it.
+pub struct Standing {
+    /// Held until the process has nothing left to do.
+    pub lock: Lock,
+    /// What it was started with, and where.
+    pub arguments: Vec<String>,
+    pub folder: PathBuf,
+    /// The file that stdout and stderr go to, if that is ours to keep small.
+    pub log_file: Option<PathBuf>,
+    /// Who starts it again when it ends.
+    pub supervisor: Option<String>,
 }
 
 /// As many sessions as the open-files limit allows.
@@ -74,7 +100,11 @@ impl Daemon {
     }
 
     async fn serve(mut self, home: &Home, announce: impl FnOnce(&Config, Option<&TokenOrigin>)) -> anyhow::Result<()> {
-        // The port first: if somebody has it, nothing else must have happened.
+        let (token, origin) = match self.authenticated {
+            true => home.token().map(|(token, origin)| (Some(token), Some(origin)))?,
+            false => (None, None),
+        };
+        // Before anything that has to be put away again: if somebody has the port, nothing must have happened.
         let listener = serve::bind(&self.config).await?;
         self.config.port = listener.local_addr().context("cannot see the port")?.port();
         let socket = match &self.socket {
@@ -90,32 +120,68 @@ impl Daemon {
             None => None,
         };
         let log = Log::start(self.log.log, std::io::stderr().is_terminal() && say::colour());
-        let (token, origin) = match self.authenticated {
-            true => home.token().map(|(token, origin)| (Some(token), Some(origin)))?,
-            false => (None, None),
-        };
-        let mut running = Running::start(self.config, self.root.as_deref(), token, home.path(), log)?;
+        if let Some(file) = self.standing.as_ref().and_then(|standing| standing.log_file.clone()) {
+            log.rotate(file);
+        }
+        // One server, bridged for whoever comes, is not there tomorrow.
+        let lasting = if self.root.is_none() { Lasting::Sessions } else { Lasting::Nothing };
+        let mut running = Running::start(self.config, self.root.as_deref(), token, home.path(), lasting, log).await?;
         let mut ends =
             [signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?, signal(SignalKind::hangup())?];
-        announce(&running.server.config, origin.as_ref());
+        running.front.about().configured_by(self.file.as_deref(), None);
         running.accept(listener);
         let path = socket.map(|(listener, path)| {
+            running.front.about().listens_on(&path);
             running.accept_unix(listener);
             path
         });
+        let registered = match &self.standing {
+            Some(standing) => Some(standing.register(&running.front.current().config, path.as_deref(), home)?),
+            None => None,
+        };
+        announce(&running.front.current().config, origin.as_ref());
+        if let Some(reloader) = self.reloader.take() {
+            tokio::spawn(reloader.watch(running.front.clone()));
+        }
         let [terminate, interrupt, hangup] = &mut ends;
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
             _ = hangup.recv() => {}
         }
-        info!("Stopping: sessions are ended, servers are stopped");
+        info!("Stopping: calls in flight may finish, then servers are ended");
+        // First, so that nobody finds the way here any more.
+        if let Some(registered) = registered {
+            registered.remove(home.path());
+        }
         if let Some(path) = path {
             let _ = std::fs::remove_file(path);
         }
         // A second Ctrl-C: at once.
         running.stop(interrupt.recv()).await;
         Ok(())
+    }
+}
+
+impl Standing {
+    fn register(&self, config: &Config, socket: Option<&Path>, home: &Home) -> anyhow::Result<Registration> {
+        let process = Identity::this_process();
+        let registration = Registration {
+            port: config.port,
+            url: config.base_url(),
+            pid: process.pid,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            started_at: registration::now(),
+            socket: socket.map(Path::to_owned),
+            process_started: process.start_ticks,
+            log: self.log_file.clone(),
+            arguments: self.arguments.clone(),
+            folder: self.folder.clone(),
+            supervisor: self.supervisor.clone(),
+        };
+        let written = registration.write(home.path());
+        written.with_context(|| format!("cannot register in {}", home.path().display()))?;
+        Ok(registration)
     }
 }
 
@@ -137,11 +203,6 @@ pub fn introduce_token(origin: Option<&TokenOrigin>, token: &Path) -> String {
         Some(_) => (token.display().to_string(), format!("$(cat {})", token.display())),
     };
     say::line(&format!("token        {place}"));
-    if let Some(TokenOrigin::Tightened { was }) = origin {
-        say::warning(&format!(
-            "the token could be read by others (mode {was:04o}); it no longer can, but they may know it"
-        ));
-    }
     format!(r#" --header "Authorization: Bearer {shown}""#)
 }
 
@@ -161,5 +222,10 @@ pub fn program(env: &Env) -> String {
 
 /// The environment names the folder; it is made where it is missing.
 pub fn home(env: &Env) -> anyhow::Result<Home> {
-    Ok(Home::find(env)?)
+    let home = Home::find(env)?;
+    if let Some(mode) = home.tightened() {
+        let path = home.path().display();
+        say::warning(&format!("others could look into {path} (mode {mode:04o}); now it is for its owner alone"));
+    }
+    Ok(home)
 }

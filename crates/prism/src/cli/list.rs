@@ -13,6 +13,9 @@ use crate::{
 
 /// List the destinations
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  prism list
+  prism list --json")]
 pub struct List {
     /// Print JSON, for programs
     #[arg(long)]

@@ -12,16 +12,22 @@ use tokio::{
 };
 use tracing::level_filters::LevelFilter;
 
-use super::{daemon, running::Running, say, target::header};
+use super::{
+    daemon,
+    running::{Lasting, Running},
+    say,
+    target::header,
+};
 use crate::{
     client::{Client, Fault, Manners, Options, Wanted, Watch},
     config::{
-        Config, ConfigError, Env, Flags, Http,
+        Config, Env, Flags, Http,
         file::{self, Places},
-        raw::{self, Raw},
+        raw,
     },
     drive::remote::{Failure, Target, reading},
     home::{Home, Token},
+    registration::Registration,
     serve,
     telemetry::Log,
 };
@@ -29,7 +35,7 @@ use crate::{
 /// How long whoever listens on Prism's port may take to say who it is.
 const WHO_TIMEOUT: Duration = Duration::from_secs(3);
 /// What is read of what it says.
-const MAX_WHO_BYTES: usize = 1 << 20;
+const MAX_WHO_BYTES: usize = 32 << 20;
 /// What a shell expects of a command that was interrupted.
 const INTERRUPTED: u8 = 130;
 
@@ -130,35 +136,11 @@ impl Toward {
         Wanted::named(&self.revision).ok_or_else(|| unknown_revision(&self.revision))
     }
 
-    /// The config that a name is looked up in. A variable that only the daemon has must not stop anybody who goes by
-    /// way of the daemon, so that is told apart.
-    fn config(&self, home: &Home, env: &Env) -> anyhow::Result<(Config, Option<ConfigError>)> {
-        let places = Places { explicit: self.config.clone(), here: PathBuf::new(), home: home.path().to_owned() };
-        match file::load(&places, &[], &Flags::default(), env) {
-            Ok(loaded) => Ok((loaded.config, None)),
-            Err(missing @ ConfigError::NoVariable { .. }) => match places.find()? {
-                Some(path) => {
-                    let mut config = file::load_written(&path)?;
-                    // Where the daemon is, that is said by the environment, too.
-                    let around = Raw::default().config(env, &Flags::default())?;
-                    if env.var("PRISM_PORT").is_some() {
-                        config.port = around.port;
-                    }
-                    if env.var("PRISM_ADDRESS").is_some() {
-                        config.address = around.address;
-                    }
-                    Ok((config, Some(missing)))
-                }
-                None => Err(missing.into()),
-            },
-            Err(error) => Err(error.into()),
-        }
-    }
-
     /// Finds the way to a name, or to every name there is.
     pub(super) async fn reach(&self, name: Option<&str>, env: &Env) -> anyhow::Result<Reach> {
         let home = daemon::home(env)?;
-        let (config, missing) = self.config(&home, env)?;
+        let places = Places { explicit: self.config.clone(), here: PathBuf::new(), home: home.path().to_owned() };
+        let config = file::load(&places, &[], &Flags::default(), env)?.config;
         if config.destinations.is_empty() {
             bail!("no destinations yet\n  fix: prism add files -- npx -y @modelcontextprotocol/server-filesystem .");
         }
@@ -169,7 +151,9 @@ impl Toward {
         if self.token.is_some() || !self.headers.is_empty() {
             bail!("--token and --header are for a URL; a destination has its own in the config\n  fix: take them out");
         }
-        Reach::open(config, missing, &home).await
+        // It may listen elsewhere than the config says, by a flag; but a config of somebody's own is not what it serves.
+        let registered = Registration::alive(home.path()).filter(|_| self.config.is_none());
+        Reach::open(config, &home, registered).await
     }
 }
 
@@ -189,8 +173,8 @@ pub(super) fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'
 // === impl Reach ===
 
 impl Reach {
-    async fn open(mut config: Config, missing: Option<ConfigError>, home: &Home) -> anyhow::Result<Self> {
-        let base = config.base_url();
+    async fn open(mut config: Config, home: &Home, registered: Option<Registration>) -> anyhow::Result<Self> {
+        let base = registered.map_or_else(|| config.base_url(), |registered| registered.url);
         if is_prism(&base).await? {
             let (token, _) = home.token()?;
             if !knows_token(&base, &token).await? {
@@ -202,17 +186,17 @@ impl Reach {
             }
             return Ok(Self { config, base, token, running: None });
         }
-        if let Some(missing) = missing {
-            return Err(missing.into());
-        }
         // Nobody is there: we are the daemon, for as long as this takes and for nobody else.
         config.address = Ipv4Addr::LOCALHOST.into();
         config.port = 0;
+        config.drain_timeout = Duration::ZERO;
+        config.login_path = false;
         let listener = serve::bind(&config).await?;
         config.port = listener.local_addr().context("cannot see the port")?.port();
         let (base, token) = (config.base_url(), Token::random()?);
         let log = Log::start(LevelFilter::OFF, false);
-        let mut running = Running::start(config.clone(), None, Some(token.clone()), home.path(), log)?;
+        let mut running =
+            Running::start(config.clone(), None, Some(token.clone()), home.path(), Lasting::Nothing, log).await?;
         running.accept(listener);
         Ok(Self { config, base, token, running: Some(running) })
     }
@@ -257,7 +241,8 @@ async fn knows_token(base: &str, token: &Token) -> anyhow::Result<bool> {
     }
 }
 
-async fn get(base: &str, path: &str, token: Option<&Token>) -> Result<(u16, Bytes), Failure> {
+/// Asks for a page, with the token that opens it.
+pub(super) async fn get(base: &str, path: &str, token: Option<&Token>) -> Result<(u16, Bytes), Failure> {
     let why = |error| Failure::Unreachable { why: format!("{error}") };
     let target: Arc<Target> = Target::new(&format!("{base}{path}"), Vec::new(), None, MAX_WHO_BYTES).map_err(why)?;
     let mut headers = HeaderMap::new();

@@ -15,6 +15,10 @@ use crate::config::{
 
 /// Remove a destination
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  prism remove files
+
+It prints the command that adds it again.")]
 pub struct Remove {
     /// Name of the destination
     name: String,
@@ -104,8 +108,11 @@ pub(super) fn undo(
     }
     if let Some(cwd) = &destination.cwd {
         // Relative, it starts at the file; on the command line it would start at the shell's folder.
-        let cwd =
-            if cwd.starts_with("~") { cwd.clone() } else { draft.path().parent().unwrap_or(Path::new("/")).join(cwd) };
+        let cwd = match cwd.starts_with("~") {
+            true => cwd.clone(),
+            // Without the `.` of a project's own file.
+            false => draft.path().parent().unwrap_or(Path::new("/")).join(cwd).components().collect(),
+        };
         option("cwd", cwd.to_string_lossy().into_owned());
     }
     if has("max_sessions") {

@@ -11,14 +11,19 @@ use super::{
     target::Target,
 };
 use crate::{
-    config::{Config, Env, Flags, Process, raw::Raw},
+    config::{Config, Env, Flags, Inherit, Process, raw::Raw},
     home::TokenOrigin,
 };
 
 /// The name that a lone server has in logs and metrics.
 const NAME: &str = "run";
 
+/// Bridge one server, with nothing configured
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  prism run -- npx -y @modelcontextprotocol/server-filesystem .
+  prism run --port 0 -- prism demo-server     on any free port
+  prism run --url https://example.com/mcp --header 'Authorization: Bearer env:DOCS_TOKEN'")]
 pub struct Run {
     #[command(flatten)]
     flags: Flags,
@@ -57,6 +62,10 @@ impl Run {
         let home = daemon::home(env)?;
         let capped = self.flags.max_sessions.is_some() || Config::caps_sessions(env);
         let mut config = Raw::default().config(env, &self.flags)?;
+        // In the user's own shell, it runs as if it were typed there.
+        destination.inherit_env = Inherit::All;
+        destination.max_memory = config.max_memory;
+        config.login_path = false;
         // One server for whoever comes: the cap of a configured destination would only surprise here.
         let max_sessions = if capped { config.max_sessions } else { daemon::sessions_by_open_files() };
         ensure!(max_sessions > 0, "--max-sessions must be at least 1");
@@ -65,8 +74,16 @@ impl Run {
         destination.post_sse = self.post_sse;
         let server = say::server(&destination);
         config.destinations.insert(NAME.to_owned(), destination);
-        let daemon =
-            Daemon { config, root: Some(NAME.to_owned()), authenticated: !self.no_auth, socket: None, log: self.log };
+        let daemon = Daemon {
+            config,
+            file: None,
+            root: Some(NAME.to_owned()),
+            authenticated: !self.no_auth,
+            socket: None,
+            log: self.log,
+            standing: None,
+            reloader: None,
+        };
         let token = home.path().join("http-mcp-token");
         daemon.run(&home, |config, origin| announce(config, origin, &server, &token))
     }

@@ -2,7 +2,7 @@
 //! `prism serve` and `prism run` are one for as long as they live; `prism call` and `prism tools` are one for a moment
 //! when no daemon listens.
 
-use std::{future::Future, path::Path, sync::Arc};
+use std::{future::Future, io::IsTerminal, path::Path, sync::Arc};
 
 use prism_os::census;
 use prism_store::Store;
@@ -14,16 +14,16 @@ use tracing::warn;
 
 use super::{daemon::DATABASE, say};
 use crate::{
-    config::Config,
-    drive::{Sessions, destination::Parts},
+    config::{Config, Env},
+    drive::{Environment, Sessions, destination::Parts, keeping::Keeping},
     home::Token,
-    serve::Server,
-    telemetry::{Access, Log, Metrics},
+    serve::{Front, Server},
+    telemetry::{Access, InFlight, Log, Metrics},
 };
 
 /// A server, and what has to be put away after it.
 pub(super) struct Running {
-    pub(super) server: Arc<Server>,
+    pub(super) front: Arc<Front>,
     owner: census::Owner,
     store: Option<Store>,
     log: Log,
@@ -31,13 +31,27 @@ pub(super) struct Running {
     fronts: Vec<JoinHandle<()>>,
 }
 
+/// What outlives a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lasting {
+    /// Its sessions: the next daemon of this home takes them up.
+    Sessions,
+    Nothing,
+}
+
+/// Whether the user's login shell is asked for its PATH. Whoever types the command has that already.
+pub(super) fn asks_shell(config: &Config) -> bool {
+    config.login_path && !std::io::stdin().is_terminal()
+}
+
 impl Running {
     /// Builds the server. It takes connections once it is given listeners.
-    pub(super) fn start(
+    pub(super) async fn start(
         config: Config,
         root: Option<&str>,
         token: Option<Token>,
         home: &Path,
+        lasting: Lasting,
         log: Log,
     ) -> anyhow::Result<Self> {
         // All it remembers yet is who is quiet and who speaks how. To forget that costs processes and a question at
@@ -53,34 +67,51 @@ impl Running {
         // In the background: a new child carries this daemon's mark and is never taken for an orphan.
         tokio::task::spawn_blocking(move || end_orphans(&folder));
         let parts = Parts {
-            sessions: Arc::new(Sessions::default()),
+            sessions: Arc::new(Sessions::new(store.clone().filter(|_| lasting == Lasting::Sessions).map(Keeping::new))),
             metrics: Arc::new(Metrics::default()),
             owner: census::Owner::this_process(home),
             home: home.to_owned(),
             store: store.clone(),
+            environment: Environment::new(Env::process(), asks_shell(&config)),
+            ceilings: Arc::default(),
         };
-        let access = Access { log: log.clone(), metrics: parts.metrics.clone(), bodies: config.log_bodies };
-        let server = Server::new(config, root, token, access, &parts)?;
-        tokio::spawn(server.clone().sweep());
-        Ok(Self { server, owner: parts.owner, store, log, fronts: Vec::new() })
+        parts.environment.look_ahead(&config.destinations);
+        let access = Access {
+            log: log.clone(),
+            metrics: parts.metrics.clone(),
+            bodies: config.log_bodies,
+            in_flight: InFlight::default(),
+        };
+        let (server, owner) = (Server::new(config, root, token, access, &parts)?, parts.owner.clone());
+        let front = Front::new(server, parts);
+        front.take_up_sessions().await;
+        tokio::spawn(front.clone().sweep());
+        Ok(Self { front, owner, store, log, fronts: Vec::new() })
     }
 
     pub(super) fn accept(&mut self, listener: TcpListener) {
-        self.fronts.push(tokio::spawn(self.server.clone().serve_tcp(listener)));
+        self.fronts.push(tokio::spawn(self.front.clone().serve_tcp(listener)));
     }
 
     pub(super) fn accept_unix(&mut self, listener: UnixListener) {
-        self.fronts.push(tokio::spawn(self.server.clone().serve_unix(listener)));
+        self.fronts.push(tokio::spawn(self.front.clone().serve_unix(listener)));
     }
 
-    /// Ends sessions and children, and returns when they are gone, or at once when `hurry` does: dropped groups are
-    /// killed.
+    /// Lets calls in flight finish, ends sessions and children, and returns when they are gone, or at once when `hurry`
+    /// does: dropped groups are killed.
     pub(super) async fn stop(self, hurry: impl Future) {
         for front in &self.fronts {
             front.abort();
         }
+        let orderly = async {
+            self.front.drain().await;
+            // Nothing changes sessions from here on, and all of them are still there.
+            let clean = self.front.stop().await;
+            self.front.hang_up().await;
+            clean
+        };
         let clean = tokio::select! {
-            clean = self.server.stop() => clean,
+            clean = orderly => clean,
             _ = hurry => false,
         };
         if !clean {

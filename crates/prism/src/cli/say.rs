@@ -15,7 +15,7 @@ use std::{
 use crate::config::{Destination, Env};
 
 /// What is worth a colour.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Colour {
     Red,
     Yellow,
@@ -28,6 +28,13 @@ pub fn line(text: &str) {
     write(io::stdout().lock(), &format!("{}\n", shown(text)));
 }
 
+/// Writes text and a line end to stdout, and fails when nobody reads there any more. For who would else write for ever.
+pub(super) fn try_line(text: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(format!("{}\n", shown(text)).as_bytes())?;
+    stdout.flush()
+}
+
 /// Writes a line to stdout, some of whose parts are in colour on a terminal.
 pub(super) fn parts(parts: &[(&str, Option<Colour>)]) {
     let terminal = io::stdout().is_terminal();
@@ -37,6 +44,53 @@ pub(super) fn parts(parts: &[(&str, Option<Colour>)]) {
     };
     let line: String = parts.iter().map(one).collect();
     write(io::stdout().lock(), &format!("{line}\n"));
+}
+
+/// A line of parts, each with its colour.
+pub(super) type Line = Vec<(String, Option<Colour>)>;
+
+/// Writes such a line to stdout, in colour on a terminal.
+pub(super) fn coloured(line: &Line) {
+    let terminal = io::stdout().is_terminal();
+    write(io::stdout().lock(), &format!("{}\n", drawn(line, terminal).trim_end()));
+}
+
+fn drawn(line: &Line, terminal: bool) -> String {
+    let one = |(text, colour): &(String, Option<Colour>)| match colour {
+        Some(colour) => painted(&shown(text), *colour, terminal),
+        None => shown(text).into_owned(),
+    };
+    line.iter().map(one).collect()
+}
+
+/// The whole terminal, to be drawn on again and again. Dropping it gives back what was there.
+pub(super) struct Screen(());
+
+impl Screen {
+    pub(super) fn enter() -> Self {
+        // The other screen, without a cursor.
+        write(io::stdout().lock(), "\x1b[?1049h\x1b[?25l");
+        Self(())
+    }
+
+    /// Shows these lines and nothing else. What does not fit below is not shown.
+    pub(super) fn draw(&self, lines: &[Line]) {
+        let height = prism_os::terminal::height().unwrap_or(usize::MAX);
+        let mut frame = "\x1b[H".to_owned();
+        for (place, line) in lines.iter().take(height).enumerate() {
+            frame.push_str(if place == 0 { "" } else { "\r\n" });
+            frame.push_str(&drawn(line, true));
+            frame.push_str("\x1b[K");
+        }
+        frame.push_str("\x1b[J");
+        write(io::stdout().lock(), &frame);
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        write(io::stdout().lock(), "\x1b[?25h\x1b[?1049l");
+    }
 }
 
 /// Writes what a server said to stdout: to a terminal as text that cannot do anything there, else byte for byte.

@@ -1,21 +1,38 @@
-//! `prism serve`: the daemon, on its configuration or on none.
+//! `prism serve`: the daemon, on its configuration or on none; here, or in the background.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{self, Path, PathBuf},
+    process::ExitCode,
+};
+
+use anyhow::{Context, anyhow};
 
 use super::{
     add::is_program,
-    daemon::{self, Daemon, LogFlags},
-    say,
+    daemon::{self, Daemon, LogFlags, Standing},
+    reload::Reloader,
+    running, say,
+    service::LAUNCHD,
+    start::{self, ALREADY_RUNNING, Outcome, Start},
 };
 use crate::{
     config::{
         Config, Env, Flags,
-        file::{self, Places},
+        file::{self, Loaded, Places},
     },
-    home::TokenOrigin,
+    home::{Home, TokenOrigin},
+    lock::{Holder, Lock, LockError},
+    registration::Registration,
 };
 
+/// Serve every configured destination
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  prism serve                             here, until Ctrl-C
+  prism serve --detach                    in the background; then prism stop, restart, logs
+  prism serve --detach --if-running ok    in a script: fine if it runs already
+
+Exits with 3 if another daemon of the same home runs already.")]
 pub struct Serve {
     /// The config file, instead of ./prism.toml or the one in Prism's home
     #[arg(long, value_name = "FILE")]
@@ -34,40 +51,180 @@ pub struct Serve {
     /// Ask nobody for a token. Every program on this machine can then use every server
     #[arg(long)]
     no_auth: bool,
+    /// Run in the background; returns when it answers
+    #[arg(long)]
+    detach: bool,
+    /// What a daemon that runs already is: ok (exit 0) or an error
+    #[arg(long, value_name = "HOW", default_value = "error")]
+    if_running: IfRunning,
+    /// Print where the daemon is as JSON
+    #[arg(long, requires = "detach")]
+    json: bool,
     #[command(flatten)]
     log: LogFlags,
+    /// This is the daemon in the background: stdout and stderr are the log
+    #[arg(long, hide = true, conflicts_with = "detach")]
+    detached: bool,
+    /// Who starts it again when it ends
+    #[arg(long, value_name = "NAME", hide = true, conflicts_with = "detach")]
+    supervised: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum IfRunning {
+    Ok,
+    Error,
 }
 
 impl Serve {
-    pub fn run(self, env: &Env) -> anyhow::Result<()> {
+    pub fn run(mut self, env: &Env) -> anyhow::Result<ExitCode> {
         let home = daemon::home(env)?;
-        let places = Places { explicit: self.config, here: PathBuf::new(), home: home.path().to_owned() };
-        let flags = Flags { hub_mode: self.hub_mode, workspace: self.workspace, ..self.flags };
-        let loaded = file::load(&places, &self.mcp_json, &flags, env)?;
+        let folder = std::env::current_dir().context("the folder this was started in is gone")?;
+        if self.detach {
+            return self.start_in_background(env, &home, &folder);
+        }
+        let lock = match Lock::take(home.path()) {
+            Ok(lock) => lock,
+            // Whoever started us looks for the other one itself.
+            Err(LockError::Held { .. }) if self.detached => return Ok(ExitCode::from(ALREADY_RUNNING)),
+            Err(LockError::Held { holder, .. }) => return Ok(self.already_running(&home, holder.as_ref())),
+            Err(error) => return Err(error.into()),
+        };
+        if self.detached {
+            self.mean_absolute_paths();
+        }
+        // launchd has been told to write there, too.
+        let to_file = self.detached || self.supervised.as_deref() == Some(LAUNCHD);
+        let log_file = to_file.then(|| home.path().join(start::LOG));
+        let reloader = self.reloader(env, &home, &folder);
+        let loaded = reloader.load()?;
+        self.warn(&loaded, env);
+        if self.detached {
+            let rest = resting_folder(loaded.file.as_deref(), &home, env);
+            std::env::set_current_dir(&rest).with_context(|| format!("cannot go to {}", rest.display()))?;
+        }
+        let file = loaded.file;
+        let standing = Standing { lock, arguments: typed(), folder, log_file, supervisor: self.supervised };
+        let daemon = Daemon {
+            config: loaded.config,
+            file: file.clone(),
+            root: None,
+            authenticated: !self.no_auth,
+            socket: Some(home.path().join("prism.sock")),
+            log: self.log,
+            standing: Some(standing),
+            reloader: Some(reloader),
+        };
+        let token = home.path().join("http-mcp-token");
+        let program = daemon::program(env);
+        daemon.run(&home, |config, origin| announce(config, origin, file.as_deref(), &token, &program))?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn start_in_background(self, env: &Env, home: &Home, folder: &Path) -> anyhow::Result<ExitCode> {
+        if start::running(home.path()).is_some() {
+            return Ok(self.already_running(home, None));
+        }
+        // What is wrong with the config is said here and now, not in a log.
+        let loaded = self.reloader(env, home, folder).load()?;
+        self.warn(&loaded, env);
+        home.token()?;
+        let start = Start { arguments: typed(), folder: folder.to_owned() };
+        match start.run(home)? {
+            Outcome::Started(registration) if self.json => say::line(&serde_json::to_string_pretty(&registration)?),
+            Outcome::Started(registration) => start::announce(&registration, &daemon::program(env)),
+            Outcome::Found(_) => return Ok(self.already_running(home, None)),
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Says who runs (D-02).
+    fn already_running(&self, home: &Home, holder: Option<&Holder>) -> ExitCode {
+        let registered = Registration::alive(home.path());
+        if let (true, Some(registration)) = (self.json, &registered) {
+            say::line(&serde_json::to_string_pretty(registration).unwrap_or_default());
+        }
+        let who = match (&registered, holder) {
+            (Some(found), _) => format!("pid {}, since {}, at {}", found.pid, found.started_at, found.url),
+            (None, Some(found)) => format!("pid {}, since {}; it does not listen", found.pid, found.started_at),
+            (None, None) => "it is just starting, or stopping".to_owned(),
+        };
+        match self.if_running {
+            IfRunning::Ok if self.json => ExitCode::SUCCESS,
+            IfRunning::Ok => {
+                say::line(&format!("already runs ({who})"));
+                ExitCode::SUCCESS
+            }
+            IfRunning::Error => {
+                say::error(&anyhow!(
+                    "Prism already runs in {} ({who})\n  fix: prism stop, or prism restart; \
+                     or give this one a folder of its own with PRISM_HOME",
+                    home.path().display()
+                ));
+                ExitCode::from(ALREADY_RUNNING)
+            }
+        }
+    }
+
+    /// How the config is read, now and whenever it changes.
+    fn reloader(&self, env: &Env, home: &Home, folder: &Path) -> Reloader {
+        // Where the daemon goes on from is another folder than where it was started.
+        let here = if self.detached { folder.to_owned() } else { PathBuf::new() };
+        let places = Places { explicit: self.config.clone(), here, home: home.path().to_owned() };
+        let (hub_mode, workspace) = (self.hub_mode.clone(), self.workspace.clone());
+        let flags = Flags { hub_mode, workspace, ..self.flags.clone() };
+        let (mcp_json, env) = (self.mcp_json.clone(), env.clone());
+        let files = places.candidates().into_iter().chain(mcp_json.clone()).collect();
+        Reloader::new(files, move || Ok(file::load(&places, &mcp_json, &flags, &env)?))
+    }
+
+    fn warn(&self, loaded: &Loaded, env: &Env) {
         for warning in &loaded.warnings {
             say::warning(&warning.to_string());
         }
+        let asks_shell = running::asks_shell(&loaded.config);
         for destination in loaded.config.destinations.values() {
             // One that is reached over HTTP has none.
             let Some(program) = destination.command.first() else {
                 continue;
             };
-            if !is_program(program, destination.cwd.as_deref(), env) {
+            // What the login shell would find is not known yet; of that the log will tell.
+            if !asks_shell && !is_program(program, destination.cwd.as_deref(), env) {
                 say::warning(&format!("destination {:?}: {program:?} was not found on PATH", destination.name));
             }
         }
-        let file = loaded.file;
-        let daemon = Daemon {
-            config: loaded.config,
-            root: None,
-            authenticated: !self.no_auth,
-            socket: Some(home.path().join("prism.sock")),
-            log: self.log,
-        };
-        let token = home.path().join("http-mcp-token");
-        let program = daemon::program(env);
-        daemon.run(&home, |config, origin| announce(config, origin, file.as_deref(), &token, &program))
     }
+
+    fn mean_absolute_paths(&mut self) {
+        let absolute = |path: &PathBuf| path::absolute(path).unwrap_or_else(|_| path.clone());
+        self.config = self.config.as_ref().map(absolute);
+        self.mcp_json = self.mcp_json.iter().map(absolute).collect();
+        let workspace = self.workspace.as_ref().map(|path| absolute(&PathBuf::from(path)));
+        self.workspace = workspace.map(|path| path.to_string_lossy().into_owned());
+    }
+}
+
+/// What was typed, without what says only how this one start is to be: a restart types it again.
+fn typed() -> Vec<String> {
+    let mut kept = Vec::new();
+    let mut words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--detach" | "--detached" | "--json" => {}
+            "--if-running" | "--supervised" => drop(words.next()),
+            other if other.starts_with("--if-running=") || other.starts_with("--supervised=") => {}
+            _ => kept.push(word),
+        }
+    }
+    kept
+}
+
+/// Where a daemon in the background works: with the project whose config it runs on, else where its user is at home, as
+/// a service does. Not in Prism's home: servers are told `.` as the folder to show, and the token lies there.
+fn resting_folder(file: Option<&Path>, home: &Home, env: &Env) -> PathBuf {
+    let project = file.and_then(Path::parent).filter(|folder| *folder != home.path() && folder.is_dir());
+    let user = env.var("HOME").map(Path::new).filter(|folder| folder.is_dir());
+    project.or(user).unwrap_or(Path::new("/")).to_owned()
 }
 
 fn announce(config: &Config, origin: Option<&TokenOrigin>, file: Option<&Path>, token: &Path, program: &str) {
@@ -84,11 +241,12 @@ fn announce(config: &Config, origin: Option<&TokenOrigin>, file: Option<&Path>, 
     match config.destinations.keys().next() {
         None => {
             say::line(&format!("next         {program} add files -- npx -y @modelcontextprotocol/server-filesystem ."));
-            say::line("             and start this again; or try one server at once, with nothing configured:");
+            say::line("             which is taken up at once; or try one server, with nothing configured:");
             say::line(&format!("             {program} run --port 0 -- {program} demo-server"));
         }
         Some(_) => {
-            say::line(&format!("next         claude mcp add --transport http prism {}{bearer}", config.root_url()));
+            say::line(&format!("by hand      claude mcp add --transport http prism {}{bearer}", config.root_url()));
+            say::line(&format!("next         {program} install cursor claude-code, or {program} install --all"));
         }
     }
 }

@@ -14,8 +14,8 @@ pub(super) struct Target {
     /// How the URL is spoken to, if that is not to be found out
     #[arg(long = "type", value_name = "TYPE", value_parser = Transport::ALL.map(Transport::as_str))]
     pub(super) transport: Option<String>,
-    /// Header for every request to the URL, as in 'Authorization: Bearer env:NAME' or X-Key=env:NAME. What env:NAME
-    /// stands for is read from the daemon's environment when it starts, so that no secret is on a command line
+    /// Header for every request to the URL, as in 'Authorization: Bearer env:NAME' or X-Key=env:NAME. What env:NAME,
+    /// file:PATH or keyring:SERVICE/ACCOUNT stands for is looked up by the daemon, so that no secret is on a command line
     #[arg(long = "header", value_name = "NAME: VALUE", value_parser = header)]
     pub(super) headers: Vec<(String, String)>,
     /// Which era of the protocol the server speaks; auto finds out
@@ -44,7 +44,7 @@ pub(super) fn header(text: &str) -> Result<(String, String), String> {
 
 impl Target {
     /// Checks that one server is meant, and returns it. `typed` is the command line so far, for the way out. With an
-    /// environment `env:NAME` is replaced, without it stays.
+    /// environment what its headers refer to must be there; with or without, they stay as they are written.
     pub(super) fn destination(&self, name: &str, typed: &str, env: Option<&Env>) -> anyhow::Result<Destination> {
         let mut destination = match (&self.url, self.command.as_slice()) {
             (Some(_), [_, ..]) => bail!("a command and --url are two servers\n  fix: keep one of the two"),
@@ -55,7 +55,10 @@ impl Target {
             (None, command) => self.stdio(name, command, typed)?,
             (Some(url), []) => {
                 let transport = Transport::ALL.into_iter().find(|one| self.transport.as_deref() == Some(one.as_str()));
-                Destination::http(name, Http::from_flags(name, url, transport, &self.headers, env)?)
+                if env.is_some() {
+                    Http::from_flags(name, url, transport, &self.headers, env)?;
+                }
+                Destination::http(name, Http::from_flags(name, url, transport, &self.headers, None)?)
             }
         };
         destination.era = self.era.as_deref().and_then(Era::named);

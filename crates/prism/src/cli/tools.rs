@@ -46,7 +46,7 @@ const SHOWN: usize = 100;
 const WIDEST: usize = 44;
 
 /// Nobody looks at what arrives.
-struct Unwatched;
+pub(super) struct Unwatched;
 
 impl Watch for Unwatched {
     fn message(&self, _: &Arrival) {}

@@ -27,6 +27,11 @@ use crate::{
 
 /// The memory of a workspace
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  prism workspace context
+  prism workspace search \"why sqlite\"
+  prism workspace remember Ports \"7420 is ours\" --kind decision
+  prism workspace list --json")]
 pub struct Workspace {
     #[command(subcommand)]
     command: Command,

@@ -1,7 +1,11 @@
 //! `prism add`, `list` and `remove` on a real file: what is there before stays, and what goes can come back.
 
+mod folder;
+
 use std::{
-    fs, thread,
+    fs,
+    os::unix::fs::PermissionsExt,
+    thread,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
@@ -100,7 +104,7 @@ fn the_first_destination_makes_a_file_at_home_for_its_owner_alone() {
         report.text,
         format!(
             "added files in {}\n  command  cat -u\n  process  shared\n  \
-             url      http://127.0.0.1:7420/files/mcp\nnext: prism serve",
+             url      http://127.0.0.1:7420/files/mcp\nnext: prism serve --detach",
             path.display()
         )
     );
@@ -236,7 +240,7 @@ fn a_named_file_is_made_and_named_in_the_next_step() {
     let desk = Desk::new(None);
     let path = desk.here().join("other.toml");
     let report = desk.add(&format!("web --config {} -- cat", path.display())).unwrap();
-    assert!(report.text.ends_with(&format!("next: prism serve --config {}", path.display())));
+    assert!(report.text.ends_with(&format!("next: prism serve --detach --config {}", path.display())));
     assert!(path.exists());
 }
 
@@ -435,7 +439,7 @@ fn a_url_is_added_with_what_was_said_of_it() {
         report.text,
         format!(
             "added docs in {}\n  server   https://example.com/mcp\n  process  per_session\n  \
-             url      http://127.0.0.1:9/docs/mcp\nnext: prism serve",
+             url      http://127.0.0.1:9/docs/mcp\nnext: prism serve --detach",
             desk.file().display()
         )
     );

@@ -1,0 +1,309 @@
+//! What `prism install`, `uninstall`, `import` and `migrate` share: which surfaces are meant, where the daemon is, and
+//! how a change is shown and made.
+
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use anyhow::bail;
+use serde_json::{Value, json};
+
+use super::{
+    add::{self, is_program},
+    say::{self, Colour},
+};
+use crate::{
+    config::{Config, Env, Flags, file},
+    home::Home,
+    install::{
+        Action, Change, InstallError, Records, State,
+        diff::{self, Line},
+        surface::{Scope, Surface},
+    },
+    registration::Registration,
+};
+
+/// Which surfaces a command is for.
+#[derive(Debug, clap::Args)]
+pub(super) struct Surfaces {
+    /// Programs whose configs are meant
+    #[arg(value_name = "SURFACE", value_parser = Surface::ALL.map(Surface::name))]
+    named: Vec<String>,
+    /// The project's config in the current folder, in place of the user's
+    #[arg(long)]
+    pub(super) project: bool,
+    /// Show what would change, and change nothing
+    #[arg(long)]
+    pub(super) dry_run: bool,
+    /// Print JSON, for programs
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// Where things are.
+pub(super) struct Place {
+    pub(super) home: Home,
+    pub(super) records: Records,
+    /// The hub.
+    pub(super) url: String,
+    /// Whether the daemon runs.
+    pub(super) running: bool,
+    /// The folder one works in.
+    pub(super) here: PathBuf,
+}
+
+/// What is said of one file.
+pub(super) struct Outcome {
+    surface: Option<Surface>,
+    path: Option<PathBuf>,
+    state: &'static str,
+    diff: Vec<Line>,
+    /// What was done, in words.
+    text: String,
+    warnings: Vec<String>,
+    error: Option<anyhow::Error>,
+    more: Vec<(&'static str, Value)>,
+}
+
+// === impl Surfaces ===
+
+impl Surfaces {
+    /// Returns the surfaces that were named.
+    pub(super) fn named(&self) -> Vec<Surface> {
+        let mut named = Vec::new();
+        for surface in self.named.iter().filter_map(|name| Surface::named(name)) {
+            if !named.contains(&surface) {
+                named.push(surface);
+            }
+        }
+        named
+    }
+
+    /// Returns the surfaces that were named, or else a refusal that says which there are.
+    pub(super) fn wanted(&self, command: &str, env: &Env) -> anyhow::Result<Vec<Surface>> {
+        let named = self.named();
+        if named.is_empty() {
+            let all = Surface::ALL.map(Surface::name);
+            let found: Vec<&str> =
+                Surface::ALL.into_iter().filter(|one| is_there(*one, env)).map(Surface::name).collect();
+            if found.is_empty() {
+                let known = all.join(", ");
+                bail!(
+                    "which program? None that I know was found here\n  known: {known}\n  fix: prism {command} {}",
+                    all[0]
+                );
+            }
+            bail!(
+                "which program?\n  found here: {}\n  fix: prism {command} {}, or prism {command} --all",
+                found.join(", "),
+                found.join(" "),
+            );
+        }
+        Ok(named)
+    }
+
+    /// Returns the surfaces that were named, or else all that there are.
+    pub(super) fn named_or_all(&self) -> Vec<Surface> {
+        let named = self.named();
+        if named.is_empty() { Surface::ALL.to_vec() } else { named }
+    }
+
+    /// Undoes all that one of the commands did, or what it did to the surfaces that were named.
+    pub(super) fn undo(&self, action: Action, what: &str, place: &Place) -> ExitCode {
+        let named = self.named();
+        let mut outcomes = Vec::new();
+        for record in place.records.all(action) {
+            let surface = record.surface.as_deref().and_then(Surface::named);
+            if !named.is_empty() && !surface.is_some_and(|surface| named.contains(&surface)) {
+                continue;
+            }
+            let undone = crate::install::undo(record);
+            outcomes.push(Outcome::of(surface, undone, self, &place.records, |change| {
+                let file = change.file.path.display();
+                match change.state {
+                    _ if self.dry_run => format!("would be undone in {file}"),
+                    State::Restored => format!("{file} is as it was before the {what}"),
+                    State::Unchanged => format!("{file} has nothing of the {what} in it any more"),
+                    _ => format!("{file} was changed since; what the {what} did was taken back"),
+                }
+            }));
+        }
+        if outcomes.is_empty() {
+            outcomes.push(Outcome::said(None, "unchanged", format!("there is no {what} to undo")));
+        }
+        self.report(&outcomes, &[])
+    }
+
+    /// Returns where the surface's config is.
+    pub(super) fn file(&self, surface: Surface, place: &Place, env: &Env) -> Result<PathBuf, InstallError> {
+        let scope = if self.project { Scope::Project(&place.here) } else { Scope::User };
+        surface.file(scope, env)
+    }
+
+    /// Prints all there is to say, and returns the exit code.
+    pub(super) fn report(&self, outcomes: &[Outcome], closing: &[String]) -> ExitCode {
+        let failed = outcomes.iter().any(|outcome| outcome.error.is_some());
+        match self.json {
+            true => {
+                let rows: Vec<Value> = outcomes.iter().map(Outcome::json).collect();
+                say::line(&format!("{:#}", Value::from(rows)));
+            }
+            false => {
+                outcomes.iter().for_each(Outcome::print);
+                closing.iter().for_each(|line| say::line(line));
+                if self.dry_run {
+                    say::line("nothing was written (--dry-run)");
+                }
+            }
+        }
+        if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    }
+}
+
+/// Whether a program is on this machine, or has been.
+pub(super) fn is_there(surface: Surface, env: &Env) -> bool {
+    surface.marks(env).iter().any(|mark| mark.exists())
+        || surface.programs().iter().any(|program| is_program(program, None, env))
+}
+
+// === impl Place ===
+
+impl Place {
+    pub(super) fn find(env: &Env) -> anyhow::Result<Self> {
+        let home = Home::find(env)?;
+        let here = std::env::current_dir()?;
+        let config = settings(&here, env)?;
+        let daemon = Registration::alive(home.path());
+        let url = daemon.as_ref().map_or_else(|| config.root_url(), |daemon| format!("{}/mcp", daemon.url));
+        Ok(Self { records: Records::new(home.path()), home, url, running: daemon.is_some(), here })
+    }
+}
+
+/// The settings that a daemon would start with. A variable that only the daemon has must not stop anybody here.
+fn settings(here: &Path, env: &Env) -> anyhow::Result<Config> {
+    let places = add::places(None, here, env)?;
+    if let Ok(loaded) = file::load(&places, &[], &Flags::default(), env) {
+        return Ok(loaded.config);
+    }
+    let written = places.find().ok().flatten().and_then(|path| file::load_written(&path).ok());
+    Ok(written.unwrap_or_default())
+}
+
+// === impl Outcome ===
+
+impl Outcome {
+    /// Makes a change, unless it is only to be shown, and says how it went.
+    pub(super) fn of(
+        surface: Option<Surface>,
+        change: Result<Change, InstallError>,
+        options: &Surfaces,
+        records: &Records,
+        text: impl FnOnce(&Change) -> String,
+    ) -> Self {
+        let made = change.and_then(|change| {
+            if !options.dry_run {
+                change.make(records)?;
+            }
+            Ok(change)
+        });
+        match made {
+            Ok(change) => {
+                let text = text(&change);
+                Self::done(surface, &change, text)
+            }
+            Err(error) => Self::failed(surface, error.into()),
+        }
+    }
+
+    /// A change was made, or would be.
+    pub(super) fn done(surface: Option<Surface>, change: &Change, text: String) -> Self {
+        let path = Some(change.file.path.clone());
+        Self { path, diff: change.diff(), ..Self::said(surface, state(change.state), text) }
+    }
+
+    pub(super) fn failed(surface: Option<Surface>, error: anyhow::Error) -> Self {
+        Self { error: Some(error), ..Self::said(surface, "failed", String::new()) }
+    }
+
+    /// Nothing was done, and why.
+    pub(super) fn said(surface: Option<Surface>, state: &'static str, text: String) -> Self {
+        let (diff, warnings, more) = (Vec::new(), Vec::new(), Vec::new());
+        Self { surface, path: None, state, diff, text, warnings, error: None, more }
+    }
+
+    pub(super) fn warn(mut self, warnings: impl IntoIterator<Item = String>) -> Self {
+        self.warnings.extend(warnings);
+        self
+    }
+
+    /// Adds a member to the JSON.
+    pub(super) fn with(mut self, name: &'static str, value: impl Into<Value>) -> Self {
+        self.more.push((name, value.into()));
+        self
+    }
+
+    /// Returns whether the file is another one now.
+    pub(super) fn has_changed(&self) -> bool {
+        !self.diff.is_empty()
+    }
+
+    pub(super) fn has_failed(&self) -> bool {
+        self.error.is_some()
+    }
+
+    fn print(&self) {
+        for line in &self.diff {
+            let colour = match line {
+                Line::Head(_) => Some(Colour::Dim),
+                Line::Same(_) => None,
+                Line::Added(_) => Some(Colour::Green),
+                Line::Removed(_) => Some(Colour::Red),
+            };
+            say::parts(&[(line.as_str(), colour)]);
+        }
+        if !self.text.is_empty() {
+            say::line(&self.text);
+        }
+        for warning in &self.warnings {
+            say::warning(warning);
+        }
+        if let Some(error) = &self.error {
+            say::error(error);
+        }
+    }
+
+    fn json(&self) -> Value {
+        let mut row = json!({ "state": self.state });
+        if let Some(surface) = self.surface {
+            row["surface"] = surface.name().into();
+        }
+        if let Some(path) = &self.path {
+            row["file"] = path.to_string_lossy().into();
+        }
+        if !self.diff.is_empty() {
+            row["diff"] = diff::text(&self.diff).into();
+        }
+        if !self.warnings.is_empty() {
+            row["warnings"] = self.warnings.clone().into();
+        }
+        if let Some(error) = &self.error {
+            row["error"] = format!("{error:#}").into();
+        }
+        for (name, value) in &self.more {
+            row[*name] = value.clone();
+        }
+        row
+    }
+}
+
+fn state(state: State) -> &'static str {
+    match state {
+        State::Added => "added",
+        State::Updated => "updated",
+        State::Unchanged => "unchanged",
+        State::Restored => "restored",
+        State::Removed => "removed",
+        State::Changed => "changed",
+    }
+}

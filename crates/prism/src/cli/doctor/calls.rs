@@ -1,0 +1,102 @@
+//! A real call to every destination: the handshake and `tools/list`, side by side, by way of the daemon or, where none
+//! runs, of a server in this process.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use futures_util::future::join_all;
+use tokio::time::timeout;
+
+use super::{Doctor, Finding, Patient};
+use crate::{
+    cli::{
+        reach::{self, Interrupts, Toward},
+        say,
+        status::words::took,
+    },
+    client::{Arrival, Fault, Manners, Wanted, Watch},
+    config::Http,
+};
+
+/// Nobody looks at what arrives.
+struct Unwatched;
+
+impl Watch for Unwatched {
+    fn message(&self, _: &Arrival) {}
+}
+
+pub(super) async fn check(doctor: &Doctor, patient: &Patient<'_>) -> Vec<Finding> {
+    const WHAT: &str = "calls";
+    let Some(config) = &patient.config else {
+        return vec![Finding::skipped(WHAT, "there is no config to call the destinations of")];
+    };
+    if config.destinations.is_empty() {
+        return Vec::new();
+    }
+    if doctor.no_calls {
+        return vec![Finding::skipped(WHAT, "--no-calls")];
+    }
+    let toward =
+        Toward { config: doctor.config.clone(), token: None, headers: Vec::new(), revision: "auto".to_owned() };
+    let (mut stop, reach) = match (Interrupts::new(), toward.reach(None, patient.env).await) {
+        (Ok(stop), Ok(reach)) => (stop, reach),
+        (Err(error), _) => return vec![Finding::error(WHAT, &error.into())],
+        (_, Err(error)) => return vec![Finding::error(WHAT, &error)],
+    };
+    let names: Vec<String> = config.destinations.keys().cloned().collect();
+    let (done, total) = (AtomicUsize::new(0), names.len());
+    let progress =
+        || say::status(Some(&format!("calling every destination: {} of {total}", done.load(Ordering::Relaxed))));
+    progress();
+    let asking = names.into_iter().map(|name| {
+        let (http, advice) = (reach.http(&name), reach.advice(&name));
+        let progress = &progress;
+        let done = &done;
+        async move {
+            let finding = call(&name, http, doctor.timeout, advice).await;
+            done.fetch_add(1, Ordering::Relaxed);
+            progress();
+            finding
+        }
+    });
+    let findings = tokio::select! {
+        findings = join_all(asking) => findings,
+        _ = stop.next() => vec![Finding::skipped(WHAT, "interrupted")],
+    };
+    say::status(None);
+    reach.close(&mut stop).await;
+    findings
+}
+
+async fn call(name: &str, http: Http, patience: Duration, advice: Option<String>) -> Finding {
+    let (url, begun) = (http.shown_url().to_owned(), Instant::now());
+    let asking = async {
+        let client = reach::open(http, Wanted::Auto, patience, Manners::Decline, Arc::new(Unwatched)).await?;
+        let tools = if client.has("tools") { client.tools().await.map(|tools| tools.len()) } else { Ok(0) };
+        client.close().await;
+        Ok((client.greeting.clone(), tools?))
+    };
+    let late = |_| Err(Fault::Timeout { what: "answer".to_owned(), after: patience });
+    let outcome = timeout(patience, asking).await.unwrap_or_else(late);
+    let milliseconds = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let finding = match outcome {
+        Ok((greeting, tools)) => {
+            #[expect(clippy::cast_precision_loss, reason = "a time to be shown")]
+            let time = took(milliseconds as f64);
+            let server = format!("{} {}", greeting.name, greeting.version);
+            let tools = if tools == 1 { "1 tool".to_owned() } else { format!("{tools} tools") };
+            Finding::ok(name, format!("answers in {time}: {}, {}, {tools}", server.trim(), greeting.revision))
+        }
+        Err(fault) => {
+            let finding = Finding::error(name, &fault.explained(&url, advice.as_deref()));
+            let fix = finding.fix.clone().or(advice).unwrap_or_else(|| "prism logs, and see what it says".to_owned());
+            Finding { fix: Some(fix), ..finding }
+        }
+    };
+    Finding { took_ms: Some(milliseconds), ..finding }
+}

@@ -1,0 +1,190 @@
+//! Editors' configs that lead nowhere: to an old port, with an old token, or to a program that is gone. Where they are and
+//! how they are read is `crate::install`, so every surface that `prism install` knows is looked at.
+
+use std::{collections::BTreeSet, path::Path};
+
+use serde_json::Value;
+
+use super::{Finding, Patient};
+use crate::{
+    cli::configs::is_there,
+    config::Env,
+    home::TOKEN_FILE,
+    install::{
+        InstallError, Records,
+        entry::{self, Marks},
+        found::{self, Found},
+        surface::{Scope, Surface},
+    },
+};
+
+/// What a surface's entry for Prism says, and how it is written anew.
+struct Entry {
+    surface: Surface,
+    found: Found,
+    fix: String,
+}
+
+/// What an entry is compared with. What is not known is not compared.
+struct Right<'a> {
+    base: Option<&'a str>,
+    token: Option<&'a str>,
+    home: &'a Path,
+}
+
+pub(super) fn check(patient: &Patient) -> Vec<Finding> {
+    let token = std::fs::read_to_string(patient.home.join(TOKEN_FILE)).ok();
+    let token = token.as_deref().map(str::trim).filter(|_| patient.env.var("PRISM_API_KEY").is_none());
+    let base = patient.status.as_ref().map(|status| status.daemon.url.as_str());
+    let right = Right { base, token, home: &patient.home };
+    let (entries, mut findings) = entries(patient, &right);
+    findings.extend(entries.iter().map(|entry| judge(entry, &right, patient.env)));
+    if findings.is_empty() {
+        let fix = match Surface::ALL.into_iter().any(|surface| is_there(surface, patient.env)) {
+            true => "prism install --all",
+            false => "prism install cursor, or another one that `prism install --help` names",
+        };
+        return vec![Finding::note("editors", "none knows of Prism yet", fix)];
+    }
+    findings
+}
+
+/// The entries for Prism in the configs of this user and of the project one is in, and the configs that are broken.
+fn entries(patient: &Patient, right: &Right) -> (Vec<Entry>, Vec<Finding>) {
+    let url = right.base.map(|base| format!("{base}/mcp"));
+    let url = url.or_else(|| patient.config.as_ref().map(|config| config.root_url()));
+    let marks = Marks { url: url.unwrap_or_default(), token: right.token.map(str::to_owned) };
+    let records = Records::new(&patient.home);
+    let here = std::env::current_dir().unwrap_or_default();
+    let scopes = [(Scope::User, ""), (Scope::Project(&here), " --project")];
+    let (mut entries, mut broken, mut seen) = (Vec::new(), Vec::new(), BTreeSet::new());
+    for (scope, option) in scopes {
+        for surface in Surface::ALL {
+            // A project's may be the user's own.
+            let Some(path) = surface
+                .file(scope, patient.env)
+                .ok()
+                .filter(|path| path.canonicalize().is_ok_and(|real| seen.insert(real)))
+            else {
+                continue;
+            };
+            match found::find(surface, &path, &marks, &records) {
+                Ok(Some(found)) => {
+                    let force = if found.ours { "" } else { " --force" };
+                    let fix = format!("prism install {}{option}{force}", surface.name());
+                    entries.push(Entry { surface, found, fix });
+                }
+                Ok(None) => {}
+                Err(error) => broken.push(unreadable(surface, &error)),
+            }
+        }
+    }
+    (entries, broken)
+}
+
+/// A config that its own program cannot read either, or that is not for this user to read.
+fn unreadable(surface: Surface, error: &InstallError) -> Finding {
+    let said = error.to_string();
+    let said = said.lines().next().unwrap_or_default().trim_end_matches("; nothing was changed");
+    Finding::note(surface.name(), said, format!("mend it, then prism install {}", surface.name()))
+}
+
+fn judge(entry: &Entry, right: &Right, env: &Env) -> Finding {
+    let Entry { surface, found: Found { path, value, .. }, fix } = entry;
+    let (surface, file) = (surface.name(), path.display());
+    if let Some(url) = entry::url(value) {
+        let base = right.base.map(|base| base.trim_end_matches('/'));
+        // `localhost` is the same place.
+        let told = url.replace("://localhost:", "://127.0.0.1:");
+        if base.is_some_and(|base| told != base && !told.starts_with(&format!("{base}/"))) {
+            let said = format!("{file} leads to {url}, and the daemon is at {}", base.unwrap_or_default());
+            return Finding::wrong(surface, said, fix);
+        }
+        let bearer = entry::headers(value).find(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+        let bearer = bearer.and_then(|(_, value)| value.as_str());
+        let shown = bearer.and_then(|bearer| bearer.strip_prefix("Bearer ")).map(str::trim);
+        // One that stands elsewhere (${…}) is that editor's own affair.
+        if let (Some(shown), Some(token)) = (shown.filter(|shown| !shown.contains(['$', '{'])), right.token)
+            && shown != token
+        {
+            return Finding::wrong(surface, format!("{file} has another token than the daemon"), fix);
+        }
+        let said = if base.is_some() { "leads to the daemon" } else { "leads to Prism's port" };
+        return Finding::ok(surface, format!("{file} {said}"));
+    }
+    let words = entry::words(value);
+    let Some(program) = words.first() else {
+        let said = format!("the entry `prism` in {file} has neither a URL nor a command");
+        return Finding::wrong(surface, said, fix);
+    };
+    if !Env::finds(program, None, env.var("PATH").unwrap_or_default()) {
+        return Finding::wrong(surface, format!("{file} starts {program:?}, which is not there"), fix);
+    }
+    if let Some(other) = home_of(value).filter(|home| *home != right.home) {
+        let said =
+            format!("{file} leads to the Prism of {}, and this one is {}", other.display(), right.home.display());
+        return Finding::note(surface, said, fix);
+    }
+    Finding::ok(surface, format!("{file} starts {program:?}"))
+}
+
+/// The home that the shim is told, if it is.
+fn home_of(entry: &Value) -> Option<&Path> {
+    ["env", "environment"].iter().find_map(|key| entry.get(key)?.get("PRISM_HOME")?.as_str()).map(Path::new)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::cli::doctor::Verdict;
+
+    fn judged(value: Value, base: Option<&str>, token: Option<&str>) -> (Verdict, String) {
+        let found = Found { path: "mcp.json".into(), value, ours: true };
+        let entry = Entry { surface: Surface::Cursor, found, fix: "prism install cursor".to_owned() };
+        let right = Right { base, token, home: Path::new("/home/ann/.prism") };
+        let finding = judge(&entry, &right, &Env::from([("PATH", "/bin:/usr/bin")]));
+        assert_eq!(finding.fix.is_some(), finding.verdict != Verdict::Ok);
+        (finding.verdict, finding.said)
+    }
+
+    #[test]
+    fn what_leads_to_the_daemon_is_well_and_what_does_not_is_named() {
+        let entry = |port: u16| json!({"url": format!("http://localhost:{port}/mcp"), "headers": {"authorization": "Bearer right"}});
+        let base = Some("http://127.0.0.1:7411");
+        assert_eq!(judged(entry(7411), base, Some("right")).0, Verdict::Ok);
+        let (verdict, said) = judged(entry(7412), base, Some("right"));
+        assert!(verdict == Verdict::Wrong && said.contains("leads to http://localhost:7412/mcp"), "{said}");
+        assert!(
+            judged(entry(7411).to_string().replace("7411", "74110").parse::<Value>().unwrap(), base, None)
+                .1
+                .contains("leads to"),
+            "a port that begins the same is another"
+        );
+        let (verdict, said) = judged(entry(7411), base, Some("other"));
+        assert!(verdict == Verdict::Wrong && !said.contains("right"), "no secret is shown: {said}");
+        let elsewhere =
+            json!({"url": "http://127.0.0.1:7411/mcp", "headers": {"Authorization": "Bearer ${env:TOKEN}"}});
+        assert_eq!(judged(elsewhere, base, Some("other")).0, Verdict::Ok);
+        assert_eq!(judged(entry(1), None, None).0, Verdict::Ok, "nobody runs that it could be compared with");
+    }
+
+    #[test]
+    fn a_program_that_is_gone_is_named() {
+        assert_eq!(judged(json!({"command": "sh", "args": ["stdio"]}), None, None).0, Verdict::Ok);
+        assert_eq!(judged(json!({"command": ["sh", "stdio"]}), None, None).0, Verdict::Ok);
+        assert_eq!(judged(json!({"command": "/no/such/prism"}), None, None).0, Verdict::Wrong);
+        assert_eq!(judged(json!({}), None, None).0, Verdict::Wrong);
+    }
+
+    #[test]
+    fn a_shim_that_is_told_another_home_is_named() {
+        let entry = |key: &str, home: &str| json!({"command": "sh", "args": ["stdio"], key: {"PRISM_HOME": home}});
+        assert_eq!(judged(entry("env", "/home/ann/.prism"), None, None).0, Verdict::Ok);
+        for key in ["env", "environment"] {
+            let (verdict, said) = judged(entry(key, "/srv/prism"), None, None);
+            assert!(verdict == Verdict::Note && said.contains("the Prism of /srv/prism"), "{said}");
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! The machine: space, limits, and processes that nobody owns any more.
+
+use std::fs;
+
+use prism_os::{census, limits, peek, watch::Watch};
+
+use super::{Finding, Patient};
+use crate::cli::status::words::size;
+
+/// What the database and the log may need before anybody looks again.
+const LEAST_SPACE: u64 = 200 << 20;
+/// Files that a daemon with a few editors has open at most times.
+const LEAST_FILES: u64 = 1024;
+
+pub(super) fn check(patient: &Patient) -> Vec<Finding> {
+    let mut findings = vec![orphans(patient)];
+    findings.extend(space(patient));
+    findings.push(open_files());
+    findings.extend(watching(patient));
+    findings
+}
+
+/// Processes of a daemon that was killed.
+fn orphans(patient: &Patient) -> Finding {
+    const WHAT: &str = "orphans";
+    let orphans = census::orphans(&patient.home);
+    if orphans.is_empty() {
+        return Finding::ok(WHAT, "no server outlived its daemon");
+    }
+    // Only the programs: arguments may hold secrets.
+    let named = orphans.iter().map(|orphan| {
+        let program = orphan.command.split_whitespace().next().unwrap_or("?");
+        format!("{} ({program})", orphan.pid)
+    });
+    let said = format!("left by a daemon that was killed: {}", named.collect::<Vec<_>>().join(", "));
+    // The next daemon ends them by itself, and one that runs has not.
+    let pids: Vec<String> = orphans.iter().map(|orphan| orphan.pid.to_string()).collect();
+    Finding::wrong(WHAT, said, format!("kill {}", pids.join(" ")))
+}
+
+fn space(patient: &Patient) -> Option<Finding> {
+    const WHAT: &str = "disk";
+    let place = patient.home.ancestors().find(|folder| folder.exists())?;
+    let free = peek::free_space(place)?;
+    let said = format!("{} free where {} is", size(free), patient.home.display());
+    Some(match free < LEAST_SPACE {
+        true => Finding::wrong(WHAT, said, format!("du -sh {}; make room", patient.home.display())),
+        false => Finding::ok(WHAT, said),
+    })
+}
+
+fn open_files() -> Finding {
+    const WHAT: &str = "open files";
+    let (_, hard) = limits::open_files();
+    match hard {
+        u64::MAX => Finding::ok(WHAT, "as many as the daemon wants"),
+        hard if hard < LEAST_FILES => {
+            let said = format!("at most {hard}: enough for some {} sessions", hard.saturating_sub(128) / 2);
+            Finding::note(WHAT, said, "ulimit -Hn, and raise it in /etc/security/limits.conf")
+        }
+        hard => Finding::ok(WHAT, format!("up to {hard}")),
+    }
+}
+
+/// Whether the kernel lets us notice changes of files. It counts the watches of all programs of a user.
+fn watching(patient: &Patient) -> Option<Finding> {
+    const WHAT: &str = "file changes";
+    const TOO_MANY: [i32; 2] = [24, 28]; // EMFILE: instances; ENOSPC: watches.
+    let place = patient.home.ancestors().find(|folder| folder.exists())?;
+    let error = Watch::new().and_then(|mut watch| watch.add(place)).err()?;
+    // Some filesystems cannot be watched at all, and are looked at now and then instead.
+    error.raw_os_error().filter(|number| TOO_MANY.contains(number))?;
+    let limit = |name: &str| fs::read_to_string(format!("/proc/sys/fs/inotify/{name}")).unwrap_or_default();
+    let (instances, watches) = (limit("max_user_instances"), limit("max_user_watches"));
+    let said = format!(
+        "cannot be noticed: {error} (all programs of yours together: {} instances, {} watches)",
+        instances.trim(),
+        watches.trim()
+    );
+    Some(Finding::note(WHAT, said, "sudo sysctl fs.inotify.max_user_instances=1024 fs.inotify.max_user_watches=524288"))
+}

@@ -1,0 +1,338 @@
+//! A status as lines of text: what each line says, and how it fits into a terminal. Where it comes from is `status.rs`.
+
+use super::words::{ago, size, time, took};
+use crate::{
+    cli::say::{Colour, Line},
+    serve::status::report::{ConfigState, Destination, Link, Session, Status, Stream},
+};
+
+/// Streams are sent something every 15 s; what was silent for longer than three times that is stuck.
+const STALE_S: f64 = 45.0;
+/// Between two columns.
+const GAP: &str = "  ";
+
+/// A cell, and what is worth a colour in it.
+type Cell = (String, Option<Colour>);
+
+/// A column: its head, whether numbers stand in it, and how gladly it is left out where there is no room. 0: never.
+struct Column {
+    head: &'static str,
+    right: bool,
+    sacrifice: u8,
+}
+
+const fn text(head: &'static str, sacrifice: u8) -> Column {
+    Column { head, right: false, sacrifice }
+}
+
+const fn number(head: &'static str, sacrifice: u8) -> Column {
+    Column { head, right: true, sacrifice }
+}
+
+const DESTINATIONS: [Column; 14] = [
+    text("DESTINATION", 0),
+    text("STATE", 0),
+    text("ERA", 5),
+    text("PROCESS", 6),
+    number("PID", 4),
+    number("MEMORY", 3),
+    number("UP", 7),
+    number("RESTARTS", 8),
+    number("SESSIONS", 1),
+    number("IN FLIGHT", 9),
+    number("CALLS", 0),
+    number("FAILED", 0),
+    number("P50", 10),
+    number("P99", 2),
+];
+
+const SESSIONS: [Column; 8] = [
+    text("CLIENT", 0),
+    text("AT", 0),
+    text("VIA", 1),
+    text("REVISION", 3),
+    number("CALLS", 2),
+    number("IDLE", 0),
+    text("STREAMS", 0),
+    text("SESSION", 4),
+];
+
+/// All of it, no line longer than `width`.
+pub(super) fn lines(status: &Status, width: usize) -> Vec<Line> {
+    let mut lines = head(status);
+    lines.push(Vec::new());
+    lines.extend(destinations(status, width));
+    let sessions: Vec<(Vec<Cell>, Vec<Line>)> = status.sessions.iter().map(|one| (session(one), Vec::new())).collect();
+    if !sessions.is_empty() {
+        lines.push(Vec::new());
+        lines.extend(table(&SESSIONS, sessions, width));
+    }
+    if !status.clients.is_empty() || !status.listens.is_empty() {
+        lines.push(Vec::new());
+        lines.extend(modern(status));
+    }
+    lines.into_iter().map(|line| cut(line, width)).collect()
+}
+
+fn head(status: &Status) -> Vec<Line> {
+    let daemon = &status.daemon;
+    let mut lines = vec![vec![
+        (format!("prism {}", daemon.version), None),
+        (format!("{GAP}{}", daemon.url), None),
+        (
+            format!(
+                "{GAP}pid {}{GAP}up {}{GAP}{}{GAP}{} of {} files",
+                daemon.pid,
+                time(daemon.uptime_s),
+                size(daemon.memory_bytes),
+                daemon.open_files,
+                daemon.max_open_files
+            ),
+            Some(Colour::Dim),
+        ),
+    ]];
+    if daemon.stopping {
+        lines.push(vec![("it is stopping".to_owned(), Some(Colour::Yellow))]);
+    }
+    let file = daemon.config.file.as_deref().unwrap_or("none; everything is at its default");
+    lines.push(vec![(format!("config {file}"), Some(Colour::Dim))]);
+    let why = one_line(daemon.config.error.as_deref().unwrap_or("it cannot be read"));
+    let said = match daemon.config.state {
+        ConfigState::Ok => None,
+        ConfigState::NeedsRestart => Some(format!("the config was changed and is in effect, but for one thing: {why}")),
+        ConfigState::KeptOld => {
+            Some(format!("the config was changed and is not in effect, the one before it is: {why}"))
+        }
+    };
+    lines.extend(said.map(|said| vec![(said, Some(Colour::Yellow))]));
+    lines
+}
+
+fn destinations(status: &Status, width: usize) -> Vec<Line> {
+    // Prism's own servers are worth a line once somebody has used them.
+    let shown = status.destinations.iter().filter(|one| one.kind != "built_in" || one.requests > 0);
+    let rows: Vec<(Vec<Cell>, Vec<Line>)> = shown.map(|one| (destination(one), details(one))).collect();
+    if rows.is_empty() {
+        return vec![vec![(
+            "no destinations yet; next: prism add files -- npx -y @modelcontextprotocol/server-filesystem .".to_owned(),
+            None,
+        )]];
+    }
+    table(&DESTINATIONS, rows, width)
+}
+
+fn destination(one: &Destination) -> Vec<Cell> {
+    let plain = |text: String| (text, None);
+    let running: Vec<&Link> = one.links.iter().filter(|link| link.uptime_s.is_some()).collect();
+    let pid = match running.as_slice() {
+        [only] => only.pid.map(|pid| pid.to_string()),
+        links => {
+            Some(format!("{} ×", links.iter().filter(|link| link.pid.is_some()).count())).filter(|_| links.len() > 1)
+        }
+    };
+    let up = running.iter().filter_map(|link| link.uptime_s).fold(0.0, f64::max);
+    vec![
+        plain(one.name.clone()),
+        (one.state.clone(), state_colour(&one.state)),
+        plain(one.era.clone().unwrap_or_else(|| "?".to_owned())),
+        plain(one.model.clone()),
+        plain(pid.unwrap_or_default()),
+        plain(if one.memory_bytes > 0 { size(one.memory_bytes) } else { String::new() }),
+        plain(if running.is_empty() { String::new() } else { time(up) }),
+        (one.restarts.to_string(), (one.restarts > 0).then_some(Colour::Yellow)),
+        plain(match one.max_sessions {
+            Some(max) => format!("{}/{max}", one.sessions),
+            None => one.sessions.to_string(),
+        }),
+        plain(one.in_flight.to_string()),
+        plain(one.calls.to_string()),
+        (one.failures.to_string(), (one.failures > 0).then_some(Colour::Red)),
+        plain(one.p50_ms.map(took).unwrap_or_default()),
+        plain(one.p99_ms.map(took).unwrap_or_default()),
+    ]
+}
+
+fn state_colour(state: &str) -> Option<Colour> {
+    match state {
+        "up" => Some(Colour::Green),
+        "failed" => Some(Colour::Red),
+        "restarting" => Some(Colour::Yellow),
+        _ => Some(Colour::Dim),
+    }
+}
+
+/// What does not fit into a row: why it is shared or not, each process where there are several, what went wrong.
+fn details(one: &Destination) -> Vec<Line> {
+    let dim = |text: String| vec![(format!("  {text}"), Some(Colour::Dim))];
+    let mut lines = Vec::new();
+    if one.kind != "built_in" {
+        lines.push(dim(format!("{}: {}", one.model, one.model_why)));
+    }
+    let running: Vec<&Link> = one.links.iter().filter(|link| link.pid.is_some()).collect();
+    if running.len() > 1 {
+        lines.extend(running.iter().map(|link| dim(process(link))));
+    }
+    if let Some(trouble) = &one.last_error {
+        let text = format!("  {}: {}", ago(trouble.ago_s), one_line(&trouble.text));
+        let colour = if one.state == "failed" { Colour::Red } else { Colour::Dim };
+        lines.push(vec![(text, Some(colour))]);
+    }
+    lines
+}
+
+fn process(link: &Link) -> String {
+    let whose = match link.purpose.as_str() {
+        "own" => "of one client",
+        "turns" => "of modern clients, in turns",
+        _ => "shared",
+    };
+    let pid = link.pid.map(|pid| pid.to_string()).unwrap_or_default();
+    format!(
+        "pid {pid}, {whose}: {}, {}, up {}, {}, {} in flight",
+        link.state,
+        size(link.memory_bytes.unwrap_or_default()),
+        time(link.uptime_s.unwrap_or_default()),
+        counted(link.sessions, "session"),
+        link.in_flight
+    )
+}
+
+fn session(one: &Session) -> Vec<Cell> {
+    let plain = |text: String| (text, None);
+    let client = one.client.as_ref().map(|client| format!("{} {}", client.name, client.version).trim().to_owned());
+    let at = match (&one.destination, one.parts.as_slice()) {
+        (Some(name), _) => name.clone(),
+        (None, []) => "hub".to_owned(),
+        (None, parts) => format!("hub: {}", parts.join(", ")),
+    };
+    vec![
+        plain(client.unwrap_or_else(|| "?".to_owned())),
+        plain(at),
+        plain(one.transport.clone()),
+        plain(one.revision.clone().unwrap_or_default()),
+        plain(one.calls.to_string()),
+        plain(time(one.idle_s)),
+        health(one),
+        (one.id.clone(), Some(Colour::Dim)),
+    ]
+}
+
+/// Whether what the server has to say reaches the client.
+fn health(one: &Session) -> Cell {
+    let Some(streams) = &one.streams else { return ("?".to_owned(), Some(Colour::Yellow)) };
+    let waiting: u64 = streams.iter().map(|stream| stream.waiting).sum::<u64>() + one.undelivered;
+    let stale = streams.iter().map(|stream| stream.silent_s).filter(|silent| *silent > STALE_S).fold(0.0, f64::max);
+    let lasting = |stream: &&Stream| stream.kind != "post";
+    let open = streams.iter().filter(lasting).count() as u64;
+    let calls = streams.len() as u64 - open;
+    let mut text = match (open, calls) {
+        (0, 0) => "none".to_owned(),
+        (open, 0) => format!("{open} open"),
+        (open, calls) => format!("{open} open, {calls} of calls"),
+    };
+    let mut colour = None;
+    if waiting > 0 {
+        text.push_str(&format!(", {} waiting", counted(waiting, "event")));
+        colour = Some(Colour::Yellow);
+    }
+    if stale > 0.0 {
+        text.push_str(&format!(", silent for {}", time(stale)));
+        colour = Some(Colour::Yellow);
+    }
+    (text, colour)
+}
+
+/// Modern clients have no sessions: what is known of them is what they listen to, and who came by.
+fn modern(status: &Status) -> Vec<Line> {
+    let mut lines = Vec::new();
+    if !status.listens.is_empty() {
+        let mut names: Vec<&str> = status.listens.iter().map(|listen| listen.destination.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let count = counted(status.listens.len() as u64, "stream");
+        lines.push(vec![(format!("{count} of changes for modern clients: {}", names.join(", ")), None)]);
+    }
+    for caller in &status.clients {
+        let name = caller.client.as_ref().map(|client| format!("{} {}", client.name, client.version).trim().to_owned());
+        let name = name.unwrap_or_else(|| "a client without a name".to_owned());
+        let at = caller.destination.as_deref().unwrap_or("hub");
+        let text = format!("{name} came to {at} via {}, {}", caller.transport, ago(caller.ago_s));
+        lines.push(vec![(text, Some(Colour::Dim))]);
+    }
+    lines
+}
+
+fn counted(count: u64, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+fn one_line(text: &str) -> String {
+    text.lines().map(str::trim).collect::<Vec<_>>().join(" ")
+}
+
+/// Lays out rows below their heads. Columns are left out until it fits; each row may bring lines of its own.
+fn table(columns: &[Column], rows: Vec<(Vec<Cell>, Vec<Line>)>, width: usize) -> Vec<Line> {
+    let letters = |text: &str| text.chars().count();
+    let widths: Vec<usize> = columns
+        .iter()
+        .enumerate()
+        .map(|(at, column)| {
+            let cells = rows.iter().filter_map(|(cells, _)| cells.get(at)).map(|(text, _)| letters(text));
+            cells.chain([letters(column.head)]).max().unwrap_or_default()
+        })
+        .collect();
+    let mut kept: Vec<usize> = (0..columns.len()).collect();
+    let needed =
+        |kept: &[usize]| kept.iter().map(|at| widths[*at] + GAP.len()).sum::<usize>().saturating_sub(GAP.len());
+    while needed(&kept) > width {
+        let dearest = kept.iter().filter(|at| columns[**at].sacrifice > 0).max_by_key(|at| columns[**at].sacrifice);
+        let Some(dearest) = dearest.copied() else { break };
+        kept.retain(|at| *at != dearest);
+    }
+    let row = |cells: &[Cell]| -> Line {
+        let mut line = Line::new();
+        for (place, at) in kept.iter().enumerate() {
+            let (text, colour) = &cells[*at];
+            let room = " ".repeat(widths[*at] - letters(text));
+            let gap = if place == 0 { "" } else { GAP };
+            let last = place + 1 == kept.len();
+            match columns[*at].right {
+                true => line.extend([(format!("{gap}{room}"), None), (text.clone(), *colour)]),
+                false => {
+                    line.extend([(gap.to_owned(), None), (text.clone(), *colour)]);
+                    line.push((if last { String::new() } else { room }, None));
+                }
+            }
+        }
+        line
+    };
+    let heads: Vec<Cell> = columns.iter().map(|column| (column.head.to_owned(), Some(Colour::Dim))).collect();
+    let mut lines = vec![row(&heads)];
+    for (cells, details) in &rows {
+        lines.push(row(cells));
+        lines.extend(details.iter().cloned());
+    }
+    lines
+}
+
+/// The line within the width: one that wrapped would push the others out of place.
+fn cut(line: Line, width: usize) -> Line {
+    let mut left = width;
+    let mut kept = Line::new();
+    for (text, colour) in line {
+        let letters = text.chars().count();
+        if letters <= left {
+            left -= letters;
+            kept.push((text, colour));
+            continue;
+        }
+        let mut text: String = text.chars().take(left.saturating_sub(1)).collect();
+        text.push('…');
+        kept.push((text, colour));
+        break;
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,98 @@
+//! `prism stdio`: where the daemon is, and then the shim.
+
+use std::{
+    io::{self, IsTerminal},
+    process::ExitCode,
+    sync::Arc,
+};
+
+use anyhow::Context;
+
+use super::{daemon, say, start};
+use crate::{
+    config::{Env, NameError, raw},
+    home::Home,
+    registration::Registration,
+    shim::{self, Address, Door, Route},
+};
+
+/// Be an MCP server on stdio, for clients that cannot speak HTTP
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  prism stdio                                all destinations, as one server
+  prism stdio files                          one of them
+  claude mcp add prism -- prism stdio        in the config of a client
+
+It is a client that starts this. The daemon is started if it does not run.")]
+pub struct Stdio {
+    /// One destination; all of them, as one server, if left out
+    name: Option<String>,
+    /// Where a daemon is that need not be looked for, nor started
+    #[arg(long, value_name = "URL", hide = true)]
+    url: Option<String>,
+}
+
+impl Stdio {
+    pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
+        let route = match self.name {
+            None => Route::Hub,
+            Some(name) => {
+                // It goes into a URL. Names that nobody can give are those of Prism's own servers.
+                match raw::check_name(&name) {
+                    Ok(()) | Err(NameError::Reserved { .. }) => Route::Direct(name),
+                    Err(error) => return Err(error.into()),
+                }
+            }
+        };
+        if io::stdin().is_terminal() {
+            say::note("this speaks MCP on stdin and stdout: it is for a client to start, as in `prism install void`");
+            say::note("  Ctrl-D ends it; to look at your servers yourself, type prism tools");
+        }
+        let url = self.url.or_else(|| env.var("PRISM_URL").and_then(|url| url.to_str().map(str::to_owned)));
+        let door = Arc::new(Front { env: env.clone(), home: daemon::home(env)?, url });
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start the runtime")?;
+        let ended = runtime.block_on(shim::run(route, door));
+        // A thread may still wait for a line that does not come.
+        runtime.shutdown_background();
+        ended.context("cannot speak on stdin and stdout")?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// The daemon of this home.
+struct Front {
+    env: Env,
+    home: Home,
+    url: Option<String>,
+}
+
+impl Front {
+    /// The way to a daemon. The socket is preferred: it needs no port, and a port may be somebody else's tomorrow.
+    fn address(&self, daemon: Registration) -> anyhow::Result<Address> {
+        let (token, _) = self.home.token()?;
+        Ok(Address { base: daemon.url, socket: daemon.socket.filter(|socket| socket.exists()), token })
+    }
+
+    fn elsewhere(&self) -> anyhow::Result<Option<Address>> {
+        let Some(url) = &self.url else { return Ok(None) };
+        let (token, _) = self.home.token()?;
+        Ok(Some(Address { base: url.trim_end_matches('/').to_owned(), socket: None, token }))
+    }
+}
+
+impl Door for Front {
+    fn start(&self) -> Result<Address, String> {
+        let started = match self.elsewhere() {
+            Ok(None) => start::ensure_running(&self.env, &self.home).and_then(|daemon| self.address(daemon)),
+            Ok(Some(address)) => Ok(address),
+            Err(error) => Err(error),
+        };
+        started.map_err(|error| format!("{error:#}"))
+    }
+
+    fn look(&self) -> Option<Address> {
+        let elsewhere = self.elsewhere().ok()?;
+        elsewhere.or_else(|| self.address(Registration::alive(self.home.path())?).ok())
+    }
+}

@@ -1,0 +1,87 @@
+//! `prism uninstall`: takes Prism out of the configs again. A file that nobody touched since is put back byte for byte.
+
+use std::process::ExitCode;
+
+use super::configs::{Outcome, Place, Surfaces};
+use crate::{
+    config::Env,
+    install::{Action, Change, InstallError, State, entry::Marks, surface::Surface},
+};
+
+/// Take Prism out of a program's config
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  prism uninstall cursor
+  prism uninstall --all")]
+pub struct Uninstall {
+    #[command(flatten)]
+    surfaces: Surfaces,
+    /// All configs that Prism was written into, those of projects too
+    #[arg(long)]
+    all: bool,
+    /// Remove an entry named prism that is not Prism's
+    #[arg(long)]
+    force: bool,
+}
+
+impl Uninstall {
+    /// Uninstalls.
+    pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
+        let place = Place::find(env)?;
+        let marks =
+            Marks { url: place.url.clone(), token: place.home.token().ok().map(|(t, _)| t.expose().to_owned()) };
+        let mut outcomes = Vec::new();
+        let mut done = Vec::new();
+        let wanted = match self.all {
+            true => Surface::ALL.to_vec(),
+            false => self.surfaces.wanted("uninstall", env)?,
+        };
+        if self.all {
+            for record in place.records.all(Action::Install) {
+                let surface = record.surface.as_deref().and_then(Surface::named);
+                done.push(record.path.clone());
+                outcomes.push(self.outcome(surface, crate::install::undo(record), &place));
+            }
+        }
+        for surface in wanted {
+            let path = match self.surfaces.file(surface, &place, env) {
+                Ok(path) => path,
+                Err(_) if self.all => continue,
+                Err(error) => {
+                    outcomes.push(Outcome::failed(Some(surface), error.into()));
+                    continue;
+                }
+            };
+            if done.contains(&path) || (self.all && !path.exists()) {
+                continue;
+            }
+            let change = crate::install::uninstall(surface, path, &marks, self.force, &place.records);
+            if self.all && !matches!(&change, Ok(change) if change.state != State::Unchanged) {
+                // Nobody asked for this one by its name, and there is nothing of ours in it.
+                continue;
+            }
+            outcomes.push(self.outcome(Some(surface), change, &place));
+        }
+        if outcomes.is_empty() {
+            outcomes.push(Outcome::said(None, "unchanged", "Prism is not installed in any config".to_owned()));
+        }
+        Ok(self.surfaces.report(&outcomes, &[]))
+    }
+
+    fn outcome(&self, surface: Option<Surface>, change: Result<Change, InstallError>, place: &Place) -> Outcome {
+        let title = surface.map_or("the config", Surface::title);
+        let dry = self.surfaces.dry_run;
+        Outcome::of(surface, change, &self.surfaces, &place.records, |change| {
+            let file = change.file.path.display();
+            match (change.state, dry) {
+                (State::Unchanged, _) => format!("not installed in {title} ({file})"),
+                (_, true) => format!("would be removed from {title}"),
+                (_, false) if change.deletes() => format!("removed from {title} ({file} is gone, as before)"),
+                (State::Restored, false) => format!("removed from {title} ({file} is as it was before)"),
+                (_, false) => {
+                    format!("removed from {title} ({file} was changed since; all but prism is as it is now)")
+                }
+            }
+        })
+    }
+}
