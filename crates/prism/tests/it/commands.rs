@@ -172,8 +172,8 @@ async fn a_second_serve_in_one_home_is_refused_and_a_dead_one_is_replaced() {
     let config = destination("a", &[], "");
     let mut daemon = Launch::serve(&config).home(&home).start().await;
     let (status, said) = Launch::serve(&config).home(&home).fail().await;
-    assert_eq!(status.code(), Some(1));
-    assert!(said.contains("already listens") && said.contains("PRISM_HOME"), "{said}");
+    assert_eq!(status.code(), Some(3));
+    assert!(said.contains("already runs") && said.contains("PRISM_HOME"), "{said}");
     daemon.client_at("/a/mcp").initialize().await;
     daemon.kill().await;
     assert!(home.path().join("prism.sock").exists());

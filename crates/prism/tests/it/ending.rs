@@ -88,7 +88,8 @@ async fn sigterm_closes_streams_ends_children_and_exits_with_0() {
     let home = Home::new();
     let record = home.file("record");
     let config = [destination("a", &[], ""), destination("b", &["--record", &record], "process = \"per_session\"")];
-    let mut daemon = Launch::serve(&config.concat()).home(&home).start().await;
+    let launch = Launch::serve(&config.concat()).home(&home).env("PRISM_DRAIN_TIMEOUT", "50ms");
+    let mut daemon = launch.start().await;
     let a = daemon.client_at("/a/mcp").initialize().await;
     let b = daemon.client_at("/b/mcp").initialize().await;
     let mut stream = a.listen().await;
@@ -157,7 +158,7 @@ async fn a_second_ctrl_c_kills_what_the_first_one_only_asked() {
 #[tokio::test]
 async fn sigterm_ends_a_child_that_has_not_answered_yet() {
     let silent = ["sh", "-c", "while read -r line; do :; done"].map(str::to_owned);
-    let mut daemon = Launch::run(&[], &silent).start().await;
+    let mut daemon = Launch::run(&[], &silent).env("PRISM_DRAIN_TIMEOUT", "50ms").start().await;
     let client = daemon.client();
     let hello = tokio::spawn(async move { client.say_hello().await.status });
     until("the child is there", async || !daemon.children().is_empty()).await;

@@ -8,14 +8,15 @@ pub(crate) mod hub;
 mod modern;
 mod plain;
 pub(crate) mod process;
+pub(crate) mod shim;
 pub(crate) mod upstream;
 
 use std::time::{Duration, Instant};
 
 pub(crate) use self::{
     client::{Client, NEWEST, result_text},
-    daemon::{Daemon, Ended, Home, Launch, demo, destination, lines},
-    http::{Event, Events, Place, Reply, Request},
+    daemon::{Daemon, Ended, Home, Launch, demo, destination, lines, prism},
+    http::{Event, Events, Lost, Place, Reply, Request},
     modern::{MODERN, Modern, SUBSCRIPTION_ID},
     plain::Plain,
 };

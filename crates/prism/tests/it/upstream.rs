@@ -345,7 +345,7 @@ async fn a_server_that_does_not_let_go_keeps_no_daemon() {
     daemon.stop().await;
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
     let (status, answer) = got(waiting).await;
-    assert_eq!((status, &answer["error"]["code"]), (404, &json!(-32001)), "{answer}");
+    assert_eq!((status, &answer["error"]["data"]["reason"]), (503, &json!("daemon_stopping")), "{answer}");
 }
 
 // mcp-eras 5.10

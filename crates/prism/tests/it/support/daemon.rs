@@ -4,6 +4,7 @@
 use std::{
     fs,
     io::{BufRead, BufReader, Read, Write},
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
     sync::{Arc, Mutex, PoisonError},
@@ -21,8 +22,10 @@ use super::{
     process, until,
 };
 
-/// The binary under test.
-const PRISM: &str = env!("CARGO_BIN_EXE_prism");
+/// The binary under test: the one that was built with the tests, or the release build (`cargo xtask test survival`).
+pub(crate) fn prism() -> String {
+    std::env::var("PRISM_TESTED_BINARY").unwrap_or_else(|_| env!("CARGO_BIN_EXE_prism").to_owned())
+}
 
 /// A folder for one daemon, or for one after the other.
 #[derive(Clone)]
@@ -65,7 +68,8 @@ struct Transcript(Arc<Mutex<String>>);
 
 /// The command of the demo server, with the flags of a test.
 pub(crate) fn demo(flags: &[&str]) -> Vec<String> {
-    [PRISM, "demo-server"].iter().chain(flags).map(|word| (*word).to_owned()).collect()
+    let words = ["demo-server"].iter().chain(flags).map(|word| (*word).to_owned());
+    [prism()].into_iter().chain(words).collect()
 }
 
 /// A demo server as a destination in a config file, with more lines of settings.
@@ -77,7 +81,9 @@ pub(crate) fn destination(name: &str, flags: &[&str], settings: &str) -> String 
 
 impl Home {
     pub(crate) fn new() -> Self {
-        Self(Arc::new(TempDir::new().expect("a temporary folder")))
+        let folder = TempDir::new().expect("a temporary folder");
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).expect("the folder is ours");
+        Self(Arc::new(folder))
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -180,7 +186,7 @@ impl Launch {
     fn spawn(mut self) -> Daemon {
         // Nothing of the environment of whoever runs the tests: a PRISM_PORT there would be a fixed port here.
         let path = std::env::var_os("PATH").unwrap_or_default();
-        let mut command = Command::new(PRISM);
+        let mut command = Command::new(prism());
         if let Some(config) = self.config {
             let file = self.home.file("it.toml");
             fs::write(&file, config).expect("the home can be written to");

@@ -78,6 +78,15 @@ pub(crate) struct Event {
 
 struct Connection(JoinHandle<()>);
 
+/// Why there is no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lost {
+    /// Nobody listens: the request was not sent.
+    Unsent,
+    /// The connection broke before the answer was whole.
+    Broken,
+}
+
 // === impl Request ===
 
 impl Request {
@@ -114,15 +123,20 @@ impl Request {
     }
 
     pub(crate) async fn send(self) -> Reply {
+        self.attempt().await.expect("the daemon listens, and answers")
+    }
+
+    /// Sends it to a daemon that may not be there, or not for long.
+    pub(crate) async fn attempt(self) -> Result<Reply, Lost> {
         soon("an answer", async {
             match self.place.clone() {
                 Place::Tcp(port) => {
-                    let stream = TcpStream::connect(("127.0.0.1", port)).await.expect("the daemon listens");
+                    let stream = TcpStream::connect(("127.0.0.1", port)).await.map_err(|_| Lost::Unsent)?;
                     stream.set_nodelay(true).expect("a socket has this option");
                     self.send_over(stream).await
                 }
                 Place::Unix(path) => {
-                    let stream = UnixStream::connect(path).await.expect("the daemon listens");
+                    let stream = UnixStream::connect(path).await.map_err(|_| Lost::Unsent)?;
                     self.send_over(stream).await
                 }
             }
@@ -130,15 +144,15 @@ impl Request {
         .await
     }
 
-    async fn send_over(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> Reply {
+    async fn send_over(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> Result<Reply, Lost> {
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.expect("a new connection is ready");
         let connection = Connection(tokio::spawn(async move { drop(connection.await) }));
         let mut request = hyper::Request::new(self.body);
         *request.method_mut() = self.method;
         *request.uri_mut() = self.path.parse().expect("tests send valid paths");
         *request.headers_mut() = self.headers;
-        let (head, body) = sender.send_request(request).await.expect("a response").into_parts();
-        Reply { status: head.status.as_u16(), headers: head.headers, body, connection }
+        let (head, body) = sender.send_request(request).await.map_err(|_| Lost::Broken)?.into_parts();
+        Ok(Reply { status: head.status.as_u16(), headers: head.headers, body, connection })
     }
 }
 
@@ -154,8 +168,13 @@ impl Reply {
     }
 
     pub(crate) async fn text(self) -> String {
-        let whole = soon("the rest of an answer", self.body.collect()).await.expect("the answer is whole");
-        String::from_utf8(whole.to_bytes().to_vec()).expect("answers are UTF-8")
+        self.attempt_text().await.expect("the answer is whole")
+    }
+
+    /// The text of a daemon that may die over it.
+    pub(crate) async fn attempt_text(self) -> Result<String, Lost> {
+        let whole = soon("the rest of an answer", self.body.collect()).await.map_err(|_| Lost::Broken)?;
+        Ok(String::from_utf8(whole.to_bytes().to_vec()).expect("answers are UTF-8"))
     }
 
     pub(crate) async fn json(self) -> Value {
@@ -184,18 +203,20 @@ impl Reply {
 impl Events {
     /// The next event; `None` at the end of the stream. A stream that breaks off is an error.
     pub(crate) async fn next(&mut self) -> Option<Event> {
-        soon("an event", async {
-            loop {
-                if let Some(event) = self.ready.pop_front() {
-                    return Some(event);
-                }
-                let frame = self.body.frame().await?;
-                let data = frame.expect("a stream ends as it should").into_data().unwrap_or_default();
-                self.buffer.extend_from_slice(&data);
-                self.split();
+        soon("an event", self.attempt_next()).await.expect("a stream ends as it should")
+    }
+
+    /// The same of a daemon that may die, or have nothing to say for long.
+    pub(crate) async fn attempt_next(&mut self) -> Result<Option<Event>, Lost> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                return Ok(Some(event));
             }
-        })
-        .await
+            let Some(frame) = self.body.frame().await else { return Ok(None) };
+            let data = frame.map_err(|_| Lost::Broken)?.into_data().unwrap_or_default();
+            self.buffer.extend_from_slice(&data);
+            self.split();
+        }
     }
 
     /// The next message, past events that carry none.

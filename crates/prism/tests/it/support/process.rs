@@ -40,6 +40,20 @@ pub(crate) fn parent(pid: u32) -> Option<u32> {
     stat(pid).map(|(_, parent)| parent)
 }
 
+/// The processes that were started with a variable and an argument like these.
+pub(crate) fn started_with(variable: &str, argument: &str) -> Vec<u32> {
+    let has = |pid: u32, file: &str, word: &str| {
+        let text = fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+        text.split(|byte| *byte == 0).any(|one| one == word.as_bytes())
+    };
+    pids().filter(|pid| has(*pid, "environ", variable) && has(*pid, "cmdline", argument)).collect()
+}
+
+/// The session that a process belongs to.
+pub(crate) fn session(pid: u32) -> Option<u32> {
+    fields(pid)?.get(3)?.parse().ok()
+}
+
 fn stat(pid: u32) -> Option<(char, u32)> {
     let fields = fields(pid)?;
     Some((fields.first()?.chars().next()?, fields.get(1)?.parse().ok()?))
@@ -69,6 +83,16 @@ pub(crate) fn marked(home: &Path) -> Vec<Marked> {
         String::from_utf8_lossy(marker).split('|').nth(1)?.parse().ok()
     };
     pids().filter_map(|pid| Some(Marked { pid, owner: owner(pid)? })).collect()
+}
+
+/// All processes that were given this home, whoever has started them: daemons, shims, attempts to start a daemon.
+pub(crate) fn of_home(home: &Path) -> Vec<u32> {
+    let variable = format!("PRISM_HOME={}", home.display());
+    let is_given = |pid: &u32| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|given| given == variable.as_bytes())
+    };
+    pids().filter(is_given).collect()
 }
 
 fn pids() -> impl Iterator<Item = u32> {

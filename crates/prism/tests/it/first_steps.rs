@@ -1,0 +1,72 @@
+//! What a person is told who has just come: in an empty home, with nothing configured and nothing running (issue 5).
+
+use crate::support::{Ended, Home, Launch, demo};
+
+async fn prism(home: &Home, line: &str) -> Ended {
+    Launch::prism(line.split_whitespace().map(str::to_owned).collect()).home(home).end().await
+}
+
+#[tokio::test]
+async fn every_refusal_says_why_and_what_to_type() {
+    let home = Home::new();
+    for (line, code, told) in [
+        ("instal", 2, "'install'"),
+        ("status", 3, "fix: prism serve --detach"),
+        ("install", 1, "which program?"),
+        ("install nosuch", 2, "claude-code, claude-desktop"),
+        ("uninstall", 1, "which program?"),
+        ("logs", 1, "fix: prism serve --detach"),
+        ("tools", 1, "fix: prism add files --"),
+        ("call files read", 1, "fix: prism add files --"),
+        ("remove files", 1, "there is nothing to remove"),
+        ("stdio bad/name", 1, "cannot name a destination"),
+        ("man nosuch", 1, "fix: prism --help"),
+        ("completions tcsh", 2, "bash"),
+    ] {
+        let ended = prism(&home, line).await;
+        assert_eq!(ended.code, Some(code), "{line}: {ended:?}");
+        assert!(ended.stderr.contains(told) && ended.stdout.is_empty(), "{line}: {ended:?}");
+        for raw in ["panicked", "Os {", "Error:"] {
+            assert!(!ended.stderr.contains(raw), "{line}: {ended:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_needs_nothing_ends_well() {
+    let home = Home::new();
+    for (line, told) in [
+        ("--help", "Examples:\n  prism add files --"),
+        ("help install", "prism install cursor claude-code"),
+        ("stop", "not running"),
+        ("list", "next: prism add files --"),
+        ("doctor --no-calls", "type: prism serve --detach"),
+        ("import", "there is nothing to import"),
+        ("completions bash", "complete -F _prism"),
+        // The source of the page: this is a pipe.
+        ("man", ".TH prism 1"),
+        ("man service install", ".TH prism-service-install 1"),
+    ] {
+        let ended = prism(&home, line).await;
+        assert_eq!(ended.code, Some(0), "{line}: {ended:?}");
+        assert!(ended.stdout.contains(told) && ended.stderr.is_empty(), "{line}: {ended:?}");
+        assert!(!ended.stdout.contains('\u{1b}'), "no colour in a pipe: {line}");
+    }
+}
+
+// D-09: nobody is told to start what runs, or to restart what needs none.
+#[tokio::test]
+async fn add_says_whether_the_daemon_takes_it_up() {
+    let home = Home::new();
+    let add = |name: &str| format!("add {name} -- {}", demo(&[]).join(" "));
+    let said = prism(&home, &add("a")).await.stdout;
+    assert!(said.ends_with("\nnext: prism serve --detach\n"), "{said}");
+    let arguments = ["serve", "--port", "0"].map(str::to_owned).to_vec();
+    let daemon = Launch::prism(arguments).home(&home).start().await;
+    let said = prism(&home, &add("b")).await.stdout;
+    let expected = format!("\nthe daemon (pid {}) takes it up within a second; next: prism tools b\n", daemon.pid());
+    assert!(said.ends_with(&expected), "{said}");
+    let elsewhere = format!("{} --config {}", "add c", home.file("other.toml"));
+    let said = prism(&home, &format!("{elsewhere} -- cat")).await.stdout;
+    assert!(said.contains("next: prism stop, then prism serve --detach --config"), "{said}");
+}
