@@ -16,7 +16,8 @@ use say::{complain, say};
 
 const USAGE: &str = "\
 cargo xtask test [LANE...]      format, lints, all tests and the yardsticks, fast ones first
-    lanes: fmt tidy checks lint unit fuzz release crosstalk conformance clients matrix servers     (default: all)
+    lanes: fmt tidy checks lint unit fuzz release crosstalk conformance clients matrix servers newcomer real-clients
+    (default: all; real-clients is skipped unless PRISM_REAL_CLIENTS=1, it fetches 1.2 GB)
     a yardstick lane builds the release binary first, and installs what it needs
 
 cargo xtask checks              what must hold between all revisions, each with the tests that assert it

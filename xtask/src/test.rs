@@ -13,6 +13,9 @@ use crate::{Outcome, Place, checks, say::say, tidy, yardstick};
 /// How long each fuzz target runs: enough to notice a target that falls over, no substitute for a night.
 const FUZZ_SECS: u32 = 5;
 
+/// How often the daemon is killed.
+const KILLS: &str = "50";
+
 struct Lane {
     name: &'static str,
     about: &'static str,
@@ -56,11 +59,14 @@ const LANES: &[Lane] = &[
     lane("unit", "every test of the workspace", unit),
     lane("fuzz", "each fuzz target for a few seconds", fuzz),
     lane(RELEASE, "the release binaries", release),
+    yard("survival", "the daemon killed 50 times under load, and nothing lost or grown", survival),
     yard("crosstalk", "many sessions with the same ids on one child", yardstick::crosstalk),
     yard("conformance", "the official suite, both ways", yardstick::conformance),
     yard("clients", "real clients on a server of either era", yardstick::clients),
     yard("matrix", "every revision on every kind of server", yardstick::matrix),
     yard("servers", "real servers behind one hub, one of them killed", yardstick::servers),
+    yard("newcomer", "from an empty home to a call, as a new user types it", yardstick::newcomer),
+    yard("real-clients", "real agents that prism install has set up (PRISM_REAL_CLIENTS=1)", yardstick::real_clients),
 ];
 
 const RELEASE: &str = "release";
@@ -171,6 +177,14 @@ fn fuzz(place: &Place) -> anyhow::Result<Verdict> {
 
 fn release(place: &Place) -> anyhow::Result<Verdict> {
     pass(place.cargo(&["build", "--release", "--locked", "-p", "prism", "-p", "perf"]), "see above")
+}
+
+/// A test of the workspace, which kills a few times only, on the binary that people use.
+fn survival(place: &Place) -> anyhow::Result<Verdict> {
+    let test = ["test", "--locked", "-p", "prism", "--test", "it", "--", "--nocapture", "cycles::"];
+    let mut command = place.cargo(&test);
+    command.env("PRISM_CYCLES", KILLS).env("PRISM_TESTED_BINARY", place.release("prism"));
+    pass(command, "see above")
 }
 
 /// Installs a rustup component that is not there, where there is a rustup.

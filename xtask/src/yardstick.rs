@@ -4,6 +4,7 @@ mod bridge;
 mod tools;
 
 use std::{
+    env,
     fmt::Write,
     process::Command,
     time::{Duration, Instant},
@@ -24,6 +25,9 @@ use tools::{Tool, Tools};
 
 /// How often a daemon's processes are looked at while a yardstick runs.
 const LOOK: Duration = Duration::from_millis(250);
+
+/// Says that agents which are large, and not all free, may be fetched and run.
+const REAL_CLIENTS: &str = "PRISM_REAL_CLIENTS";
 
 /// What the fixture speaks: all revisions, or one era's.
 const ERAS: [&[&str]; 3] = [&[], &["--legacy-only"], &["--modern-only"]];
@@ -178,6 +182,35 @@ pub(crate) fn servers(place: &Place) -> anyhow::Result<Verdict> {
     wrong.verdict()
 }
 
+pub(crate) fn newcomer(place: &Place) -> anyhow::Result<Verdict> {
+    by_itself(place, "newcomer/run.sh", Duration::from_secs(180))
+}
+
+pub(crate) fn real_clients(place: &Place) -> anyhow::Result<Verdict> {
+    if env::var_os(REAL_CLIENTS).is_none_or(|value| value != "1") {
+        return Ok(Verdict::Skipped(format!("set {REAL_CLIENTS}=1 to fetch the agents (1.2 GB) and run them")));
+    }
+    // Long, because the first run fetches the agents.
+    by_itself(place, "real-clients/run.sh", Duration::from_secs(1200))
+}
+
+/// Runs a yardstick that is given the program and starts its daemon itself, as a person does.
+fn by_itself(place: &Place, script: &'static str, limit: Duration) -> anyhow::Result<Verdict> {
+    let tools = match Tools::find(place, &[Tool::Node])? {
+        Ok(tools) => tools,
+        Err(missing) => return Ok(Verdict::Skipped(missing)),
+    };
+    // A daemon in the background is in no group of ours; whoever is left is known by this folder.
+    let scratch = Scratch::new()?;
+    let mut command = tools.bash(place, script);
+    command.arg(place.release("prism")).env("TMPDIR", scratch.path());
+    let outcome = process::run(command, limit, Show::Live, || ()).and_then(|ran| judge(&ran, &[]));
+    let left = process::sweep(&format!("={}", scratch.path().display()));
+    outcome?;
+    ensure!(left.is_empty(), "left behind: {}", left.join(", "));
+    Ok(Verdict::Passed)
+}
+
 /// A `prism.toml` with these destinations, each at `/sse` too.
 fn configuration(destinations: &[(&str, &Server, Option<&str>)]) -> String {
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
@@ -268,6 +301,8 @@ impl Run<'_> {
         let begun = Instant::now();
         let mut command = tools.bash(place, self.script);
         command.arg(&bridge.url).args(&self.arguments).env("YARD_DAEMON", bridge.daemon.pid().to_string());
+        // Some clients come by way of `prism stdio` (D-07).
+        command.env("YARD_STDIO", place.release("prism"));
         match auth {
             Auth::Token => command.env("YARD_AUTH", format!("Bearer {TOKEN}")),
             Auth::Off => command.env_remove("YARD_AUTH"),
