@@ -7,6 +7,7 @@
 mod calls;
 mod condition;
 mod deadlines;
+mod ends;
 mod exchange;
 mod fault;
 mod flights;
@@ -127,8 +128,6 @@ pub struct Settings {
     /// How long it idles while it has sessions; `None`: for ever. The next call starts it again.
     pub idle_stop: Option<Duration>,
     pub strict_streams: bool,
-    /// Whether its sessions outlive the daemon.
-    pub keeps: bool,
     /// The questions that all clients of this link can answer.
     pub class: Class,
     /// Whether this link has one owner for its whole life.

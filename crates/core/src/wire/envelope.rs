@@ -75,6 +75,13 @@ pub enum EnvelopeError {
 // === impl Message ===
 
 impl Message {
+    /// The same in memory of its own. A message pins the buffer that it was read into, which is for those who keep it
+    /// for a moment only.
+    #[must_use]
+    pub fn detached(&self) -> Self {
+        Self { bytes: Bytes::copy_from_slice(&self.bytes), ..self.clone() }
+    }
+
     /// Reads the envelope of one message.
     pub fn parse(bytes: Bytes) -> Result<Self, EnvelopeError> {
         let text = std::str::from_utf8(&bytes).map_err(|_| EnvelopeError::NotUtf8)?;

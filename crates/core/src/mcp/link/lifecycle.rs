@@ -100,7 +100,8 @@ impl Link {
         accepts: super::Accepts,
         now: Instant,
     ) -> Result<WireId, Refusal> {
-        let outlives = self.settings.keeps && session.part.is_none() && !session.is_plain();
+        // A part is kept with its whole, and one that is a stream ends with it.
+        let outlives = session.part.is_none() && !session.is_plain();
         let session = self.sessions.entry(key).insert_entry(session).into_mut();
         if outlives {
             session.keep();

@@ -19,6 +19,7 @@ mod logs;
 mod modern_calls;
 mod moderns;
 mod parked;
+mod parked_questions;
 mod parts;
 mod plain;
 mod questions;

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use super::{Action, Exchange, Link, Method, Owner, Reply, ToolHeaders, Wire, WireId, calls::Told};
+use super::{Action, Exchange, Link, Method, Owner, Reply, ToolHeaders, Wire, WireId, ends::Told};
 use crate::{
     mcp::{
         era::{Era, Revision},

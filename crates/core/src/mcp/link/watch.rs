@@ -160,13 +160,11 @@ impl Link {
         let Some((key, uri)) = self.watcher(id, &message, now) else { return };
         if let Some(session) = self.sessions.get_mut(&key) {
             session.aliases.remove(&uri);
+            session.changed(&mut self.actions);
         }
         let modern = self.era() == Era::Modern;
         let Some(watch) = self.watches.get_mut(&uri) else { return self.answer_locally(id, "{}", now) };
         let watcher = Watcher::Session(key);
-        if let Some(session) = self.sessions.get_mut(&key) {
-            session.changed(&mut self.actions);
-        }
         // Those are answered by an acknowledgement at a modern server, and now there is none to wait for.
         let own = watch.pending.iter().filter(|(_, one)| *one == watcher && modern);
         let taken_back: Vec<WireId> = own.map(|(pending, _)| *pending).collect();

@@ -42,7 +42,6 @@ fn settings([flags, timeout, warm, _]: [u8; 4]) -> Settings {
         keep_stateless: Duration::from_secs(60),
         idle_stop: has(128).then_some(Duration::from_secs(45)),
         strict_streams: has(1),
-        keeps: has(1),
         class: Class { sampling: has(2), ..Class::NONE },
         alone: has(4) && has(8),
         opening: Opening::Pinned(if has(32) && has(64) { Era::Modern } else { Era::Legacy }),

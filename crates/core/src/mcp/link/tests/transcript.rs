@@ -105,7 +105,8 @@ struct Stage {
     ids: HashSet<u64>,
     sessions: BTreeMap<String, SessionKey>,
     hellos: BTreeMap<SessionKey, Hello>,
-    /// What was saved of them.
+    /// Whether it is told that there is something to save; and what was saved.
+    keeps: bool,
     saved: BTreeMap<SessionKey, Kept>,
     /// Those of them that are one stream.
     plain: HashSet<SessionKey>,
@@ -136,7 +137,6 @@ impl Stage {
             keep_stateless: Duration::from_secs(60),
             idle_stop: None,
             strict_streams: false,
-            keeps: false,
             class: Class::NONE,
             alone: false,
             opening: Opening::Pinned(Era::Legacy),
@@ -157,6 +157,7 @@ impl Stage {
             ids: HashSet::new(),
             sessions: BTreeMap::new(),
             hellos: BTreeMap::new(),
+            keeps: false,
             saved: BTreeMap::new(),
             plain: HashSet::new(),
             posts: HashMap::new(),
@@ -271,7 +272,7 @@ impl Stage {
                 "warm" => self.settings.keep_warm = duration(value),
                 "stateless" => self.settings.keep_stateless = duration(value),
                 "idle" => self.settings.idle_stop = Some(duration(value)),
-                "keeps" => self.settings.keeps = true,
+                "keeps" => self.keeps = true,
                 _ => panic!("no setting {name:?}"),
             }
         }
@@ -454,6 +455,7 @@ impl Stage {
                     let label = self.sessions.iter().find(|(_, known)| **known == key).map(|(label, _)| label);
                     format!("ended {}", label.expect("a session that was opened"))
                 }
+                Action::Unsaved if !self.keeps => continue,
                 Action::Unsaved => "unsaved".to_owned(),
                 Action::Relay { text, what, .. } => {
                     let number = if let What::Question(number) = what { format!("{number} ") } else { String::new() };
