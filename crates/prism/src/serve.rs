@@ -85,10 +85,10 @@ impl Server {
         let behind = builtin::prism::Behind::default();
         let home = own(builtin::prism::NAME, builtin::prism::server(&behind), &config, parts)?;
         let memory = memory(&config, parts)?;
-        let hub = Hub::new(home.clone(), members(&memory, &destinations), &config, parts.sessions.clone());
+        destinations.insert(builtin::workspace::NAME.to_owned(), memory);
+        let hub = Hub::new(home.clone(), behind_hub(&destinations), &config, parts.sessions.clone());
         let _ = behind.set(Arc::downgrade(&hub));
         destinations.insert(builtin::prism::NAME.to_owned(), home);
-        destinations.insert(builtin::workspace::NAME.to_owned(), memory);
         let (sessions, plains, callers) = (parts.sessions.clone(), Arc::default(), Arc::default());
         let life = Arc::new(Life::new(&parts.home));
         Ok(Arc::new(Self { config, destinations, root, hub, sessions, plains, callers, token, access, life }))
@@ -102,7 +102,6 @@ impl Server {
             Some(memory) if config.workspace == self.config.workspace => memory.clone(),
             _ => memory(&config, parts)?,
         };
-        let behind_hub = members(&memory, &destinations);
         destinations.insert(builtin::prism::NAME.to_owned(), home);
         destinations.insert(builtin::workspace::NAME.to_owned(), memory);
         let change = |(name, from): (&String, &Arc<Destination>)| match destinations.get(name) {
@@ -111,7 +110,6 @@ impl Server {
             None => Some(Change::Removed(from.clone())),
         };
         let changes = self.destinations.iter().filter_map(change).collect();
-        self.hub.reload(behind_hub, &config);
         let access = Access { bodies: config.log_bodies, ..self.access.clone() };
         let next = Self {
             config,
@@ -193,8 +191,8 @@ fn memory(config: &Config, parts: &Parts) -> Result<Arc<Destination>, Destinatio
     own(builtin::workspace::NAME, server, config, parts)
 }
 
-/// What is behind the hub, in the order in which it lists it.
-fn members(memory: &Arc<Destination>, configured: &BTreeMap<String, Arc<Destination>>) -> Vec<Arc<Destination>> {
-    let shown = configured.values().filter(|destination| destination.config().hub);
-    [memory].into_iter().chain(shown).cloned().collect()
+/// What is behind the hub, in the order in which it lists it: the memory first.
+fn behind_hub(destinations: &BTreeMap<String, Arc<Destination>>) -> Vec<Arc<Destination>> {
+    let configured = destinations.values().filter(|destination| !destination.is_built_in() && destination.config().hub);
+    destinations.get(builtin::workspace::NAME).into_iter().chain(configured).cloned().collect()
 }

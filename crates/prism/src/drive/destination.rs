@@ -19,6 +19,7 @@ use prism_store::Store;
 use tracing::info;
 
 pub use look::Model;
+pub(super) use shared::now_us;
 pub use shared::{Learned, Shared, key, still_counts};
 
 use super::{
@@ -119,7 +120,6 @@ impl Destination {
             keep_warm: config.keep_warm,
             keep_stateless: keep_stateless_for(daemon),
             idle_stop: config.idle_stop.filter(|_| config.http.is_none() && built_in.is_none()),
-            keeps: true,
             strict_streams: config.strict_streams,
             class: Class::NONE,
             alone: false,

@@ -142,9 +142,11 @@ impl Hub {
         }
     }
 
-    /// What was asked for with this view, as it is now; all that there is if it is no more.
+    /// What was asked for with this view, as it is now; nothing but Prism itself if it is no more. Who was to see some of
+    /// the members must not see all of them.
     fn view_again(&self, view: &Arc<View>) -> Arc<View> {
-        self.view(Some(view.asked())).or_else(|_| self.view(None)).unwrap_or_else(|_| view.clone())
+        let asked = Some(view.asked()).filter(|asked| !asked.is_empty());
+        self.view(asked).unwrap_or_else(|_| Arc::new(view.bare()))
     }
 
     /// All members are what they are going to be: clients are told that anything may have changed, and what they watched
@@ -184,12 +186,14 @@ impl Hub {
     pub fn open(self: &Arc<Self>, view: Arc<View>, hello: &Hello, initialize: &Message) -> HubSession {
         self.touch();
         self.warm(view.members());
-        HubSession::new(view, hello.clone(), initialize.clone())
+        HubSession::new(view, hello.clone(), initialize)
     }
 
-    /// The same of one that the last daemon has left. Its members are left alone until its client is back.
-    pub fn take_up(&self, view: Arc<View>, hello: &Hello, initialize: &Message, text: Option<&str>) -> HubSession {
-        HubSession::take_up(view, hello.clone(), initialize.clone(), text)
+    /// The same of one that the last daemon has left, if there still is what its client asked to see. Its members are
+    /// left alone until it is back.
+    pub fn take_up(&self, asked: &str, hello: &Hello, initialize: &Message, text: Option<&str>) -> Option<HubSession> {
+        let view = self.view(Some(asked)).ok()?;
+        Some(HubSession::take_up(view, hello.clone(), initialize, text))
     }
 
     /// The client of a session is there. After it was away for a change of daemons it is told that anything may have

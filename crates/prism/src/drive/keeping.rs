@@ -7,7 +7,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -22,6 +22,7 @@ use uuid::Uuid;
 
 use super::{
     Command, Destination, Entry, Hub, Sessions,
+    destination::now_us,
     sessions::{Opened, Role},
     visitor::{Visit, Way},
 };
@@ -96,16 +97,13 @@ impl Keeping {
         }
     }
 
-    /// A session is over, and that is written down when this returns: its client relies on it.
-    pub async fn has_forgotten(&self, id: Uuid) {
-        told(self.store.forget_sessions(vec![id.as_u128()]).await);
-    }
-
-    /// A session is over.
-    pub fn forget(&self, id: Uuid) {
-        if !self.closed.load(Ordering::Relaxed) {
-            let store = self.store.clone();
-            tokio::spawn(async move { told(store.forget_sessions(vec![id.as_u128()]).await) });
+    /// A session is over, and so it is written down, unless the daemon is what ends.
+    pub fn forget(&self, id: Uuid) -> impl Future<Output = ()> + Send + use<> {
+        let store = (!self.closed.load(Ordering::Relaxed)).then(|| self.store.clone());
+        async move {
+            if let Some(store) = store {
+                told(store.forget_sessions(vec![id.as_u128()]).await);
+            }
         }
     }
 }
@@ -122,12 +120,11 @@ pub async fn take_up(
         Ok(stored) => stored,
         Err(error) => return warn!(%error, "Cannot read the sessions of the last daemon"),
     };
-    let oldest = idle.map_or(i64::MIN, |idle| {
-        now_us().saturating_sub(i64::try_from((idle + USE_NOTED_EVERY).as_micros()).unwrap_or(i64::MAX))
-    });
     if stored.is_empty() {
         return;
     }
+    let micros = |idle: Duration| i64::try_from((idle + USE_NOTED_EVERY).as_micros()).unwrap_or(i64::MAX);
+    let oldest = idle.map_or(i64::MIN, |idle| now_us().saturating_sub(micros(idle)));
     // Before any of their clients can be told anything.
     told(keeping.store.renew_sessions(stored.iter().filter_map(renewed).collect()).await);
     let (mut taken, mut over) = (0, Vec::new());
@@ -166,10 +163,7 @@ async fn take_up_one(
     let hello = Hello::read(&initialize).ok()?;
     let place = destination.place().ok()?;
     let role = match opening.view {
-        Some(asked) => {
-            let view = hub.view(Some(&asked)).ok()?;
-            Role::Hub(Box::new(hub.take_up(view, &hello, &initialize, stored.hub.as_deref())))
-        }
+        Some(asked) => Role::Hub(Box::new(hub.take_up(&asked, &hello, &initialize, stored.hub.as_deref())?)),
         None => Role::Direct,
     };
     let kept = kept(stored.state.as_deref(), stored.events);
@@ -227,11 +221,6 @@ fn told(written: Result<(), WriteError>) {
         Ok(()) | Err(WriteError::Closed) => {}
         Err(error) => warn!(%error, "Cannot write down a session; it will not outlive this daemon"),
     }
-}
-
-fn now_us() -> i64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(now.as_micros()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

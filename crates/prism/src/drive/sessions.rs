@@ -107,8 +107,23 @@ impl Sessions {
         self.open.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
     }
 
-    /// Takes a session out of the table. `None` if somebody else did.
+    /// Takes a session out of the table: it is over. `None` if somebody else did.
     pub fn remove(&self, id: &Uuid) -> Option<Arc<Entry>> {
+        let (entry, forgotten) = self.take_out(id)?;
+        tokio::spawn(forgotten);
+        Some(entry)
+    }
+
+    /// The same at its client's wish. When this returns it cannot come back with the next daemon, and the client may rely
+    /// on that.
+    pub async fn end(&self, id: &Uuid) -> Option<Arc<Entry>> {
+        let (entry, forgotten) = self.take_out(id)?;
+        forgotten.await;
+        Some(entry)
+    }
+
+    /// Takes a session out of the table, and says how it is forgotten.
+    fn take_out(&self, id: &Uuid) -> Option<(Arc<Entry>, impl Future<Output = ()> + Send + use<>)> {
         let entry = self.open.write().unwrap_or_else(PoisonError::into_inner).remove(id)?;
         entry.destination.metrics().sessions.dec();
         entry.destination.leave();
@@ -116,12 +131,13 @@ impl Sessions {
         if let Some(hub) = entry.hub() {
             hub.close(self);
         }
-        if let Some(keeping) = &self.keeping
-            && !matches!(entry.role, Role::Part(_))
-        {
-            keeping.forget(*id);
-        }
-        Some(entry)
+        let kept = self.keeping.as_ref().filter(|_| !matches!(entry.role, Role::Part(_)));
+        let forgotten = kept.map(|keeping| keeping.forget(*id));
+        Some((entry, async {
+            if let Some(forgotten) = forgotten {
+                forgotten.await;
+            }
+        }))
     }
 
     /// Marks a session as in use.

@@ -16,7 +16,7 @@ use tokio::{
 };
 use tracing::{info, warn};
 
-use super::{Change, DestinationError, Server, status::About};
+use super::{Change, DestinationError, Server, behind_hub, status::About};
 use crate::{
     config::Config,
     drive::{
@@ -87,15 +87,20 @@ impl Front {
     /// on with the new ones (D-09). Where we listen changes with a restart only.
     pub async fn reload(&self, config: Config, file: Option<&Path>) -> Result<(), DestinationError> {
         let _turn = self.reloading.lock().await;
+        if self.life.is_stopping() {
+            return Ok(());
+        }
         let before = self.current();
-        let restart = moved(&before.config, &config);
-        let config = Config { address: before.config.address, port: before.config.port, ..config };
+        let restart = needs_restart(&before.config, &config);
+        let Config { address, port, login_path, .. } = before.config;
+        let config = Config { address, port, login_path, ..config };
         if config == before.config {
             self.life.about.configured_by(file, restart);
             return Ok(());
         }
         let (next, changes) = before.next(config, &self.parts)?;
         self.parts.environment.look_ahead(&next.config.destinations);
+        self.hub.reload(behind_hub(&next.destinations), &next.config);
         let (now, then) = (next.destinations.len(), before.destinations.len());
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = next;
         info!(destinations = now, before = then, changed = changes.len(), "Took over the changed config");
@@ -199,7 +204,7 @@ impl Life {
 }
 
 /// What of a config only a restart brings into effect.
-fn moved(before: &Config, now: &Config) -> Option<String> {
+fn needs_restart(before: &Config, now: &Config) -> Option<String> {
     // Port 0 is any port, and we have one.
     let same_port = now.port == before.port || now.port == 0;
     if now.address != before.address || !same_port {

@@ -185,7 +185,7 @@ async fn initialize(
     let (link, revision) = (destination.link_for(hello.class), hello.revision);
     let (tx, rx) = oneshot::channel();
     let reply = Reply::new(rx, link.clone());
-    let (initialize, visit) = (Bytes::copy_from_slice(message.bytes()), Visit::opened_by(&message, way));
+    let (initialize, visit) = (message.detached().bytes().clone(), Visit::opened_by(&message, way));
     let open = Command::Open { key, hello: Box::new(hello), message, accepts, part: None, reply: tx };
     link.commands.send(open).await.map_err(|_| Denial::LinkGone)?;
     let head = reply.head().await.ok_or(Denial::LinkGone)?;

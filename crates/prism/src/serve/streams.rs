@@ -87,13 +87,10 @@ pub(super) fn existing_session(
 
 pub(super) async fn delete(server: &Server, entry: &Entry) -> Result<Response<Body>, Denial> {
     // Two at once: the second finds nothing.
-    let entry = server.sessions.remove(&entry.id).ok_or(Denial::UnknownSession)?;
+    let entry = server.sessions.end(&entry.id).await.ok_or(Denial::UnknownSession)?;
     let (done, closed) = oneshot::channel();
     if entry.link.commands.send(Command::Close { key: entry.key(), done: Some(done) }).await.is_ok() {
         let _ = timeout(CLOSE_TIMEOUT, closed).await;
-    }
-    if let Some(keeping) = server.sessions.keeping() {
-        keeping.has_forgotten(entry.id).await;
     }
     let mut response = Response::new(Body::Empty);
     *response.status_mut() = StatusCode::NO_CONTENT;

@@ -129,6 +129,23 @@ async fn destinations_come_and_go_and_clients_of_the_hub_see_it() {
 }
 
 #[tokio::test]
+async fn a_client_that_was_to_see_one_server_does_not_see_the_others_when_that_one_goes() {
+    let (a, b) = (destination("a", &[], ""), destination("b", &[], ""));
+    let house = House::open(&(a.clone() + &b)).await;
+    let client = house.client("/mcp?only=a").initialize().await;
+    let seen = async |prefix: &str| {
+        let tools = client.result("tools/list", json!({})).await;
+        tools["tools"].as_array().unwrap().iter().any(|tool| tool["name"].as_str().unwrap().starts_with(prefix))
+    };
+    assert!(seen("a__").await && !seen("b__").await);
+
+    house.change(&b, TAKEN_OVER).await;
+    assert_eq!(client.call("b__echo", json!({"text": "x"})).await.status, 404, "what its URL names is not there");
+    house.change(&(a + &b), TAKEN_OVER).await;
+    assert!(seen("a__").await && !seen("b__").await);
+}
+
+#[tokio::test]
 async fn a_bad_config_changes_nothing_and_says_so() {
     let house = House::open(&destination("d", &[], "")).await;
     let client = house.client("/d/mcp").initialize().await;

@@ -242,7 +242,8 @@ pub fn still_counts(learned: &LearnedEra) -> Option<Speaks> {
     (speaks.modern == Some(true) || age < limit).then_some(speaks)
 }
 
-fn now_us() -> i64 {
+/// Microseconds since 1970, UTC, as the store has them.
+pub(in crate::drive) fn now_us() -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(now.as_micros()).unwrap_or(i64::MAX)
 }

@@ -105,13 +105,11 @@ pub enum Denied {
 }
 
 impl HubSession {
-    pub fn new(view: Arc<View>, hello: Hello, initialize: Message) -> Self {
-        // A copy of its own: the message pins the buffer that it was read into.
-        let initialize = Message::parse(Bytes::copy_from_slice(initialize.bytes())).unwrap_or(initialize);
+    pub fn new(view: Arc<View>, hello: Hello, initialize: &Message) -> Self {
         Self {
             view: Mutex::new(view),
             hello,
-            initialize,
+            initialize: initialize.detached(),
             level: Mutex::default(),
             parts: Mutex::default(),
             opening: Mutex::default(),
@@ -122,7 +120,7 @@ impl HubSession {
     }
 
     /// Takes up what the last daemon has written down.
-    pub fn take_up(view: Arc<View>, hello: Hello, initialize: Message, text: Option<&str>) -> Self {
+    pub fn take_up(view: Arc<View>, hello: Hello, initialize: &Message, text: Option<&str>) -> Self {
         let Text { level, watched, version } =
             text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
         let parse = |text: String| Message::parse(Bytes::from(text)).ok();
@@ -302,7 +300,7 @@ impl HubSession {
             Kind::Request(Method::ResourcesSubscribe)
                 if watched.len() < MAX_WATCHED && watched.iter().all(|(known, ..)| *known != shown) =>
             {
-                watched.push((shown, message.clone(), names.cloned()));
+                watched.push((shown, message.detached(), names.cloned()));
             }
             _ => return false,
         }
@@ -345,7 +343,7 @@ impl HubSession {
     pub async fn set_level(&self, message: &Message) {
         let parts = {
             let parts = lock(&self.parts);
-            *lock(&self.level) = Some(message.clone());
+            *lock(&self.level) = Some(message.detached());
             self.version.fetch_add(1, Ordering::Relaxed);
             parts.open.values().map(|part| part.entry.clone()).collect::<Vec<_>>()
         };

@@ -179,6 +179,18 @@ impl View {
         &self.asked
     }
 
+    /// The same without members, but for Prism itself.
+    pub(super) fn bare(&self) -> Self {
+        Self {
+            asked: self.asked.clone(),
+            members: self.members.iter().filter(|member| member.is_home()).cloned().collect(),
+            prefix: self.prefix,
+            search: self.search,
+            tools: self.tools.clone(),
+            merged: Mutex::default(),
+        }
+    }
+
     /// The names that this view has for a member's things, where they are not the member's own.
     pub fn names(&self, member: &Member) -> Option<Names> {
         (self.prefix && !member.own).then(|| member.names.clone())
