@@ -4,4 +4,5 @@
 //! tested with transcripts in microseconds. `crates/prism/src/drive` runs them over real pipes and sockets.
 
 pub mod mcp;
+pub mod mesh;
 pub mod wire;

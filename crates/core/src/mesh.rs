@@ -1,0 +1,444 @@
+//! Agents that send each other signals: who is there, whose doorbell rings, and what is owed. Signals themselves are in the
+//! store; nothing here knows a body, so no bell can tell one (M-03).
+//!
+//! Nothing surface-specific is here either: how a bell goes down a path is in `crates/prism/src/wake`.
+
+mod backlog;
+mod bell;
+mod doorbell;
+mod obligation;
+pub mod path;
+pub mod signal;
+mod support;
+mod time;
+
+pub use backlog::Look;
+pub use bell::{Bell, Lead, Outcome};
+pub use doorbell::Patience;
+pub use obligation::{Obligation, Terms, Wakes};
+pub use path::Path;
+pub use signal::{Duty, Kind};
+pub use support::{Connection, Support};
+pub use time::Time;
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
+
+use self::{
+    doorbell::{Chime, Doorbell},
+    obligation::Obligations,
+};
+
+/// The human at the machine: always there, never started.
+pub const PERSON: &str = "person";
+/// The longest name of an agent.
+const MAX_NAME: usize = 64;
+/// How long a call of an agent's shows that it is at work.
+const ACTIVE_FOR: Duration = Duration::from_secs(60);
+
+/// An agent's name, which is its address for as long as there is a store.
+pub type Name = Arc<str>;
+
+/// All agents of the machine.
+#[derive(Debug)]
+pub struct Mesh {
+    patience: Patience,
+    agents: BTreeMap<Name, Agent>,
+    /// Whose each session is, ended ones that another has taken over included.
+    sessions: HashMap<u128, Name>,
+    obligations: Obligations,
+    due: BTreeSet<(Time, Name)>,
+    actions: VecDeque<Action>,
+}
+
+#[derive(Debug)]
+struct Agent {
+    window: Option<Window>,
+    bell: Doorbell,
+    due: Option<Time>,
+}
+
+/// One window of an agent: its controller session (M-01).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Window {
+    pub session: u128,
+    pub surface: Box<str>,
+    pub workspace: Option<Box<str>>,
+    pub transport: Box<str>,
+    /// What the program itself calls it, by which its hooks are known.
+    pub surface_session: Option<Box<str>>,
+    pub started: Time,
+    pub seen: Time,
+    pub wrapped: Option<Time>,
+    /// Its client has left without a word.
+    pub left: bool,
+}
+
+/// What is known of where an agent is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// A path leads to it now.
+    Connected,
+    /// It has called something a moment ago.
+    Active,
+    /// It is registered, and nothing more is known.
+    Silent,
+    /// Its client has left without a word.
+    Gone,
+    Wrapped,
+}
+
+/// What the shell has to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Ring, and say with [`Mesh::rung`] what became of it.
+    Ring {
+        agent: Name,
+        session: u128,
+        path: Path,
+        attempt: u64,
+        bell: Bell,
+    },
+    /// Put on record what became of a bell: `surface_doorbell_sent`.
+    Note {
+        agent: Name,
+        session: u128,
+        path: Path,
+        outcome: Outcome,
+        lead: Lead,
+        after: Option<Duration>,
+        at: Time,
+    },
+    /// Look into the agent's queue, and say with [`Mesh::reconciled`] what is there.
+    Reread(Name),
+    Support(Name, Support),
+    /// Whether the agent's next tool result is to carry the bell.
+    Piggyback(Name, bool),
+    /// Something is owed for longer than was agreed: a person is to know.
+    Overdue(Box<Obligation>),
+}
+
+/// Why a name is none.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("an agent's name has letters, digits, '.', '_' and '-', begins with a letter or digit, and is at most 64 long")]
+pub struct BadName;
+
+/// A name as it is kept: in lower case.
+pub fn name(text: &str) -> Result<Name, BadName> {
+    let folded = text.trim().to_ascii_lowercase();
+    let mut bytes = folded.bytes();
+    let begins = bytes.next().is_some_and(|first| first.is_ascii_alphanumeric());
+    let goes_on = bytes.all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
+    if begins && goes_on && folded.len() <= MAX_NAME { Ok(folded.into()) } else { Err(BadName) }
+}
+
+// === impl Mesh ===
+
+impl Mesh {
+    pub fn new(patience: Patience) -> Self {
+        Self {
+            patience,
+            agents: BTreeMap::new(),
+            sessions: HashMap::new(),
+            obligations: Obligations::default(),
+            due: BTreeSet::new(),
+            actions: VecDeque::new(),
+        }
+    }
+
+    pub fn poll_action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    // --- Agents ---
+
+    /// Takes up an agent that another daemon has known.
+    pub fn restore(&mut self, agent: &Name, window: Option<Window>, look: Look, first: Option<Lead>, now: Time) {
+        self.enter(agent, window, look, first, now);
+    }
+
+    /// Takes up what is owed.
+    pub fn restore_obligation(&mut self, obligation: Obligation) {
+        self.obligations.insert(obligation);
+    }
+
+    /// An agent's window registers (M-01). Returns the one that it takes over, if that had not ended. What waits for the
+    /// agent rings on the first path that opens; a start itself never carries it.
+    pub fn start(
+        &mut self,
+        agent: &Name,
+        window: Window,
+        look: Look,
+        first: Option<Lead>,
+        now: Time,
+    ) -> Option<Window> {
+        let before = self.agents.get(agent).and_then(|agent| agent.window.clone());
+        self.enter(agent, Some(window), look, first, now);
+        before.filter(|before| before.wrapped.is_none() && !before.left)
+    }
+
+    fn enter(&mut self, agent: &Name, window: Option<Window>, look: Look, first: Option<Lead>, now: Time) {
+        if let Some(window) = &window {
+            self.sessions.insert(window.session, agent.clone());
+        }
+        let patience = self.patience;
+        let entry = self.agents.entry(agent.clone()).or_insert_with(|| Agent {
+            window: None,
+            bell: Doorbell::new(patience),
+            due: None,
+        });
+        if let Some(old) = std::mem::replace(&mut entry.window, window) {
+            let is_same = entry.window.as_ref().is_some_and(|window| window.session == old.session);
+            if !is_same {
+                self.sessions.remove(&old.session);
+            }
+        }
+        entry.bell.take_up(look, first, now);
+        self.settle(agent, now);
+    }
+
+    /// An agent's window says good-bye. Its name stays an address.
+    pub fn wrap(&mut self, agent: &Name, now: Time) {
+        if let Some(window) = self.window_mut(agent) {
+            window.wrapped = Some(now);
+        }
+        self.close_all(agent, now);
+    }
+
+    /// An agent's client has left without a word. What leads to it by other ways may still do so.
+    pub fn left(&mut self, agent: &Name, now: Time) {
+        if let Some(window) = self.window_mut(agent) {
+            window.left = true;
+        }
+        self.with(agent, now, |bell| bell.stream_closed(now));
+    }
+
+    /// A sign of life.
+    pub fn seen(&mut self, agent: &Name, now: Time) {
+        if let Some(window) = self.window_mut(agent) {
+            (window.seen, window.left) = (now, false);
+        }
+    }
+
+    fn close_all(&mut self, agent: &Name, now: Time) {
+        self.with(agent, now, |bell| {
+            for path in Path::ALL.into_iter().filter(|path| *path != Path::Sse) {
+                bell.close(path, now);
+            }
+            bell.stream_closed(now);
+        });
+    }
+
+    pub fn is_known(&self, agent: &str) -> bool {
+        agent == PERSON || self.agents.contains_key(agent)
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &Name> {
+        self.agents.keys()
+    }
+
+    /// Whose session that is, or was last.
+    pub fn agent_of(&self, session: u128) -> Option<&Name> {
+        self.sessions.get(&session)
+    }
+
+    pub fn window(&self, agent: &str) -> Option<&Window> {
+        self.agents.get(agent)?.window.as_ref()
+    }
+
+    fn window_mut(&mut self, agent: &str) -> Option<&mut Window> {
+        self.agents.get_mut(agent)?.window.as_mut()
+    }
+
+    pub fn presence(&self, agent: &str, now: Time) -> Presence {
+        let Some(Agent { window: Some(window), bell, .. }) = self.agents.get(agent) else { return Presence::Gone };
+        match window {
+            Window { wrapped: Some(_), .. } => Presence::Wrapped,
+            _ if bell.is_reached() => Presence::Connected,
+            Window { left: true, .. } => Presence::Gone,
+            Window { seen, .. } if now.since(*seen) <= ACTIVE_FOR => Presence::Active,
+            _ => Presence::Silent,
+        }
+    }
+
+    pub fn support(&self, agent: &str) -> Support {
+        self.agents.get(agent).map_or(Support::Degraded, |agent| agent.bell.support())
+    }
+
+    /// The state of an agent's doorbell.
+    pub fn bell(&self, agent: &str) -> Option<&Doorbell> {
+        self.agents.get(agent).map(|agent| &agent.bell)
+    }
+
+    // --- Signals ---
+
+    /// A signal, and what it makes its recipient owe, is on disk.
+    pub fn arrived(&mut self, recipient: &Name, lead: Lead, obligation: Option<Obligation>, now: Time) {
+        if let Some(obligation) = obligation {
+            self.obligations.insert(obligation);
+        }
+        self.with(recipient, now, |bell| bell.arrived(lead, now));
+    }
+
+    /// A drain gave out that many, which leaves this; `heard` and `closed` are the obligations concerned.
+    pub fn drained(&mut self, agent: &Name, count: u64, left: Look, heard: &[u128], closed: &[u128], now: Time) {
+        self.with(agent, now, |bell| bell.drained(count, left, now));
+        for signal in heard {
+            if let Some(obligation) = self.obligations.get_mut(*signal) {
+                obligation.heard = Some(now);
+            }
+        }
+        for signal in closed {
+            self.obligations.close(*signal);
+        }
+    }
+
+    /// What was drained has not arrived, and waits again.
+    pub fn put_back(&mut self, agent: &Name, look: Look, first: Option<Lead>, now: Time) {
+        self.with(agent, now, |bell| bell.put_back(look, first, now));
+    }
+
+    /// A signal was recalled, or is out of date.
+    pub fn gone(&mut self, recipient: &Name, seq: i64, rings: bool, signal: u128, now: Time) {
+        self.obligations.close(signal);
+        self.with(recipient, now, |bell| bell.gone(seq, rings, now));
+    }
+
+    /// What a signal asked for is done.
+    pub fn done(&mut self, signal: u128) -> Option<Obligation> {
+        self.obligations.close(signal)
+    }
+
+    pub fn obligation(&self, signal: u128) -> Option<&Obligation> {
+        self.obligations.get(signal)
+    }
+
+    pub fn obligations(&self) -> impl Iterator<Item = &Obligation> {
+        self.obligations.all()
+    }
+
+    // --- Paths ---
+
+    pub fn stream_opened(&mut self, agent: &Name, now: Time) {
+        self.with(agent, now, Doorbell::stream_opened);
+    }
+
+    pub fn reconciled(&mut self, agent: &Name, look: Look, first: Option<Lead>, now: Time) {
+        self.with(agent, now, |bell| bell.reconciled(look, first, now));
+    }
+
+    pub fn stream_closed(&mut self, agent: &Name, now: Time) {
+        self.with(agent, now, |bell| bell.stream_closed(now));
+    }
+
+    pub fn open(&mut self, agent: &Name, path: Path, now: Time) {
+        self.with(agent, now, |bell| bell.open(path, now));
+    }
+
+    pub fn close(&mut self, agent: &Name, path: Path, now: Time) {
+        self.with(agent, now, |bell| bell.close(path, now));
+    }
+
+    /// The agent asks to be told when something comes. Returns the bell if something has.
+    pub fn wait(&mut self, agent: &Name, now: Time) -> Option<Bell> {
+        let rung = self.with(agent, now, |bell| bell.wait(now))??;
+        Some(rung.into())
+    }
+
+    /// Something of the agent's program looks in for a moment. Returns the bell if it is news to it.
+    pub fn look_in(&mut self, agent: &Name, path: Path, now: Time) -> Option<Bell> {
+        let rung = self.with(agent, now, |bell| bell.look_in(path, now))??;
+        Some(rung.into())
+    }
+
+    /// A tool result leaves for the agent. Returns the bell if it is to carry it.
+    pub fn piggyback(&mut self, agent: &Name, now: Time) -> Option<Bell> {
+        let rung = self.with(agent, now, |bell| bell.piggyback(now))??;
+        Some(rung.into())
+    }
+
+    pub fn rung(&mut self, agent: &Name, attempt: u64, outcome: Outcome, now: Time) {
+        self.with(agent, now, |bell| bell.rung(attempt, outcome, now));
+    }
+
+    // --- Time ---
+
+    pub fn deadline(&self) -> Option<Time> {
+        let bells = self.due.first().map(|(due, _)| *due);
+        bells.into_iter().chain(self.obligations.deadline()).min()
+    }
+
+    pub fn handle_deadline(&mut self, now: Time) {
+        while let Some(obligation) = self.obligations.next_overdue(now) {
+            self.actions.push_back(Action::Overdue(Box::new(obligation.clone())));
+        }
+        let due: Vec<Name> =
+            self.due.iter().take_while(|(due, _)| *due <= now).map(|(_, agent)| agent.clone()).collect();
+        for agent in due {
+            self.with(&agent, now, |bell| bell.handle_deadline(now));
+        }
+    }
+
+    /// Does something to an agent's doorbell, and takes over what that leads to.
+    fn with<T>(&mut self, agent: &Name, now: Time, act: impl FnOnce(&mut Doorbell) -> T) -> Option<T> {
+        let done = act(&mut self.agents.get_mut(agent)?.bell);
+        self.settle(agent, now);
+        Some(done)
+    }
+
+    fn settle(&mut self, agent: &Name, now: Time) {
+        let Some(entry) = self.agents.get_mut(agent) else { return };
+        let session = entry.window.as_ref().map_or(0, |window| window.session);
+        while let Some(chime) = entry.bell.poll() {
+            let agent = agent.clone();
+            let action = match chime {
+                Chime::Ring { attempt, path, lead, more } => {
+                    Action::Ring { agent, session, path, attempt, bell: (lead, more).into() }
+                }
+                Chime::Note { path, outcome, lead, after } => {
+                    if let Some(obligation) = self.obligations.get_mut(lead.signal) {
+                        obligation.wakes.note(path, outcome, now);
+                    }
+                    Action::Note { agent, session, path, outcome, lead, after, at: now }
+                }
+                Chime::Reread => Action::Reread(agent),
+                Chime::Support(support) => {
+                    self.obligations.rebucket(&agent, support);
+                    Action::Support(agent, support)
+                }
+                Chime::Piggyback(armed) => Action::Piggyback(agent, armed),
+            };
+            self.actions.push_back(action);
+        }
+        let due = entry.bell.deadline();
+        if due != entry.due {
+            if let Some(before) = entry.due {
+                self.due.remove(&(before, agent.clone()));
+            }
+            if let Some(due) = due {
+                self.due.insert((due, agent.clone()));
+            }
+            entry.due = due;
+        }
+    }
+}
+
+// === impl Presence ===
+
+impl Presence {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Connected => "connected",
+            Self::Active => "active",
+            Self::Silent => "silent",
+            Self::Gone => "gone",
+            Self::Wrapped => "wrapped",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,540 @@
+//! One agent's doorbell: when it rings, by which path, and when it is known to have been heard (M-03 … M-09, M-16).
+//!
+//! A **cycle** begins with the first signal that nobody was told of and ends with the drain. Within it each path is rung at
+//! most once: a second signal is coalesced, a path that brought no drain in time is followed by the next (the ladder),
+//! and only the drain tells that one was heard. A stream that comes back is a new path: what went down the old one
+//! may be lost with it.
+
+use std::{collections::VecDeque, time::Duration};
+
+use super::{
+    Connection, Lead, Outcome, Path, Support, Time,
+    backlog::{Backlog, Look},
+    path::{Grade, PUSHES, Paths},
+    signal::Duty,
+};
+
+/// The ladder from its first rung to its last. What is open now and seen by the model comes first; a person is disturbed last.
+const LADDER: [Path; 9] = [
+    Path::Wait,
+    Path::CodexAppServer,
+    Path::Opencode,
+    Path::Acp,
+    Path::Hook,
+    Path::Sse,
+    Path::Channel,
+    Path::Tmux,
+    Path::Desktop,
+];
+
+/// How long bells may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// For a path to take a bell at all.
+    pub ring_within: Duration,
+    /// For a drain after a bell, before the next rung is tried.
+    pub climb_after: Duration,
+    /// For a drain after a bell to count as its effect. Without one the agent cannot be woken for now.
+    pub confirm_within: Duration,
+    /// Bells in one cycle, of an agent that can be woken and of one that cannot.
+    pub max_attempts: [u32; 2],
+}
+
+/// What a doorbell wants done, or has to tell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Chime {
+    Ring {
+        attempt: u64,
+        path: Path,
+        lead: Lead,
+        more: u64,
+    },
+    /// `surface_doorbell_sent`.
+    Note {
+        path: Path,
+        outcome: Outcome,
+        lead: Lead,
+        after: Option<Duration>,
+    },
+    /// The queue is to be read again.
+    Reread,
+    Support(Support),
+    /// Whether the next tool result is to carry the bell.
+    Piggyback(bool),
+}
+
+#[derive(Debug)]
+pub struct Doorbell {
+    patience: Patience,
+    connection: Connection,
+    backlog: Backlog,
+    /// The last signal that rings, for a cycle that begins with a drain.
+    newest: Option<Lead>,
+    /// Paths by which the agent can be reached now.
+    open: Paths,
+    cycle: Option<Cycle>,
+    /// A bell whose drain came before the word that it had rung.
+    drained_early: Option<(Attempt, Lead)>,
+    /// Bells went unheard. Until a stream is back, or one is heard.
+    unheard: bool,
+    attempts: u64,
+    told: (Support, bool),
+    chimes: VecDeque<Chime>,
+}
+
+#[derive(Debug)]
+struct Cycle {
+    lead: Lead,
+    since: Time,
+    rung: Paths,
+    attempt: Option<Attempt>,
+    /// Bells that were rung, and the last of them.
+    rings: u32,
+    last: Option<(Path, Time)>,
+    /// It was noted that there was nobody to ring at.
+    uncaptured: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Attempt {
+    number: u64,
+    path: Path,
+    /// The path has taken it.
+    rang: bool,
+    until: Time,
+}
+
+// === impl Doorbell ===
+
+impl Doorbell {
+    pub fn new(patience: Patience) -> Self {
+        Self {
+            patience,
+            connection: Connection::Disconnected,
+            backlog: Backlog::default(),
+            newest: None,
+            open: Paths::default(),
+            cycle: None,
+            drained_early: None,
+            unheard: false,
+            attempts: 0,
+            told: (Support::Degraded, false),
+            chimes: VecDeque::new(),
+        }
+    }
+
+    pub fn poll(&mut self) -> Option<Chime> {
+        self.chimes.pop_front()
+    }
+
+    pub fn connection(&self) -> Connection {
+        self.connection
+    }
+
+    pub fn pending(&self) -> u64 {
+        self.backlog.all()
+    }
+
+    pub fn ringing(&self) -> u64 {
+        self.backlog.ringing()
+    }
+
+    /// Since when a bell is out that no drain has followed.
+    pub fn outstanding(&self) -> Option<(Path, Time)> {
+        self.cycle.as_ref().and_then(|cycle| cycle.last)
+    }
+
+    pub fn is_open(&self, path: Path) -> bool {
+        self.open.has(path)
+    }
+
+    /// Whether a bell can be pushed to the agent now.
+    pub fn is_reached(&self) -> bool {
+        PUSHES.into_iter().any(|path| self.open.has(path))
+    }
+
+    /// Whether the agent can be woken: somebody is at the other end of a path, and has not let bells go by.
+    pub fn support(&self) -> Support {
+        match !self.unheard && self.is_reached() {
+            true => Support::Full,
+            false => Support::Degraded,
+        }
+    }
+
+    // --- Signals ---
+
+    /// Takes up what another daemon, or another window of the agent's, has left. Its first path rings for it.
+    pub fn take_up(&mut self, look: Look, first: Option<Lead>, now: Time) {
+        self.backlog.looked(look);
+        (self.connection, self.open, self.unheard) = (Connection::Disconnected, Paths::default(), false);
+        self.cycle = first.filter(|_| self.backlog.ringing() > 0).map(|lead| Cycle::new(lead, now));
+        self.tell();
+    }
+
+    /// A signal is on disk.
+    pub fn arrived(&mut self, lead: Lead, now: Time) {
+        let rings = lead.kind.rings();
+        let is_news = self.backlog.arrived(lead.seq, rings);
+        if !rings {
+            return self.note(self.foremost(), Outcome::Filtered, lead, None);
+        }
+        self.newest = Some(lead.clone());
+        match &self.cycle {
+            // A drain was quicker: it has given it out, or has said that something is left; unless somebody waits for it.
+            None if !(is_news || self.open.has(Path::Wait) && self.backlog.ringing() > 0) => {
+                self.note(self.foremost(), Outcome::Coalesced, lead, None);
+            }
+            Some(cycle) => {
+                let path = cycle.last.map_or_else(|| self.foremost(), |(path, _)| path);
+                self.note(path, Outcome::Coalesced, lead, None);
+            }
+            // The bell that is about to ring for what had gathered is for this one, too.
+            None if self.connection == Connection::Reconciling => {
+                self.note(Path::Sse, Outcome::Coalesced, lead, None);
+            }
+            None => self.begin(lead, now),
+        }
+        self.tell();
+    }
+
+    /// A drain gave out that many, and this is what it has left.
+    pub fn drained(&mut self, count: u64, left: Look, now: Time) {
+        self.backlog.looked(left);
+        // One that looked before a cycle's first signal was there is not the drain of that cycle.
+        let covered = self.cycle.as_ref().is_none_or(|cycle| cycle.lead.seq <= left.newest);
+        self.heard(count > 0 && covered, now);
+    }
+
+    /// What was drained has not arrived, and waits again: this is what there is now.
+    pub fn put_back(&mut self, look: Look, first: Option<Lead>, now: Time) {
+        self.backlog.looked(look);
+        if let (None, Some(lead)) = (&self.cycle, first.filter(|_| self.backlog.ringing() > 0)) {
+            self.begin(lead, now);
+        }
+        self.tell();
+    }
+
+    /// A signal was recalled, or is out of date.
+    pub fn gone(&mut self, seq: i64, rings: bool, now: Time) {
+        self.backlog.gone(seq, rings);
+        self.heard(false, now);
+    }
+
+    /// The cycle is over with a drain that gave something (M-05), and when there is nothing left to ring for.
+    fn heard(&mut self, drained: bool, now: Time) {
+        if drained || self.backlog.ringing() == 0 {
+            if let Some(cycle) = self.cycle.take().filter(|_| drained) {
+                self.confirm(cycle, now);
+            }
+            // What came after the drain has looked is not covered by it.
+            if self.connection != Connection::Reconciling
+                && self.backlog.ringing_since() > 0
+                && let Some(lead) = self.newest.clone()
+            {
+                self.begin(lead, now);
+            }
+        }
+        self.tell();
+    }
+
+    fn confirm(&mut self, cycle: Cycle, now: Time) {
+        match (cycle.last, cycle.attempt) {
+            (_, Some(attempt)) if !attempt.rang => self.drained_early = Some((attempt, cycle.lead)),
+            (Some((path, at)), _) if now.since(at) <= self.patience.confirm_within => {
+                self.confirmed(path, cycle.lead, now.since(at));
+            }
+            _ => {}
+        }
+    }
+
+    fn confirmed(&mut self, path: Path, lead: Lead, after: Duration) {
+        // A bell that an agent has come for by itself does not show that it can be woken.
+        self.unheard &= path == Path::Piggyback;
+        self.note(path, Outcome::Confirmed, lead, Some(after));
+    }
+
+    // --- Paths ---
+
+    /// The agent has opened a stream.
+    pub fn stream_opened(&mut self) {
+        self.connection = Connection::Reconciling;
+        self.open.remove(Path::Sse);
+        self.chimes.push_back(Chime::Reread);
+        self.tell();
+    }
+
+    /// The queue was read for a stream that has come. What has gathered rings once.
+    pub fn reconciled(&mut self, look: Look, first: Option<Lead>, now: Time) {
+        if self.connection != Connection::Reconciling {
+            return;
+        }
+        self.backlog.looked(look);
+        self.connection = Connection::Connected;
+        self.open.insert(Path::Sse);
+        self.unheard = false;
+        match (&mut self.cycle, self.newest.clone().or(first)) {
+            _ if self.backlog.ringing() == 0 => self.cycle = None,
+            (Some(cycle), _) => {
+                // What went down the old one may be lost with it.
+                cycle.rung.remove(Path::Sse);
+                if cycle.attempt.is_none_or(|attempt| attempt.path == Path::Sse || attempt.path.grade() >= Grade::B) {
+                    self.ring(Path::Sse, now);
+                }
+            }
+            (None, Some(lead)) => self.begin(lead, now),
+            (None, None) => {}
+        }
+        let rings = |cycle: &Cycle| cycle.attempt.is_some_and(|attempt| attempt.path == Path::Sse && !attempt.rang);
+        if !self.cycle.as_ref().is_some_and(rings) {
+            self.connection = Connection::Emitting;
+        }
+        self.tell();
+    }
+
+    /// The last of its streams is gone.
+    pub fn stream_closed(&mut self, now: Time) {
+        self.connection = Connection::Disconnected;
+        self.close(Path::Sse, now);
+    }
+
+    /// Another path leads to the agent. Something may be waiting to be rung for: nobody was there, or a drain has left it.
+    pub fn open(&mut self, path: Path, now: Time) {
+        self.open.insert(path);
+        match (&self.cycle, self.newest.clone()) {
+            (Some(cycle), _) => {
+                let better = |attempt: Attempt| !attempt.rang || attempt.path.grade() <= path.grade();
+                if !cycle.rung.has(path) && cycle.attempt.is_none_or(|attempt| !better(attempt)) {
+                    self.ring(path, now);
+                }
+            }
+            (None, Some(lead)) if self.backlog.ringing() > 0 && self.connection != Connection::Reconciling => {
+                self.begin(lead, now);
+            }
+            _ => {}
+        }
+        self.tell();
+    }
+
+    /// A path leads to the agent no more. A bell that was on it may be lost.
+    pub fn close(&mut self, path: Path, now: Time) {
+        self.open.remove(path);
+        let on_it = |cycle: &Cycle| cycle.attempt.is_some_and(|attempt| attempt.rang && attempt.path == path);
+        if !path.ends_with_bell() && self.cycle.as_ref().is_some_and(on_it) {
+            self.climb(now);
+        }
+        self.tell();
+    }
+
+    /// The agent asks to be told when something comes. Returns the bell if something has: it is rung by the answer.
+    pub fn wait(&mut self, now: Time) -> Option<(Lead, u64)> {
+        if self.backlog.ringing() == 0 {
+            self.open(Path::Wait, now);
+            return None;
+        }
+        match self.cycle.as_ref().map(|cycle| cycle.lead.clone()).or_else(|| self.newest.clone()) {
+            Some(lead) => self.taken_along(Path::Wait, lead, now),
+            // A drain has seen it that was quicker than the word of it, which is on its way.
+            None => {
+                self.open(Path::Wait, now);
+                None
+            }
+        }
+    }
+
+    /// The next result of a tool leaves for the agent. Returns the bell if it is to carry it.
+    pub fn piggyback(&mut self, now: Time) -> Option<(Lead, u64)> {
+        let lead = self.cycle.as_ref().filter(|_| self.carries())?.lead.clone();
+        self.taken_along(Path::Piggyback, lead, now)
+    }
+
+    /// Something of the agent's program looks in for a moment. Returns the bell if it was not told of it by that path before.
+    pub fn look_in(&mut self, path: Path, now: Time) -> Option<(Lead, u64)> {
+        let told = self.cycle.as_ref().is_some_and(|cycle| cycle.rung.has(path));
+        let lead = self.cycle.as_ref().map(|cycle| cycle.lead.clone()).or_else(|| self.newest.clone());
+        self.taken_along(path, lead.filter(|_| !told && self.backlog.ringing() > 0)?, now)
+    }
+
+    /// Rings a bell that leaves with something of the agent's own.
+    fn taken_along(&mut self, path: Path, lead: Lead, now: Time) -> Option<(Lead, u64)> {
+        self.attempts += 1;
+        let until = now + self.patience.climb_after;
+        let cycle = self.cycle.get_or_insert_with(|| Cycle::new(lead.clone(), now));
+        cycle.rung.insert(path);
+        cycle.rings += 1;
+        cycle.last = Some((path, now));
+        if cycle.attempt.is_none_or(|attempt| attempt.rang) {
+            cycle.attempt = Some(Attempt { number: self.attempts, path, rang: true, until });
+        }
+        self.note(path, Outcome::Rang, lead.clone(), None);
+        self.tell();
+        Some((lead, self.more()))
+    }
+
+    // --- Bells ---
+
+    /// What became of a bell.
+    pub fn rung(&mut self, number: u64, outcome: Outcome, now: Time) {
+        if let Some((Attempt { path, .. }, lead)) = self.drained_early.take_if(|(early, _)| early.number == number) {
+            self.note(path, outcome, lead.clone(), None);
+            if outcome == Outcome::Rang {
+                self.confirmed(path, lead, Duration::ZERO);
+            }
+            return self.settle_connection();
+        }
+        let Some(cycle) = &mut self.cycle else { return self.settle_connection() };
+        let Some(attempt) = cycle.attempt.filter(|attempt| attempt.number == number && !attempt.rang) else {
+            return self.settle_connection();
+        };
+        let lead = cycle.lead.clone();
+        if outcome == Outcome::Rang {
+            cycle.rings += 1;
+            cycle.last = Some((attempt.path, now));
+            cycle.attempt = Some(Attempt { rang: true, until: now + self.patience.climb_after, ..attempt });
+        }
+        self.note(attempt.path, outcome, lead, None);
+        if outcome != Outcome::Rang {
+            self.climb(now);
+        }
+        self.settle_connection();
+    }
+
+    fn settle_connection(&mut self) {
+        if self.connection == Connection::Connected {
+            self.connection = Connection::Emitting;
+        }
+        self.tell();
+    }
+
+    pub fn deadline(&self) -> Option<Time> {
+        let cycle = self.cycle.as_ref()?;
+        let next = cycle.attempt.map(|attempt| attempt.until);
+        next.into_iter().chain(self.disturbs_at(cycle)).chain(self.gives_up_at(cycle)).min()
+    }
+
+    pub fn handle_deadline(&mut self, now: Time) {
+        let Some(cycle) = &self.cycle else { return };
+        if self.gives_up_at(cycle).is_some_and(|at| at <= now) {
+            self.unheard = true;
+        }
+        match cycle.attempt {
+            Some(attempt) if attempt.until > now => {}
+            Some(Attempt { rang: false, number, .. }) => return self.rung(number, Outcome::SendFailed, now),
+            Some(_) => self.climb(now),
+            None if self.disturbs_at(cycle).is_some_and(|at| at <= now) => self.climb(now),
+            None => {}
+        }
+        self.tell();
+    }
+
+    /// When a person may be disturbed, if that is what is left to try.
+    fn disturbs_at(&self, cycle: &Cycle) -> Option<Time> {
+        let may = cycle.lead.kind.duty() == Some(Duty::Reply)
+            && cycle.attempt.is_none()
+            && self.open.has(Path::Desktop)
+            && !cycle.rung.has(Path::Desktop)
+            && cycle.rings < self.max_attempts();
+        may.then(|| cycle.since + self.patience.confirm_within)
+    }
+
+    /// When it is plain that the agent does not hear its bells.
+    fn gives_up_at(&self, cycle: &Cycle) -> Option<Time> {
+        let (_, at) = cycle.last.filter(|_| cycle.attempt.is_none() && !self.unheard)?;
+        Some(at + self.patience.confirm_within)
+    }
+
+    fn max_attempts(&self) -> u32 {
+        self.patience.max_attempts[usize::from(self.support() == Support::Degraded)]
+    }
+
+    fn begin(&mut self, lead: Lead, now: Time) {
+        self.cycle = Some(Cycle::new(lead, now));
+        self.climb(now);
+    }
+
+    /// Goes on to the next path that there is.
+    fn climb(&mut self, now: Time) {
+        let max = self.max_attempts();
+        let Some(cycle) = &mut self.cycle else { return };
+        cycle.attempt = None;
+        let disturbs = cycle.lead.kind.duty() == Some(Duty::Reply) && now >= cycle.since + self.patience.confirm_within;
+        let may = |path: &Path| match path {
+            Path::Desktop => disturbs,
+            Path::Sse => matches!(self.connection, Connection::Connected | Connection::Emitting),
+            _ => true,
+        };
+        let next = LADDER.into_iter().filter(|path| self.open.has(*path) && !cycle.rung.has(*path)).find(may);
+        match next.filter(|_| cycle.rings < max) {
+            Some(path) => self.ring(path, now),
+            None if cycle.rings == 0 && !cycle.uncaptured => {
+                cycle.uncaptured = true;
+                let lead = cycle.lead.clone();
+                self.note(self.foremost(), Outcome::Uncaptured, lead, None);
+            }
+            None => {}
+        }
+    }
+
+    fn ring(&mut self, path: Path, now: Time) {
+        self.attempts += 1;
+        let (number, more) = (self.attempts, self.more());
+        let until = now + self.patience.ring_within;
+        let Some(cycle) = &mut self.cycle else { return };
+        cycle.rung.insert(path);
+        cycle.attempt = Some(Attempt { number, path, rang: false, until });
+        self.chimes.push_back(Chime::Ring { attempt: number, path, lead: cycle.lead.clone(), more });
+    }
+
+    /// How many more wait than the one that a bell is about.
+    fn more(&self) -> u64 {
+        self.backlog.ringing().saturating_sub(1)
+    }
+
+    /// The path that a bell would have taken.
+    fn foremost(&self) -> Path {
+        LADDER.into_iter().find(|path| self.open.has(*path)).unwrap_or(Path::Sse)
+    }
+
+    fn note(&mut self, path: Path, outcome: Outcome, lead: Lead, after: Option<Duration>) {
+        self.chimes.push_back(Chime::Note { path, outcome, lead, after });
+    }
+
+    /// Whether the next tool result is to carry the bell: unless it did, or the model has just been told by another path.
+    pub fn carries(&self) -> bool {
+        self.cycle.as_ref().is_some_and(|cycle| {
+            let told = cycle.attempt.is_some_and(|attempt| attempt.rang && attempt.path.grade() == Grade::A);
+            !cycle.rung.has(Path::Piggyback) && !told
+        })
+    }
+
+    /// Tells what has changed that others go by.
+    fn tell(&mut self) {
+        let now = (self.support(), self.carries());
+        let before = std::mem::replace(&mut self.told, now);
+        if now.0 != before.0 {
+            self.chimes.push_back(Chime::Support(now.0));
+        }
+        if now.1 != before.1 {
+            self.chimes.push_back(Chime::Piggyback(now.1));
+        }
+    }
+}
+
+impl Cycle {
+    fn new(lead: Lead, since: Time) -> Self {
+        Self { lead, since, rung: Paths::default(), attempt: None, rings: 0, last: None, uncaptured: false }
+    }
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            ring_within: Duration::from_secs(10),
+            climb_after: Duration::from_secs(5),
+            confirm_within: Duration::from_secs(60),
+            max_attempts: [5, 2],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

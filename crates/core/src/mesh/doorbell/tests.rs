@@ -1,0 +1,610 @@
+//! The doorbell's invariants, each by itself and then over random interleavings of everything that can happen.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::mesh::Kind;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn lead(seq: i64, kind: Kind) -> Lead {
+    Lead { seq, signal: seq.unsigned_abs().into(), trace: 0, kind, sender: "donna".into() }
+}
+
+/// A doorbell with its store: what is undrained, and what has been said.
+struct Desk {
+    bell: Doorbell,
+    now: Time,
+    seq: i64,
+    undrained: Vec<(i64, Kind)>,
+    said: Vec<Chime>,
+}
+
+impl Desk {
+    fn new() -> Self {
+        let bell = Doorbell::new(Patience::default());
+        Self { bell, now: Time(0), seq: 0, undrained: Vec::new(), said: Vec::new() }
+    }
+
+    /// One whose stream is open, and quiet.
+    fn connected() -> Self {
+        let mut desk = Self::new();
+        desk.bell.stream_opened();
+        desk.reconcile();
+        desk.hear();
+        desk
+    }
+
+    fn look(&self) -> Look {
+        let ringing = self.undrained.iter().filter(|(_, kind)| kind.rings()).count() as u64;
+        Look { ringing, quiet: self.undrained.len() as u64 - ringing, newest: self.seq }
+    }
+
+    fn commit(&mut self, kind: Kind) -> Lead {
+        self.seq += 1;
+        self.undrained.push((self.seq, kind));
+        lead(self.seq, kind)
+    }
+
+    fn send(&mut self, kind: Kind) -> Vec<Chime> {
+        let lead = self.commit(kind);
+        self.bell.arrived(lead, self.now);
+        self.hear()
+    }
+
+    fn drain(&mut self, limit: usize) -> Vec<Chime> {
+        let count = limit.min(self.undrained.len());
+        self.undrained.drain(..count);
+        self.bell.drained(count as u64, self.look(), self.now);
+        self.hear()
+    }
+
+    fn reconcile(&mut self) {
+        let first = self.undrained.iter().find(|(_, kind)| kind.rings()).map(|(seq, kind)| lead(*seq, *kind));
+        self.bell.reconciled(self.look(), first, self.now);
+    }
+
+    fn pass(&mut self, time: Duration) -> Vec<Chime> {
+        let until = self.now + time;
+        while let Some(due) = self.bell.deadline().filter(|due| *due <= until) {
+            self.now = self.now.max(due);
+            self.bell.handle_deadline(self.now);
+        }
+        self.now = until;
+        self.hear()
+    }
+
+    fn hear(&mut self) -> Vec<Chime> {
+        let mut heard = Vec::new();
+        while let Some(chime) = self.bell.poll() {
+            heard.push(chime);
+        }
+        self.said.extend(heard.clone());
+        heard
+    }
+
+    /// Answers the bell that is being rung, if one is.
+    fn answer(&mut self, outcome: Outcome) -> Vec<Chime> {
+        if let Some(number) = self.ringing_now() {
+            self.bell.rung(number, outcome, self.now);
+        }
+        self.hear()
+    }
+
+    fn ringing_now(&self) -> Option<u64> {
+        let attempt = self.bell.cycle.as_ref()?.attempt.filter(|attempt| !attempt.rang)?;
+        Some(attempt.number)
+    }
+}
+
+fn rings(said: &[Chime]) -> Vec<Path> {
+    said.iter().filter_map(|chime| if let Chime::Ring { path, .. } = chime { Some(*path) } else { None }).collect()
+}
+
+fn outcomes(said: &[Chime]) -> Vec<(Path, Outcome)> {
+    let outcome = |chime: &Chime| match chime {
+        Chime::Note { path, outcome, .. } => Some((*path, *outcome)),
+        _ => None,
+    };
+    said.iter().filter_map(outcome).collect()
+}
+
+// M-04, M-05, M-07
+#[test]
+fn one_bell_until_the_drain_and_then_another() {
+    let mut desk = Desk::connected();
+    assert_eq!(rings(&desk.send(Kind::Question)), [Path::Sse]);
+    assert_eq!(outcomes(&desk.answer(Outcome::Rang)), [(Path::Sse, Outcome::Rang)]);
+    for _ in 0..3 {
+        let said = desk.send(Kind::StatusUpdate);
+        assert_eq!((rings(&said), outcomes(&said)), (vec![], vec![(Path::Sse, Outcome::Coalesced)]));
+    }
+    assert_eq!(outcomes(&desk.drain(20)), [(Path::Sse, Outcome::Confirmed)]);
+    assert_eq!(rings(&desk.send(Kind::Question)), [Path::Sse]);
+}
+
+// M-05
+#[test]
+fn a_drain_in_pages_rings_no_more_for_what_is_left() {
+    let mut desk = Desk::connected();
+    desk.send(Kind::Question);
+    desk.answer(Outcome::Rang);
+    for _ in 0..999 {
+        desk.send(Kind::StatusUpdate);
+    }
+    let mut drained = Vec::new();
+    while !desk.undrained.is_empty() {
+        drained.extend(desk.drain(20));
+    }
+    assert_eq!(rings(&desk.said), [Path::Sse], "one bell for a thousand");
+    assert_eq!(outcomes(&drained), [(Path::Sse, Outcome::Confirmed)]);
+}
+
+// M-06
+#[test]
+fn system_signals_never_ring() {
+    let mut desk = Desk::connected();
+    for kind in Kind::ALL.into_iter().filter(|kind| kind.is_system()) {
+        let said = desk.send(kind);
+        assert_eq!((rings(&said), outcomes(&said)), (vec![], vec![(Path::Sse, Outcome::Filtered)]), "{kind:?}");
+    }
+    assert_eq!(rings(&desk.send(Kind::Answer)), [Path::Sse], "and hide nobody else's bell");
+}
+
+// M-07
+#[test]
+fn with_nobody_there_it_is_uncaptured_and_the_next_result_carries_it() {
+    let mut desk = Desk::new();
+    let said = desk.send(Kind::Question);
+    assert_eq!(outcomes(&said), [(Path::Sse, Outcome::Uncaptured)]);
+    assert!(said.contains(&Chime::Piggyback(true)));
+    assert!(desk.bell.piggyback(desk.now).is_some());
+    assert!(desk.bell.piggyback(desk.now).is_none(), "once");
+    let said = desk.hear();
+    assert_eq!(outcomes(&said), [(Path::Piggyback, Outcome::Rang)]);
+    assert_eq!(outcomes(&desk.drain(20)), [(Path::Piggyback, Outcome::Confirmed)]);
+}
+
+// M-16
+#[test]
+fn no_bell_before_the_queue_was_read_and_one_for_the_backlog() {
+    let mut desk = Desk::new();
+    for _ in 0..5 {
+        desk.send(Kind::Question);
+    }
+    desk.bell.stream_opened();
+    assert_eq!(desk.bell.connection(), Connection::Reconciling);
+    assert_eq!(rings(&desk.send(Kind::Question)), [], "not yet");
+    desk.reconcile();
+    assert_eq!((rings(&desk.hear()), desk.bell.connection()), (vec![Path::Sse], Connection::Connected));
+    desk.answer(Outcome::Rang);
+    assert_eq!(desk.bell.connection(), Connection::Emitting);
+    assert_eq!(rings(&desk.send(Kind::Question)), []);
+    assert_eq!(rings(&desk.said), [Path::Sse]);
+}
+
+// M-16
+#[test]
+fn each_forbidden_transition() {
+    let mut desk = Desk::new();
+    desk.reconcile();
+    assert_eq!(desk.bell.connection(), Connection::Disconnected, "nothing to reconcile for");
+    desk.bell.rung(1, Outcome::Rang, desk.now);
+    assert_eq!(desk.bell.connection(), Connection::Disconnected, "a late bell connects nobody");
+    desk.bell.stream_opened();
+    desk.bell.rung(1, Outcome::Rang, desk.now);
+    assert_eq!(desk.bell.connection(), Connection::Reconciling, "nor does it reconcile");
+    desk.bell.stream_closed(desk.now);
+    desk.reconcile();
+    assert_eq!(desk.bell.connection(), Connection::Disconnected, "the stream went while the queue was read");
+}
+
+// M-09
+#[test]
+fn support_falls_with_the_stream_and_rises_with_the_next() {
+    let mut desk = Desk::connected();
+    assert_eq!(desk.bell.support(), Support::Full);
+    desk.bell.stream_closed(desk.now);
+    assert!(desk.hear().contains(&Chime::Support(Support::Degraded)));
+    desk.bell.stream_opened();
+    assert_eq!(desk.bell.support(), Support::Degraded, "not before the queue was read");
+    desk.reconcile();
+    assert!(desk.hear().contains(&Chime::Support(Support::Full)));
+}
+
+// M-09
+#[test]
+fn support_falls_when_no_bell_is_heard_and_rises_with_one_that_is() {
+    let mut desk = Desk::connected();
+    desk.send(Kind::StatusUpdate);
+    desk.answer(Outcome::Rang);
+    assert!(!desk.pass(59 * SECOND).contains(&Chime::Support(Support::Degraded)));
+    assert!(desk.pass(2 * SECOND).contains(&Chime::Support(Support::Degraded)));
+    desk.drain(20);
+    assert_eq!(desk.bell.support(), Support::Degraded, "it came too late to be the bell's doing");
+    desk.send(Kind::StatusUpdate);
+    desk.answer(Outcome::Rang);
+    assert!(desk.drain(20).contains(&Chime::Support(Support::Full)));
+}
+
+// M-13
+#[test]
+fn the_ladder_climbs_until_the_drain() {
+    let mut desk = Desk::connected();
+    for path in [Path::Hook, Path::Tmux, Path::Channel, Path::Desktop, Path::Opencode] {
+        desk.bell.open(path, desk.now);
+    }
+    assert_eq!(rings(&desk.send(Kind::Question)), [Path::Opencode]);
+    assert_eq!(rings(&desk.answer(Outcome::SendFailed)), [Path::Hook], "at once, where a path failed");
+    desk.answer(Outcome::Rang);
+    assert_eq!(rings(&desk.pass(6 * SECOND)), [Path::Sse], "after a while, where it rang and nobody came");
+    desk.answer(Outcome::Rang);
+    assert_eq!(rings(&desk.pass(6 * SECOND)), [Path::Channel]);
+    desk.answer(Outcome::Rang);
+    assert_eq!(rings(&desk.pass(6 * SECOND)), [Path::Tmux]);
+    desk.answer(Outcome::Rang);
+    assert_eq!(rings(&desk.pass(20 * SECOND)), [], "a person is left in peace for the first minute");
+    assert_eq!(rings(&desk.pass(40 * SECOND)), [Path::Desktop]);
+    desk.answer(Outcome::Rang);
+    assert_eq!(rings(&desk.pass(3600 * SECOND)), [], "each path once");
+    desk.drain(20);
+    assert_eq!(rings(&desk.send(Kind::Question)), [Path::Opencode], "and from the start with the next cycle");
+}
+
+#[test]
+fn a_person_is_not_disturbed_for_what_needs_no_reply() {
+    let mut desk = Desk::new();
+    desk.bell.open(Path::Desktop, desk.now);
+    desk.send(Kind::StatusUpdate);
+    assert_eq!(rings(&desk.pass(3600 * SECOND)), []);
+}
+
+#[test]
+fn a_path_that_never_says_what_became_of_a_bell_has_failed() {
+    let mut desk = Desk::connected();
+    desk.bell.open(Path::Hook, desk.now);
+    assert_eq!(rings(&desk.send(Kind::Question)), [Path::Hook]);
+    let said = desk.pass(11 * SECOND);
+    assert_eq!((rings(&said), outcomes(&said)), (vec![Path::Sse], vec![(Path::Hook, Outcome::SendFailed)]));
+}
+
+#[test]
+fn a_wait_is_answered_by_what_waits_already_and_else_rings() {
+    let mut desk = Desk::connected();
+    assert_eq!(desk.bell.wait(desk.now), None);
+    assert_eq!(rings(&desk.send(Kind::Question)), [Path::Wait]);
+    desk.answer(Outcome::Rang);
+    desk.bell.close(Path::Wait, desk.now);
+    assert_eq!(rings(&desk.hear()), [], "the end of the call is the bell");
+    assert!(desk.bell.wait(desk.now).is_some(), "asked again, it is told again");
+    assert_eq!(outcomes(&desk.drain(20)).last(), Some(&(Path::Wait, Outcome::Confirmed)));
+    assert_eq!(desk.bell.wait(desk.now), None);
+}
+
+#[test]
+fn a_hook_that_comes_back_without_a_drain_is_not_rung_again() {
+    let mut desk = Desk::new();
+    desk.bell.open(Path::Hook, desk.now);
+    assert_eq!(rings(&desk.send(Kind::Question)), [Path::Hook]);
+    desk.answer(Outcome::Rang);
+    for _ in 0..5 {
+        desk.bell.close(Path::Hook, desk.now);
+        desk.bell.open(Path::Hook, desk.now);
+    }
+    assert_eq!(rings(&desk.hear()), [], "an agent that does not drain must not be woken for ever");
+}
+
+#[test]
+fn who_looks_in_is_told_once_in_a_cycle() {
+    let mut desk = Desk::connected();
+    assert_eq!(desk.bell.look_in(Path::Hook, desk.now), None);
+    desk.send(Kind::Question);
+    desk.answer(Outcome::Rang);
+    assert!(desk.bell.look_in(Path::Hook, desk.now).is_some());
+    assert_eq!(
+        desk.bell.look_in(Path::Hook, desk.now),
+        None,
+        "an agent that does not drain must not be sent on for ever"
+    );
+    desk.hear();
+    assert_eq!(outcomes(&desk.drain(20)), [(Path::Hook, Outcome::Confirmed)]);
+}
+
+#[test]
+fn a_hook_ends_with_its_bell_and_that_is_no_reason_to_climb() {
+    let mut desk = Desk::connected();
+    desk.bell.open(Path::Hook, desk.now);
+    assert_eq!(rings(&desk.send(Kind::Question)), [Path::Hook]);
+    desk.answer(Outcome::Rang);
+    desk.bell.close(Path::Hook, desk.now);
+    assert_eq!(rings(&desk.hear()), []);
+    assert_eq!(rings(&desk.pass(6 * SECOND)), [Path::Sse]);
+}
+
+#[test]
+fn a_hook_that_comes_when_a_drain_has_left_something_is_rung() {
+    let mut desk = Desk::connected();
+    desk.send(Kind::Question);
+    desk.answer(Outcome::Rang);
+    desk.send(Kind::Question);
+    desk.drain(1);
+    assert_eq!(rings(&desk.hear()), []);
+    desk.bell.open(Path::Hook, desk.now);
+    assert_eq!(rings(&desk.hear()), [Path::Hook]);
+}
+
+#[test]
+fn what_the_model_has_just_been_told_it_is_not_told_with_the_next_result() {
+    let mut desk = Desk::new();
+    desk.bell.open(Path::Hook, desk.now);
+    desk.send(Kind::Question);
+    desk.answer(Outcome::Rang);
+    assert_eq!(desk.bell.piggyback(desk.now), None);
+    desk.pass(6 * SECOND);
+    assert!(desk.bell.piggyback(desk.now).is_some());
+}
+
+#[test]
+fn nothing_left_to_ring_for_ends_the_cycle() {
+    let mut desk = Desk::connected();
+    desk.send(Kind::Question);
+    desk.answer(Outcome::Rang);
+    desk.undrained.clear();
+    desk.bell.gone(1, true, desk.now);
+    assert_eq!(desk.bell.outstanding(), None);
+    assert_eq!(rings(&desk.send(Kind::Question)), [Path::Sse], "the next one must not be coalesced with nothing");
+}
+
+#[test]
+fn a_signal_that_comes_behind_a_drains_back_rings() {
+    let mut desk = Desk::connected();
+    desk.send(Kind::Question);
+    desk.answer(Outcome::Rang);
+    // The drain looks, a signal is committed and heard of, and only then is the drain heard of.
+    desk.undrained.clear();
+    let look = desk.look();
+    let late = desk.commit(Kind::Question);
+    desk.bell.arrived(late, desk.now);
+    assert_eq!(rings(&desk.hear()), []);
+    desk.bell.drained(1, look, desk.now);
+    assert_eq!(rings(&desk.hear()), [Path::Sse]);
+}
+
+#[test]
+fn a_drain_that_looked_before_a_cycle_began_does_not_end_it() {
+    let mut desk = Desk::connected();
+    desk.send(Kind::Question);
+    desk.undrained.clear();
+    let early = desk.look();
+    desk.drain(20);
+    desk.answer(Outcome::Rang);
+    desk.send(Kind::Question);
+    desk.answer(Outcome::Rang);
+    desk.bell.drained(1, early, desk.now);
+    assert_eq!(rings(&desk.hear()), [], "it is not rung for twice");
+    assert!(desk.bell.outstanding().is_some());
+}
+
+#[test]
+fn a_drain_may_come_before_the_word_that_its_bell_rang() {
+    let mut desk = Desk::connected();
+    desk.send(Kind::Question);
+    let number = desk.ringing_now().unwrap();
+    desk.drain(20);
+    desk.bell.rung(number, Outcome::Rang, desk.now);
+    assert_eq!(outcomes(&desk.hear()), [(Path::Sse, Outcome::Rang), (Path::Sse, Outcome::Confirmed)]);
+}
+
+#[test]
+fn the_next_daemon_rings_once_for_what_the_last_one_left() {
+    let mut desk = Desk::new();
+    for _ in 0..3 {
+        desk.commit(Kind::Question);
+    }
+    let first = Some(lead(1, Kind::Question));
+    desk.bell.take_up(desk.look(), first, desk.now);
+    assert_eq!(rings(&desk.hear()), []);
+    desk.bell.stream_opened();
+    desk.reconcile();
+    assert_eq!(rings(&desk.hear()), [Path::Sse]);
+}
+
+#[test]
+fn what_did_not_leave_rings_again() {
+    let mut desk = Desk::connected();
+    desk.send(Kind::Question);
+    desk.answer(Outcome::Rang);
+    desk.drain(20);
+    desk.undrained.push((1, Kind::Question));
+    let first = Some(lead(1, Kind::Question));
+    desk.bell.put_back(desk.look(), first, desk.now);
+    assert_eq!(rings(&desk.hear()), [Path::Sse]);
+    assert_eq!(desk.bell.ringing(), 1);
+}
+
+// --- Everything at once ---
+
+#[derive(Clone, Debug)]
+enum Step {
+    Send(usize),
+    /// A signal that is committed now, and heard of with the next `Hear`.
+    Commit(usize),
+    Hear,
+    Drain(usize),
+    /// A drain that looks now, and is heard of with the next `Hear`.
+    Look(usize),
+    Open,
+    Reconcile,
+    Close,
+    Path(usize, bool),
+    Answer(bool),
+    Wait,
+    Piggyback,
+    Recall,
+    Restart,
+    Pass(u64),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        4 => (0..Kind::ALL.len()).prop_map(Step::Send),
+        2 => (0..Kind::ALL.len()).prop_map(Step::Commit),
+        2 => Just(Step::Hear),
+        3 => (1..5usize).prop_map(Step::Drain),
+        2 => (1..5usize).prop_map(Step::Look),
+        2 => Just(Step::Open),
+        3 => Just(Step::Reconcile),
+        1 => Just(Step::Close),
+        2 => (0..3usize, any::<bool>()).prop_map(|(path, up)| Step::Path(path, up)),
+        4 => any::<bool>().prop_map(Step::Answer),
+        1 => Just(Step::Wait),
+        1 => Just(Step::Piggyback),
+        1 => Just(Step::Recall),
+        1 => Just(Step::Restart),
+        2 => (1..90u64).prop_map(Step::Pass),
+    ];
+    prop::collection::vec(step, 1..120)
+}
+
+/// What has been committed and is not heard of yet.
+enum News {
+    Arrived(Lead),
+    Drained(u64, Look),
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    // M-04 … M-07, M-16
+    #[test]
+    fn whatever_happens_the_invariants_hold(steps in steps()) {
+        let mut desk = Desk::new();
+        let mut news: Vec<News> = Vec::new();
+        // Bells by path since the cycle could last have begun.
+        let mut since_drain: std::collections::HashMap<Path, u32> = std::collections::HashMap::new();
+        let mut arrivals = 0;
+        for step in steps {
+            let connection = desk.bell.connection();
+            match step {
+                Step::Send(kind) => {
+                    let kind = Kind::ALL[kind];
+                    let was_out = desk.bell.cycle.is_some();
+                    let said = desk.send(kind);
+                    arrivals += 1;
+                    // Each arrival has exactly one outcome, or a bell of which there will be one.
+                    let told = outcomes(&said).len() + rings(&said).len();
+                    prop_assert!(told >= 1, "{kind:?}: {said:?}");
+                    if kind.is_system() {
+                        prop_assert_eq!(rings(&said), vec![]);
+                    } else if was_out {
+                        prop_assert_eq!(rings(&said), vec![], "coalesced");
+                    }
+                }
+                Step::Commit(kind) => {
+                    let lead = desk.commit(Kind::ALL[kind]);
+                    arrivals += 1;
+                    news.push(News::Arrived(lead));
+                }
+                Step::Look(limit) => {
+                    let count = limit.min(desk.undrained.len());
+                    desk.undrained.drain(..count);
+                    news.push(News::Drained(count as u64, desk.look()));
+                }
+                // In the order that is the hardest: the last first.
+                Step::Hear => {
+                    while let Some(one) = news.pop() {
+                        match one {
+                            News::Arrived(lead) => desk.bell.arrived(lead, desk.now),
+                            News::Drained(count, look) => {
+                                desk.bell.drained(count, look, desk.now);
+                                if count > 0 {
+                                    since_drain.clear();
+                                }
+                            }
+                        }
+                    }
+                    since_drain.clear();
+                }
+                Step::Drain(limit) => {
+                    let some = !desk.undrained.is_empty();
+                    let said = desk.drain(limit);
+                    if some {
+                        since_drain.clear();
+                    }
+                    prop_assert!(rings(&said).len() <= 1);
+                }
+                Step::Open => {
+                    desk.bell.stream_opened();
+                    since_drain.remove(&Path::Sse);
+                }
+                Step::Reconcile => desk.reconcile(),
+                Step::Close => desk.bell.stream_closed(desk.now),
+                Step::Path(path, up) => {
+                    let path = [Path::Hook, Path::Opencode, Path::Tmux][path];
+                    if up { desk.bell.open(path, desk.now) } else { desk.bell.close(path, desk.now) }
+                }
+                Step::Answer(rang) => {
+                    desk.answer(if rang { Outcome::Rang } else { Outcome::SendFailed });
+                }
+                Step::Wait => {
+                    let told = desk.bell.wait(desk.now);
+                    let known = desk.bell.newest.is_some() || desk.bell.cycle.is_some();
+                    prop_assert_eq!(told.is_some(), desk.bell.ringing() > 0 && known);
+                }
+                Step::Piggyback => drop(desk.bell.piggyback(desk.now)),
+                Step::Recall => {
+                    if let Some((seq, kind)) = desk.undrained.pop() {
+                        desk.bell.gone(seq, kind.rings(), desk.now);
+                        // What is recalled before it is heard of never comes.
+                        news.retain(|one| !matches!(one, News::Arrived(lead) if lead.seq == seq));
+                    }
+                }
+                Step::Restart => {
+                    let first = desk.undrained.iter().find(|(_, kind)| kind.rings());
+                    let first = first.map(|(seq, kind)| lead(*seq, *kind));
+                    let mut next = Doorbell::new(Patience::default());
+                    next.take_up(desk.look(), first, desk.now);
+                    desk.bell = next;
+                    news.clear();
+                    since_drain.clear();
+                }
+                Step::Pass(seconds) => drop(desk.pass(Duration::from_secs(seconds))),
+            }
+            let from = desk.said.len();
+            desk.hear();
+            for chime in &desk.said[from..] {
+                if let Chime::Ring { path, lead, .. } = chime {
+                    prop_assert!(lead.kind.rings(), "system signals never ring");
+                    prop_assert!(
+                        *path != Path::Sse || connection != Connection::Disconnected || desk.bell.connection() != Connection::Reconciling,
+                        "no bell before the queue was read"
+                    );
+                    let count = since_drain.entry(*path).or_default();
+                    *count += 1;
+                    prop_assert!(*count <= 1, "{path:?} rang twice in a cycle");
+                }
+            }
+            if desk.bell.cycle.is_none() {
+                since_drain.clear();
+            }
+        }
+        // When all is heard of, and what waits can be reached, somebody has been told.
+        while let Some(one) = news.pop() {
+            match one {
+                News::Arrived(lead) => desk.bell.arrived(lead, desk.now),
+                News::Drained(count, look) => desk.bell.drained(count, look, desk.now),
+            }
+        }
+        desk.bell.stream_opened();
+        desk.reconcile();
+        desk.hear();
+        prop_assert_eq!(desk.bell.pending(), desk.undrained.len() as u64);
+        if desk.look().ringing > 0 {
+            prop_assert!(desk.bell.cycle.is_some());
+            prop_assert!(desk.ringing_now().is_some() || desk.bell.outstanding().is_some(), "nobody was told");
+        } else {
+            prop_assert!(desk.bell.cycle.is_none());
+        }
+        prop_assert!(arrivals >= desk.undrained.len());
+    }
+}

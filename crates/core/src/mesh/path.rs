@@ -1,0 +1,154 @@
+//! The ways by which an agent can be woken, as a table: what each is called, and what it can do to an idle agent. How a
+//! bell goes down one of them is in `crates/prism/src/wake`.
+
+/// A way to wake an agent; `last_wake_path` in an obligation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Path {
+    /// `prism_signals_wait`: a call of the agent's that ends when the bell rings.
+    Wait,
+    /// A turn in the thread of a Codex app-server.
+    CodexAppServer,
+    /// A prompt in the session of an OpenCode server.
+    Opencode,
+    /// A prompt to an agent that `prism acp` stands in front of.
+    Acp,
+    /// `prism wait --hook …`, which the agent's own program started.
+    Hook,
+    /// `notifications/resources/updated` on the agent's stream.
+    Sse,
+    /// `notifications/claude/channel` by way of `prism stdio`.
+    Channel,
+    /// A line at the end of the agent's next tool result.
+    Piggyback,
+    /// Keys for the pane that the agent is in.
+    Tmux,
+    /// A notice on the person's screen.
+    Desktop,
+}
+
+/// What a ring by a path can do at best. Only a drain tells whether it did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Grade {
+    /// Starts a turn in an idle agent now.
+    A,
+    /// Is heard at the next boundary of a running turn.
+    B,
+    /// Refreshes what a program shows, or tells a person.
+    C,
+}
+
+/// Paths by which a bell can be pushed to an agent, and that show whether anybody is there to hear it.
+pub const PUSHES: [Path; 6] = [Path::Wait, Path::CodexAppServer, Path::Opencode, Path::Acp, Path::Hook, Path::Sse];
+
+/// A set of paths.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Paths(u16);
+
+// === impl Path ===
+
+impl Path {
+    /// All of them, in the order in which a ladder would climb them if it knew nothing else.
+    pub const ALL: [Self; 10] = [
+        Self::Wait,
+        Self::CodexAppServer,
+        Self::Opencode,
+        Self::Acp,
+        Self::Hook,
+        Self::Sse,
+        Self::Channel,
+        Self::Piggyback,
+        Self::Tmux,
+        Self::Desktop,
+    ];
+
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Wait => "wait",
+            Self::CodexAppServer => "codex_app_server",
+            Self::Opencode => "opencode",
+            Self::Acp => "acp",
+            Self::Hook => "hook",
+            Self::Sse => "sse",
+            Self::Channel => "channel",
+            Self::Piggyback => "piggyback",
+            Self::Tmux => "tmux",
+            Self::Desktop => "desktop",
+        }
+    }
+
+    /// Whether somebody waits at the other end for just one bell, and is gone when it has come.
+    #[must_use]
+    pub const fn ends_with_bell(self) -> bool {
+        matches!(self, Self::Wait | Self::Hook | Self::Acp | Self::Channel)
+    }
+
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|path| path.name() == name)
+    }
+
+    /// A channel is of the first grade where its program has them at all; a hook is where it can wake (Claude Code's
+    /// `asyncRewake`), and of the second where it is only asked at the end of a turn.
+    #[must_use]
+    pub const fn grade(self) -> Grade {
+        match self {
+            Self::Wait
+            | Self::CodexAppServer
+            | Self::Opencode
+            | Self::Acp
+            | Self::Hook
+            | Self::Channel
+            | Self::Tmux => Grade::A,
+            Self::Piggyback => Grade::B,
+            Self::Sse | Self::Desktop => Grade::C,
+        }
+    }
+}
+
+// === impl Grade ===
+
+impl Grade {
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::A => "A",
+            Self::B => "B",
+            Self::C => "C",
+        }
+    }
+}
+
+// === impl Paths ===
+
+impl Paths {
+    fn bit(path: Path) -> u16 {
+        1 << path as u16
+    }
+
+    pub(super) fn has(self, path: Path) -> bool {
+        self.0 & Self::bit(path) != 0
+    }
+
+    pub(super) fn insert(&mut self, path: Path) {
+        self.0 |= Self::bit(path);
+    }
+
+    pub(super) fn remove(&mut self, path: Path) {
+        self.0 &= !Self::bit(path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Path;
+
+    #[test]
+    fn a_path_is_found_by_its_name_and_by_no_other() {
+        for path in Path::ALL {
+            assert_eq!(Path::named(path.name()), Some(path));
+        }
+        assert_eq!(Path::named("longpoll"), None);
+        assert_eq!(Path::named("Wait"), None);
+    }
+}

@@ -1,0 +1,43 @@
+//! How well an agent can be reached: whether it can be woken, and where the way to its stream stands.
+
+/// Whether an agent can be woken (M-09).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Support {
+    Full,
+    Degraded,
+}
+
+/// Where the way to an agent's stream stands (M-16). No bell goes down a stream before the queue was read again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Connection {
+    #[default]
+    Disconnected,
+    /// There is a stream, and the queue is being read.
+    Reconciling,
+    /// It was read, and what had gathered is being rung for, once.
+    Connected,
+    /// Whatever comes rings.
+    Emitting,
+}
+
+// === impl Support, Connection ===
+
+impl Support {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Degraded => "degraded",
+        }
+    }
+}
+
+impl Connection {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Disconnected => "disconnected",
+            Self::Reconciling => "reconciling",
+            Self::Connected => "connected",
+            Self::Emitting => "emitting",
+        }
+    }
+}
