@@ -1,9 +1,12 @@
 //! What Prism remembers: the one database file, its schema and its writer; and the index of notes, a file of its own.
 //! Only this crate writes SQL; what the rows mean is decided elsewhere.
 
+mod checkpoint;
 mod era;
 pub mod memory;
+pub mod mesh;
 mod quiet;
+mod reader;
 mod schema;
 mod session;
 mod split;

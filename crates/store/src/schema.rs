@@ -12,6 +12,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { name: "0001_quiet", sql: include_str!("../migrations/0001_quiet.sql") },
     Migration { name: "0002_era", sql: include_str!("../migrations/0002_era.sql") },
     Migration { name: "0003_session", sql: include_str!("../migrations/0003_session.sql") },
+    Migration { name: "0004_mesh", sql: include_str!("../migrations/0004_mesh.sql") },
 ];
 
 struct Migration {

@@ -10,13 +10,15 @@ use std::{
     time::Duration,
 };
 
-use rusqlite::{Connection, OpenFlags, Row};
+use rusqlite::{Connection, OpenFlags, Row, config::DbConfig};
 
-use crate::{schema, writer::Writer};
+use crate::{checkpoint::BACKSTOP_PAGES, reader::Reader, schema, writer::Writer};
 
 /// The database file. Clones share it; it closes itself when the last of them goes.
 #[derive(Clone, Debug)]
 pub struct Store {
+    /// Before the writer, as it has to be closed before it: the last one to close tidies up, and only the writer can.
+    reader: Arc<Reader>,
     pub(crate) writer: Arc<Writer>,
     path: Arc<Path>,
 }
@@ -51,10 +53,15 @@ pub enum ReadError {
 }
 
 /// How long to wait for another process that has the database locked, such as somebody's `sqlite3` shell.
-const BUSY_PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const BUSY_PATIENCE: Duration = Duration::from_secs(5);
 
-/// What a write-ahead log that once grew big is cut back to.
-const JOURNAL_LIMIT_BYTES: i64 = 4 << 20;
+/// Statements that a connection keeps prepared. Beyond it the least used is forgotten, and prepared anew when it is
+/// needed again.
+const MAX_PREPARED: usize = 64;
+
+/// What a write-ahead log that once grew big is cut back to. More than one has that is folded in when it should be: to cut
+/// it takes milliseconds, and to write over what is there is cheaper than to make it longer again.
+const JOURNAL_LIMIT_BYTES: i64 = 32 << 20;
 
 impl Store {
     /// Opens the database at `path`, which is created if it is missing, and brings its schema up to date. The
@@ -63,12 +70,14 @@ impl Store {
         make_private(path)?;
         let mut connection = connect(path).map_err(|source| OpenError::Open { path: path.to_owned(), source })?;
         schema::migrate(&mut connection, path)?;
-        let writer = Writer::spawn(connection).map_err(|source| OpenError::Thread { path: path.to_owned(), source })?;
-        Ok(Self { writer: Arc::new(writer), path: path.into() })
+        let writer =
+            Writer::spawn(connection, path).map_err(|source| OpenError::Thread { path: path.to_owned(), source })?;
+        Ok(Self { reader: Arc::new(Reader::new(path)), writer: Arc::new(writer), path: path.into() })
     }
 
     /// Refuses further writes, of all clones, and returns once those already accepted are on disk.
     pub fn close(&self) {
+        self.reader.close();
         self.writer.close();
     }
 
@@ -81,6 +90,11 @@ impl Store {
     pub(crate) fn rows<T>(&self, sql: &str, row: fn(&Row<'_>) -> rusqlite::Result<T>) -> Result<Vec<T>, ReadError> {
         rows(&self.path, BUSY_PATIENCE, sql, row)
     }
+
+    /// Reads one state of the database, on a connection that is kept for the next time.
+    pub(crate) fn read<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, ReadError> {
+        self.reader.read(read)
+    }
 }
 
 /// Returns every row of a query. On a connection of its own, as reading is rare (at the start), and so never waits
@@ -91,14 +105,28 @@ pub(crate) fn rows<T>(
     sql: &str,
     row: fn(&Row<'_>) -> rusqlite::Result<T>,
 ) -> Result<Vec<T>, ReadError> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection =
-        Connection::open_with_flags(path, flags).map_err(|source| ReadError::Open { path: path.to_owned(), source })?;
-    let query = || {
-        connection.busy_timeout(patience)?;
-        connection.prepare(sql)?.query_map([], row)?.collect::<Result<_, _>>()
-    };
+    let connection = connect_to_read(path, patience)?;
+    let query = || connection.prepare(sql)?.query_map([], row)?.collect::<Result<_, _>>();
     query().map_err(|source| ReadError::Query { path: path.to_owned(), source })
+}
+
+/// Opens a database that is there, for reading.
+pub(crate) fn connect_to_read(path: &Path, patience: Duration) -> Result<Connection, ReadError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let open = || {
+        let connection = Connection::open_with_flags(path, flags)?;
+        connection.busy_timeout(patience)?;
+        plan_once(&connection)?;
+        connection.set_prepared_statement_cache_capacity(MAX_PREPARED);
+        Ok(connection)
+    };
+    open().map_err(|source| ReadError::Open { path: path.to_owned(), source })
+}
+
+/// Lets no value decide on a plan. Otherwise each `LIMIT ?` would have its statement prepared anew whenever it is run, which
+/// takes longer than to run it.
+fn plan_once(connection: &Connection) -> rusqlite::Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(drop)
 }
 
 /// Creates the file with mode 0600, or takes the others' rights to it away. SQLite gives the files it puts
@@ -116,7 +144,8 @@ fn make_private(path: &Path) -> Result<(), OpenError> {
     }
 }
 
-fn connect(path: &Path) -> rusqlite::Result<Connection> {
+/// Opens a database that is there, for writing.
+pub(crate) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_PATIENCE)?;
@@ -125,6 +154,11 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
     // NORMAL would lose the last commits in a power cut, after they were acknowledged.
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "journal_size_limit", JOURNAL_LIMIT_BYTES)?;
+    connection.pragma_update(None, "wal_autocheckpoint", BACKSTOP_PAGES)?;
+    // What is needed to undo one of many writes in a transaction: a few pages, which would go to a file.
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    plan_once(&connection)?;
+    connection.set_prepared_statement_cache_capacity(MAX_PREPARED);
     Ok(connection)
 }
 

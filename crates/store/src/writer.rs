@@ -4,19 +4,26 @@
 //! The idea: a commit costs one fsync however much is in it. While one is under way further writes queue up, and
 //! the next commit takes them all. So under load each caller still waits for about one fsync, and alone for
 //! exactly one. See `rust-ecosystem.md`, section 4, for the figures.
+//!
+//! What nobody waits for goes along with what somebody does: it makes no commit that the next caller would have to
+//! wait behind. And the log is folded into the database by another thread ([`Checkpointer`]).
 
 use std::{
     collections::VecDeque,
     fmt, io, mem,
+    path::Path,
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     thread::{self, JoinHandle},
+    time::{Duration, Instant},
 };
 
 use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::{Semaphore, oneshot};
+
+use crate::checkpoint::Checkpointer;
 
 /// Writes that may wait for the thread. Beyond it the caller waits before its write is even queued: a write
 /// acknowledges something, and whoever asked for it is held up the same way by a slow disk as by a full queue.
@@ -26,9 +33,13 @@ const MAX_QUEUED: usize = 1024;
 /// waits for the last.
 const MAX_BATCH: usize = 128;
 
+/// How long what nobody waits for may wait for a commit to go along with. Then it gets its own.
+const BEHIND: Duration = if cfg!(test) { Duration::from_millis(1) } else { Duration::from_millis(25) };
+
 /// The writing end of the database.
 pub(crate) struct Writer {
     shared: Arc<Shared>,
+    checkpointer: Arc<Checkpointer>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -58,21 +69,35 @@ struct Shared {
 
 #[derive(Default)]
 struct Queue {
-    jobs: VecDeque<Job>,
+    jobs: VecDeque<Box<dyn Job>>,
+    /// Those that nobody waits for, and since when the first of them is here.
+    behind: VecDeque<Box<dyn Job>>,
+    behind_since: Option<Instant>,
     closed: bool,
 }
 
-struct Job {
-    write: Write,
-    done: oneshot::Sender<Result<(), WriteError>>,
+/// One write and who waits for it. In one box, whatever it returns.
+trait Job: Send {
+    /// Does the write, and keeps what it returned.
+    fn run(&mut self, connection: &Connection) -> rusqlite::Result<()>;
+
+    /// Tells the caller what became of it. One that has left does not mind.
+    fn answer(self: Box<Self>, fate: Result<(), WriteError>);
 }
 
-type Write = Box<dyn FnOnce(&Connection) -> rusqlite::Result<()> + Send>;
+struct Write<F, T> {
+    /// Until it runs.
+    write: Option<F>,
+    /// From then on, if it succeeded.
+    returned: Option<T>,
+    done: oneshot::Sender<Result<T, WriteError>>,
+}
 
 // === impl Writer ===
 
 impl Writer {
-    pub(crate) fn spawn(connection: Connection) -> io::Result<Self> {
+    pub(crate) fn spawn(connection: Connection, path: &Path) -> io::Result<Self> {
+        let checkpointer = Arc::new(Checkpointer::spawn(path)?);
         let shared = Arc::new(Shared {
             queue: Mutex::default(),
             changed: Condvar::new(),
@@ -80,31 +105,53 @@ impl Writer {
             commits: AtomicU64::new(0),
         });
         let thread = thread::Builder::new().name("prism-store".to_owned()).spawn({
-            let shared = shared.clone();
-            move || run(connection, &shared)
+            let (shared, checkpointer) = (shared.clone(), checkpointer.clone());
+            move || run(connection, &shared, &checkpointer)
         })?;
-        Ok(Self { shared, thread: Mutex::new(Some(thread)) })
+        Ok(Self { shared, checkpointer, thread: Mutex::new(Some(thread)) })
     }
 
-    /// Returns once the write is on disk, or has failed. It is not undone if the future is dropped.
-    pub(crate) async fn write(
+    /// Returns what the write has returned once it is on disk, or has failed. It is not undone if the future is
+    /// dropped.
+    pub(crate) async fn write<T: Send + 'static>(
         &self,
-        write: impl FnOnce(&Connection) -> rusqlite::Result<()> + Send + 'static,
-    ) -> Result<(), WriteError> {
-        let place = self.shared.places.acquire().await.map_err(|_| WriteError::Closed)?;
+        write: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, WriteError> {
         let (done, answer) = oneshot::channel();
+        let job = Box::new(Write { write: Some(write), returned: None, done });
+        self.enqueue(|queue| queue.jobs.push_back(job)).await?;
+        answer.await.unwrap_or(Err(WriteError::Closed))
+    }
+
+    /// The same for what nobody waits for: along with the next write that somebody does wait for, or after a moment.
+    pub(crate) async fn write_behind<T: Send + 'static>(
+        &self,
+        write: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, WriteError> {
+        let (done, answer) = oneshot::channel();
+        let job = Box::new(Write { write: Some(write), returned: None, done });
+        let enqueue = |queue: &mut Queue| {
+            queue.behind.push_back(job);
+            queue.behind_since.get_or_insert_with(Instant::now);
+        };
+        self.enqueue(enqueue).await?;
+        answer.await.unwrap_or(Err(WriteError::Closed))
+    }
+
+    async fn enqueue(&self, enqueue: impl FnOnce(&mut Queue)) -> Result<(), WriteError> {
+        let place = self.shared.places.acquire().await.map_err(|_| WriteError::Closed)?;
         {
             let mut queue = self.shared.queue();
             // The place may have come just before the end.
             if queue.closed {
                 return Err(WriteError::Closed);
             }
-            queue.jobs.push_back(Job { write: Box::new(write), done });
+            enqueue(&mut queue);
             // The thread gives the place back when it takes the job.
             place.forget();
         }
         self.shared.changed.notify_one();
-        answer.await.unwrap_or(Err(WriteError::Closed))
+        Ok(())
     }
 
     pub(crate) fn commits(&self) -> u64 {
@@ -114,6 +161,7 @@ impl Writer {
     /// Refuses new writes and waits until the queued ones are done and the thread has ended.
     pub(crate) fn close(&self) {
         self.shared.close();
+        self.checkpointer.close();
         let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(thread) = thread.take() {
             // If it has panicked, its callers have been told, and the panic hook has reported it.
@@ -134,6 +182,27 @@ impl fmt::Debug for Writer {
     }
 }
 
+// === impl Write ===
+
+impl<F, T> Job for Write<F, T>
+where
+    F: FnOnce(&Connection) -> rusqlite::Result<T> + Send,
+    T: Send,
+{
+    fn run(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        if let Some(write) = self.write.take() {
+            self.returned = Some(write(connection)?);
+        }
+        Ok(())
+    }
+
+    fn answer(self: Box<Self>, fate: Result<(), WriteError>) {
+        let Self { returned, done, .. } = *self;
+        // A write that succeeded has returned something.
+        let _ = done.send(fate.and_then(|()| returned.ok_or(WriteError::Closed)));
+    }
+}
+
 // === impl Shared ===
 
 impl Shared {
@@ -149,15 +218,25 @@ impl Shared {
     }
 
     /// Waits for work and takes what is there, at most a batch. Nothing is left when it returns nothing.
-    fn next_batch(&self) -> Vec<Job> {
-        let mut queue = self
-            .changed
-            .wait_while(self.queue(), |queue| queue.jobs.is_empty() && !queue.closed)
-            .unwrap_or_else(PoisonError::into_inner);
-        let count = queue.jobs.len().min(MAX_BATCH);
-        let batch = queue.jobs.drain(..count).collect();
+    fn next_batch(&self) -> Vec<Box<dyn Job>> {
+        let mut queue = self.queue();
+        while queue.jobs.is_empty() && !queue.closed {
+            let patience = queue.behind_since.map(|since| BEHIND.saturating_sub(since.elapsed()));
+            queue = match patience {
+                Some(Duration::ZERO) => break,
+                Some(patience) => self.changed.wait_timeout(queue, patience).unwrap_or_else(PoisonError::into_inner).0,
+                None => self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner),
+            };
+        }
+        let waited_for = queue.jobs.len().min(MAX_BATCH);
+        let mut batch: Vec<_> = queue.jobs.drain(..waited_for).collect();
+        let behind = queue.behind.len().min(MAX_BATCH - waited_for);
+        batch.extend(queue.behind.drain(..behind));
+        if queue.behind.is_empty() {
+            queue.behind_since = None;
+        }
         drop(queue);
-        self.places.add_permits(count);
+        self.places.add_permits(batch.len());
         batch
     }
 }
@@ -170,31 +249,32 @@ struct LastWords<'a>(&'a Shared);
 impl Drop for LastWords<'_> {
     fn drop(&mut self) {
         self.0.close();
-        let unanswered = mem::take(&mut self.0.queue().jobs);
+        let mut queue = self.0.queue();
+        let unanswered = (mem::take(&mut queue.jobs), mem::take(&mut queue.behind));
+        drop(queue);
         drop(unanswered);
     }
 }
 
-fn run(mut connection: Connection, shared: &Shared) {
+fn run(mut connection: Connection, shared: &Shared, checkpointer: &Checkpointer) {
     let _last_words = LastWords(shared);
     loop {
-        let batch = shared.next_batch();
+        let mut batch = shared.next_batch();
         if batch.is_empty() {
             break;
         }
-        let (writes, callers): (Vec<_>, Vec<_>) = batch.into_iter().map(|job| (job.write, job.done)).unzip();
-        match commit(&mut connection, writes) {
+        match commit(&mut connection, &mut batch) {
             Ok(outcomes) => {
-                shared.commits.fetch_add(1, Ordering::Relaxed);
-                for (caller, outcome) in callers.into_iter().zip(outcomes) {
-                    // A caller that has left does not mind, here and below.
-                    let _ = caller.send(outcome.map_err(|source| WriteError::Refused { source }));
+                let commits = shared.commits.fetch_add(1, Ordering::Relaxed) + 1;
+                for (job, outcome) in batch.into_iter().zip(outcomes) {
+                    job.answer(outcome.map_err(|source| WriteError::Refused { source }));
                 }
+                checkpointer.committed(&connection, commits);
             }
             Err(source) => {
                 let source = Arc::new(source);
-                for caller in callers {
-                    let _ = caller.send(Err(WriteError::Commit { source: source.clone() }));
+                for job in batch {
+                    job.answer(Err(WriteError::Commit { source: source.clone() }));
                 }
             }
         }
@@ -204,13 +284,21 @@ fn run(mut connection: Connection, shared: &Shared) {
 }
 
 /// Does all writes in one transaction and returns what became of each. A write that fails is undone alone.
-fn commit(connection: &mut Connection, writes: Vec<Write>) -> rusqlite::Result<Vec<rusqlite::Result<()>>> {
+fn commit(connection: &mut Connection, jobs: &mut [Box<dyn Job>]) -> rusqlite::Result<Vec<rusqlite::Result<()>>> {
     // A deferred transaction would fail at once, without the busy timeout, when it turns into a writing one.
     let mut transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let mut outcomes = Vec::with_capacity(writes.len());
-    for write in writes {
+    if let [job] = jobs {
+        // Alone it is undone with the transaction, and needs no savepoint, for which pages are copied.
+        if let Err(refused) = job.run(&transaction) {
+            return if transaction.is_autocommit() { Err(refused) } else { Ok(vec![Err(refused)]) };
+        }
+        transaction.commit()?;
+        return Ok(vec![Ok(())]);
+    }
+    let mut outcomes = Vec::with_capacity(jobs.len());
+    for job in jobs {
         let savepoint = transaction.savepoint()?;
-        match write(&savepoint) {
+        match job.run(&savepoint) {
             Ok(()) => {
                 savepoint.commit()?;
                 outcomes.push(Ok(()));

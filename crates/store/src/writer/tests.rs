@@ -6,6 +6,8 @@ use tokio::{task::JoinSet, time::timeout};
 use super::*;
 use crate::Store;
 
+type Write = Box<dyn FnOnce(&Connection) -> rusqlite::Result<()> + Send>;
+
 /// Long enough for anything that works, on a machine that is busy.
 const DEADLINE: Duration = Duration::from_secs(20);
 
@@ -132,6 +134,76 @@ async fn a_write_that_fails_fails_alone_and_whole() {
     assert!(matches!(outcomes[..], [Ok(()), Err(WriteError::Refused { .. }), Ok(())]), "{outcomes:?}");
     assert_eq!(destinations(home.path()), ["a", "b"]);
     assert_eq!(store.commits(), 2, "the one that held the thread up, and one for all three");
+}
+
+#[tokio::test]
+async fn what_nobody_waits_for_goes_along_or_by_itself() {
+    let home = TempDir::new().unwrap();
+    let store = open(&home);
+    soon(store.writer.write_behind(insert("alone"))).await.unwrap();
+    assert_eq!((destinations(home.path()), store.commits()), (vec!["alone".to_owned()], 1));
+
+    let release = hold(&store).await;
+    let mut tasks = JoinSet::new();
+    for i in 0..3 {
+        let writer = store.writer.clone();
+        tasks.spawn(async move { writer.write_behind(insert(&i.to_string())).await });
+    }
+    let writer = store.writer.clone();
+    tasks.spawn(async move { writer.write(insert("waited for")).await });
+    all_polled().await;
+    release.send(()).unwrap();
+    assert!(soon(tasks.join_all()).await.iter().all(Result::is_ok));
+    assert_eq!(store.commits(), 3, "one for the lone one, one that held the thread up, and one for all four");
+}
+
+#[tokio::test]
+async fn what_nobody_waits_for_is_written_before_the_end() {
+    let home = TempDir::new().unwrap();
+    let store = open(&home);
+    let release = hold(&store).await;
+    let writer = store.writer.clone();
+    tokio::spawn(async move { writer.write_behind(insert("last")).await });
+    all_polled().await;
+    release.send(()).unwrap();
+    store.close();
+    assert_eq!(destinations(home.path()), ["last"]);
+}
+
+#[tokio::test]
+async fn the_log_is_folded_in_while_others_write() {
+    let home = TempDir::new().unwrap();
+    let store = open(&home);
+    let length = || std::fs::metadata(home.path().join("prism.db")).unwrap().len();
+    let before = length();
+    // Far fewer than it would take for a commit to do it.
+    for i in 0..2000 {
+        soon(store.writer.write(insert(&i.to_string()))).await.unwrap();
+        if length() > before {
+            return;
+        }
+    }
+    panic!("all that was written is still in the log");
+}
+
+#[tokio::test]
+async fn the_log_of_a_process_that_was_killed_is_folded_in_by_the_next() {
+    let (home, killed) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let store = open(&home);
+    let long = "x".repeat(2 << 20);
+    soon(store.writer.write(insert(&long))).await.unwrap();
+    for file in ["prism.db", "prism.db-wal"] {
+        std::fs::copy(home.path().join(file), killed.path().join(file)).unwrap();
+    }
+    let length = || std::fs::metadata(killed.path().join("prism.db")).unwrap().len();
+    assert!(length() < 2 << 20, "it is in the log");
+    let _next = open(&killed);
+    let folded = async {
+        while length() < 2 << 20 {
+            tokio::task::yield_now().await;
+        }
+    };
+    soon(folded).await;
 }
 
 #[tokio::test]

@@ -1,0 +1,84 @@
+//! The agents that have started, each with its newest session.
+
+use rusqlite::{Connection, Row, params};
+
+use super::{id, key, optional_id};
+use crate::{ReadError, Store, WriteError};
+
+/// An agent as it was last known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentRow {
+    pub name: String,
+    pub session: u128,
+    pub surface: String,
+    pub workspace: String,
+    pub transport: String,
+    /// The id of its program's own session.
+    pub surface_session: Option<String>,
+    /// JSON that only the daemon reads.
+    pub facts: String,
+    pub mcp_session: Option<u128>,
+    pub instance: Option<u128>,
+    pub started_at_us: i64,
+    pub seen_at_us: i64,
+    pub wrapped_at_us: Option<i64>,
+}
+
+impl Store {
+    /// Remembers an agent, in place of what was known of it.
+    pub async fn save_agent(&self, agent: AgentRow) -> Result<(), WriteError> {
+        let sql = "INSERT OR REPLACE INTO agent VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+        let save = move |connection: &Connection| {
+            let row = params![
+                agent.name,
+                key(agent.session),
+                agent.surface,
+                agent.workspace,
+                agent.transport,
+                agent.surface_session,
+                agent.facts,
+                agent.mcp_session.map(key),
+                agent.instance.map(key),
+                agent.started_at_us,
+                agent.seen_at_us,
+                agent.wrapped_at_us,
+            ];
+            connection.prepare_cached(sql)?.execute(row).map(drop)
+        };
+        self.writer.write(save).await
+    }
+
+    /// Notes when agents were last seen. An earlier time than the known one changes nothing.
+    pub async fn touch_agents(&self, seen: Vec<(String, i64)>) -> Result<(), WriteError> {
+        self.writer.write(move |connection| touch(connection, &seen)).await
+    }
+
+    /// Returns all agents, by name.
+    pub fn agents(&self) -> Result<Vec<AgentRow>, ReadError> {
+        let sql = "SELECT * FROM agent ORDER BY name";
+        self.read(|connection| connection.prepare_cached(sql)?.query_map([], agent)?.collect())
+    }
+}
+
+pub(super) fn touch(connection: &Connection, seen: &[(String, i64)]) -> rusqlite::Result<()> {
+    let sql = "UPDATE agent SET seen_at_us = ?2 WHERE name = ?1 AND seen_at_us < ?2";
+    let mut statement = connection.prepare_cached(sql)?;
+    seen.iter().try_for_each(|(name, at_us)| statement.execute(params![name, at_us]).map(drop))
+}
+
+fn agent(row: &Row<'_>) -> rusqlite::Result<AgentRow> {
+    Ok(AgentRow {
+        name: row.get("name")?,
+        session: id(row, "session")?,
+        surface: row.get("surface")?,
+        workspace: row.get("workspace")?,
+        transport: row.get("transport")?,
+        surface_session: row.get("surface_session")?,
+        facts: row.get("facts")?,
+        mcp_session: optional_id(row, "mcp_session")?,
+        instance: optional_id(row, "instance")?,
+        started_at_us: row.get("started_at_us")?,
+        seen_at_us: row.get("seen_at_us")?,
+        wrapped_at_us: row.get("wrapped_at_us")?,
+    })
+}
