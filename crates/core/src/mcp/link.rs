@@ -18,7 +18,9 @@ mod lifecycle;
 mod listens;
 mod notes;
 mod park;
+mod pings;
 mod questions;
+mod ring;
 mod rounds;
 mod translate;
 mod turns;
@@ -27,7 +29,7 @@ mod watch;
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
-    hash::{BuildHasherDefault, Hasher},
+    hash::BuildHasherDefault,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -40,7 +42,7 @@ pub use self::{
     park::{Ask, PARKED_FOR, read_state},
 };
 use self::{
-    exchange::{Exchange, Modern, Owner, Reply},
+    exchange::{Exchange, Modern, Owner, Reply, Sequential},
     flights::Flight,
     handshake::Knock,
     lifecycle::Phase,
@@ -120,6 +122,8 @@ pub enum Wire {
 pub struct Settings {
     pub request_timeout: Option<Duration>,
     pub max_request_time: Duration,
+    /// Whether a legacy client that leaves a call cancels it, as a modern one does: for calls that may take for ever.
+    pub leaving_cancels: bool,
     pub max_message_bytes: usize,
     /// How long the child outlives its last session.
     pub keep_warm: Duration,
@@ -162,6 +166,11 @@ pub enum Action {
         number: u64,
         bytes: Bytes,
     },
+    /// A modern client has been told that it will hear of these resources on this stream.
+    Promised {
+        stream: StreamKey,
+        uris: Vec<String>,
+    },
     End(StreamKey),
     /// Give what belongs to no call to the link where the rest of this session is.
     Relay {
@@ -173,6 +182,10 @@ pub enum Action {
     KeepAlive,
     /// The session is over, by no act of its client.
     Ended(SessionKey),
+    /// The client of a session has answered a ping.
+    Seen(SessionKey),
+    /// The client of a session, which has answered pings before, does so no more.
+    Silent(SessionKey),
     /// Something has changed that outlives the daemon: ask for it soon, with [`Link::take_unsaved`].
     Unsaved,
     /// The server asked something.
@@ -280,6 +293,8 @@ pub struct Link {
     /// No exchange or question is due before this.
     check_at: Option<Instant>,
     beat_at: Option<Instant>,
+    /// When a client is to be asked whether it is there.
+    ping_at: Option<Instant>,
     stop_at: Option<Instant>,
     stateless_until: Option<Instant>,
     /// When a client last used the child, and when it is looked after whether any does.
@@ -305,10 +320,6 @@ pub struct Holdings {
     pub flights: usize,
     pub events_bytes: usize,
 }
-
-/// Hashes ids that count upward: they are their own best hash.
-#[derive(Default)]
-struct Sequential(u64);
 
 // === impl Link ===
 
@@ -354,6 +365,7 @@ impl Link {
             failed: false,
             check_at: None,
             beat_at: None,
+            ping_at: None,
             stop_at: None,
             stateless_until: None,
             used_at: None,
@@ -371,8 +383,8 @@ impl Link {
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let union = self.union.due();
-        let own = [self.check_at, self.beat_at, self.stop_at, self.idle_at, self.phase.deadline(), union];
-        own.into_iter().flatten().min()
+        let due = [self.check_at, self.beat_at, self.ping_at, self.stop_at, self.idle_at, self.phase.deadline(), union];
+        due.into_iter().flatten().min()
     }
 
     /// Bytes for the child's stdin. The shell takes from the front what the pipe takes.
@@ -384,6 +396,9 @@ impl Link {
         if self.beat_at.is_some_and(|at| at <= now) {
             self.actions.push_back(Action::KeepAlive);
             self.beat_at = (self.streams > 0).then_some(now + BEAT);
+        }
+        if self.ping_at.is_some_and(|at| at <= now) {
+            self.ping(now);
         }
         if self.check_at.is_some_and(|at| at <= now) {
             self.check_deadlines(now);
@@ -414,6 +429,9 @@ impl Link {
         session.listen(stream, after, by_method, &mut self.actions)?;
         self.last_stream = stream.0;
         self.count_stream(now);
+        if let Some(after) = after.filter(|_| self.settings.leaving_cancels) {
+            self.has_returned(key, after.stream);
+        }
         // The client of a session that was taken up is back, and expects to hear from its server.
         if self.phase == Phase::Down {
             self.want(now);
@@ -431,7 +449,10 @@ impl Link {
                     session.detach(stream, had, &mut self.actions);
                     self.close(key, now);
                 }
-                Some(session) => session.detach(stream, had, &mut self.actions),
+                Some(session) => {
+                    session.detach(stream, had, &mut self.actions);
+                    self.await_return(key, now);
+                }
                 None => {}
             }
         } else if self.listens.contains_key(&stream) {
@@ -566,23 +587,6 @@ impl Link {
 
     fn check_by(&mut self, at: Option<Instant>) {
         self.check_at = [self.check_at, at].into_iter().flatten().min();
-    }
-}
-
-impl Hasher for Sequential {
-    fn finish(&self) -> u64 {
-        // The map's buckets come from the low bits, its tags from the high ones.
-        self.0 ^ (self.0 << 57)
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
-        }
-    }
-
-    fn write_u64(&mut self, id: u64) {
-        self.0 = id;
     }
 }
 

@@ -94,6 +94,11 @@ impl Replay {
         lost
     }
 
+    /// Uses up a number, for an event that is never told again.
+    pub fn skip(&mut self) {
+        self.last += 1;
+    }
+
     /// Forgets all but the newest event. Returns how many of them nobody has had.
     pub fn keep_only_newest(&mut self) -> usize {
         let old = self.kept.len().saturating_sub(1);

@@ -4,8 +4,10 @@
 //! message goes down exactly one track (N-01); an HTTP stream that breaks is attached again with `Last-Event-ID`.
 
 mod kept;
+mod pings;
 
 pub use kept::Kept;
+pub use pings::Pings;
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -61,6 +63,8 @@ pub struct Session {
     last_post: u64,
     pub questions: Vec<Question>,
     last_question: u64,
+    /// How it is asked whether its client is there, if anybody wants to know.
+    pub pings: Option<Box<Pings>>,
     saved: Saved,
 }
 
@@ -169,6 +173,7 @@ impl Session {
             last_post: first,
             questions: Vec::new(),
             last_question: first,
+            pings: None,
             saved: Saved::Never,
         }
     }
@@ -203,6 +208,11 @@ impl Session {
 
     pub fn has_get_stream(&self) -> bool {
         !self.gets.is_empty()
+    }
+
+    /// Whether this is one of its GET streams.
+    pub fn has_get(&self, stream: StreamKey) -> bool {
+        self.gets.iter().any(|get| get.stream == stream)
     }
 
     // --- GET streams ---
@@ -301,6 +311,26 @@ impl Session {
         if !self.gets.is_empty() {
             self.standalone.mark_delivered();
         }
+    }
+
+    /// Sends something on the streams that are open now and on no other, ever. Returns them.
+    pub fn ring(&mut self, parts: &[&[u8]], strict: bool, actions: &mut Actions) -> Vec<StreamKey> {
+        // What is a part has no streams of its own.
+        let first = if strict { self.gets.len().saturating_sub(1) } else { 0 };
+        let Some(gets) = self.gets.get(first..).filter(|gets| !gets.is_empty()) else { return Vec::new() };
+        let id = EventId { stream: STANDALONE, event: self.standalone.next_number() };
+        let bytes = frame::event((!self.plain).then_some(id), parts);
+        for get in gets {
+            let bytes = named(&bytes, get.by_method);
+            actions.push_back(Action::Event { stream: get.stream, number: id.event, bytes });
+        }
+        let told = gets.iter().map(|get| get.stream).collect();
+        if !self.plain {
+            self.standalone.skip();
+            self.standalone.mark_delivered();
+            self.told_more(false, actions);
+        }
+        told
     }
 
     // --- POST streams ---
@@ -414,6 +444,11 @@ impl Session {
     /// Bytes of events that are kept for this client.
     pub fn kept_bytes(&self) -> usize {
         self.standalone.kept_bytes() + self.posts.iter().map(|post| post.replay.kept_bytes()).sum::<usize>()
+    }
+
+    /// Whether nobody reads the stream of a POST that is not over.
+    pub fn is_deserted(&self, track: u64) -> bool {
+        self.posts.iter().any(|post| post.number == track && post.attached.is_none() && post.finished.is_none())
     }
 
     /// Every open HTTP stream of this session.

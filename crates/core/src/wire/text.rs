@@ -8,6 +8,11 @@ pub fn request(id: impl Display, method: Method, params: impl Display) -> String
     format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{}","params":{params}}}"#, method.name())
 }
 
+/// A request that has nothing to say.
+pub fn bare_request(id: impl Display, method: Method) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{}"}}"#, method.name())
+}
+
 pub fn note(method: Method, params: impl Display) -> String {
     format!(r#"{{"jsonrpc":"2.0","method":"{}","params":{params}}}"#, method.name())
 }

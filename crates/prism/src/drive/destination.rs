@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use prism_core::mcp::{Class, Era, Opening, Settings, Speaks, Wire, quiet::Verdict};
+use prism_core::mcp::{Class, Era, Opening, Settings, Speaks, Wire, link::SessionKey, quiet::Verdict};
 use prism_os::census::Owner;
 use prism_store::Store;
 use tracing::info;
@@ -27,8 +27,9 @@ use super::{
     remote::{Target, TargetError},
 };
 use crate::{
-    builtin::kit,
+    builtin::{self, kit},
     config::{self, Config, Process},
+    mesh::Mesh,
     telemetry::metrics::{DestinationMetrics, Metrics},
 };
 
@@ -39,6 +40,8 @@ const EVICTABLE_AFTER: Duration = Duration::from_secs(60);
 /// Children of one class for calls without a session: each but the first is there because all before it wait for
 /// somebody's answer. Beyond it the call that has waited the longest gives way.
 const MAX_TWINS: usize = 8;
+/// As long as a call of Prism's own server may take: a time that no client waits for, and that a clock can still tell.
+const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 /// How long such a further child outlives its last call.
 const TWIN_WARM: Duration = Duration::from_secs(60);
 
@@ -61,6 +64,7 @@ pub struct Parts {
     /// Prism's own folder.
     pub home: PathBuf,
     pub store: Option<Store>,
+    pub mesh: Option<Arc<Mesh>>,
     pub environment: Arc<Environment>,
     pub ceilings: Arc<Ceilings>,
 }
@@ -113,9 +117,12 @@ impl Destination {
             }
             None => None,
         };
+        // Its tools may wait for hours for something to come, and bound themselves.
+        let waits = built_in.is_some() && config.name == builtin::prism::NAME;
         let settings = Settings {
-            request_timeout: daemon.request_timeout,
-            max_request_time: daemon.max_request_time,
+            request_timeout: daemon.request_timeout.filter(|_| !waits),
+            max_request_time: if waits { FOR_EVER } else { daemon.max_request_time },
+            leaving_cancels: waits,
             max_message_bytes: daemon.max_message_bytes,
             keep_warm: config.keep_warm,
             keep_stateless: keep_stateless_for(daemon),
@@ -158,6 +165,18 @@ impl Destination {
     /// Whether it is a server that Prism is itself.
     pub fn is_built_in(&self) -> bool {
         self.shared.built_in.is_some()
+    }
+
+    /// Whether it is Prism's own server, which has to know who calls.
+    pub fn is_prism(&self) -> bool {
+        self.shared.is_prism()
+    }
+
+    /// Tells whoever wants to know of Prism's own clients that a session is over.
+    pub fn session_ended(&self, session: SessionKey) {
+        if let Some(reach) = self.shared.reach() {
+            reach.session_ended(session);
+        }
     }
 
     pub fn metrics(&self) -> &Arc<DestinationMetrics> {

@@ -6,6 +6,7 @@
 
 mod far_end;
 mod handle;
+mod ring;
 mod saving;
 mod successor;
 
@@ -55,6 +56,7 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 
 struct Driver {
     machine: Link,
+    number: u64,
     shared: Arc<Shared>,
     /// The way into our own mailbox, for the child's keeper.
     commands: mpsc::WeakSender<Command>,
@@ -121,6 +123,8 @@ struct Stream {
     outlet: Arc<Outlet>,
     key: Option<SessionKey>,
     kind: StreamKind,
+    /// Somebody was told that a bell can ring on it.
+    told: bool,
 }
 
 /// What ended the wait.
@@ -145,6 +149,7 @@ impl Driver {
         vitals: Arc<Vitals>,
     ) -> Self {
         Self {
+            number: settings.number,
             machine: Link::new(settings),
             commands,
             back: None,
@@ -315,9 +320,11 @@ impl Driver {
             Command::OpenPlain { key, hello, message, by_method, outlet, reply } => {
                 match self.machine.open_plain(key, *hello, message, by_method, now) {
                     Ok(stream) => {
-                        self.streams.insert(stream, Stream { outlet, key: Some(key), kind: StreamKind::Sse });
+                        let (key, kind) = (Some(key), StreamKind::Sse);
+                        self.streams.insert(stream, Stream { outlet, key, kind, told: false });
                         self.shared.metrics.streams.inc();
                         drop(reply.send(Head::Accepted));
+                        self.tell_of(stream, Vec::new());
                     }
                     Err(refusal) => drop(reply.send(Head::Refused(refusal))),
                 }
@@ -341,6 +348,8 @@ impl Driver {
             }
             Command::Relay { home, text, what } => self.machine.relay(home, &text, what, now),
             Command::Announce { method, to, listens } => self.machine.announce(method, &to, &listens),
+            Command::Ring { to, rung } => self.ring(&to, rung, now),
+            Command::Watch { key, every } => self.machine.watch_over(key, every, now),
             Command::Left => self.sweep(now),
             Command::StreamGone { stream } => self.stream_gone(stream, now),
             Command::Given { start, given } => self.given(start, given, now),
@@ -376,7 +385,7 @@ impl Driver {
     }
 
     fn report(&self) -> StreamReport {
-        let streams = self.streams.values().map(|Stream { outlet, key, kind }| {
+        let streams = self.streams.values().map(|Stream { outlet, key, kind, .. }| {
             let (waiting, open_for, silent_for) = outlet.health();
             StreamVitals { session: *key, kind: *kind, waiting, open_for, silent_for }
         });
@@ -401,16 +410,19 @@ impl Driver {
         now: Instant,
     ) {
         let (outlet, reader) = Outlet::open();
-        self.streams.insert(stream, Stream { outlet, key, kind });
+        self.streams.insert(stream, Stream { outlet, key, kind, told: false });
         self.shared.metrics.streams.inc();
         if reply.send(Head::Stream(stream, reader)).is_err() {
             self.stream_gone(stream, now);
+        } else if kind == StreamKind::Get {
+            self.tell_of(stream, Vec::new());
         }
     }
 
     fn stream_gone(&mut self, stream: StreamKey, now: Instant) {
-        if let Some(Stream { key, outlet, .. }) = self.streams.remove(&stream) {
+        if let Some(Stream { key, outlet, told, .. }) = self.streams.remove(&stream) {
             self.shared.metrics.streams.dec();
+            self.tell_closed(stream, told);
             self.machine.handle_stream_gone(key, stream, outlet.taken(), now);
         }
     }
@@ -445,6 +457,7 @@ impl Driver {
                     }
                 }
                 Action::Event { stream, number, bytes } => self.push(stream, number, bytes, now),
+                Action::Promised { stream, uris } => self.tell_of(stream, uris),
                 Action::End(stream) => {
                     if let Some(Stream { outlet, .. }) = self.streams.get(&stream) {
                         outlet.end();
@@ -472,6 +485,8 @@ impl Driver {
                 // One that goes on elsewhere has not ended.
                 Action::Ended(key) if self.moves(key) => {}
                 Action::Ended(key) => self.shared.ended(key),
+                Action::Seen(key) => self.tell(|reach| reach.seen(key)),
+                Action::Silent(key) => self.tell(|reach| reach.silent(key)),
                 Action::Unsaved => self.saving.ask(now),
                 Action::Dropped(count) => {
                     self.shared.metrics.dropped.inc_by(count as u64);

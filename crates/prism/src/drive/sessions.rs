@@ -16,7 +16,9 @@ use prism_core::{
 };
 use uuid::Uuid;
 
-use super::{Destination, LinkHandle, destination::Place, hub::HubSession, keeping::Keeping, visitor::Visit};
+use super::{
+    Destination, LinkHandle, destination::Place, hub::HubSession, keeping::Keeping, reach::Reached, visitor::Visit,
+};
 
 /// All sessions of the daemon.
 pub struct Sessions {
@@ -24,6 +26,8 @@ pub struct Sessions {
     epoch: Instant,
     /// Where they outlive the daemon, if they do.
     keeping: Option<Keeping>,
+    /// Who wants to know which clients of Prism's own server can be reached.
+    reached: Reached,
 }
 
 /// A session that was opened, or taken up.
@@ -76,11 +80,15 @@ pub struct Busy {
 
 impl Sessions {
     pub fn new(keeping: Option<Keeping>) -> Self {
-        Self { open: RwLock::default(), epoch: Instant::now(), keeping }
+        Self { open: RwLock::default(), epoch: Instant::now(), keeping, reached: Reached::default() }
     }
 
     pub fn keeping(&self) -> Option<&Keeping> {
         self.keeping.as_ref()
+    }
+
+    pub fn reached(&self) -> &Reached {
+        &self.reached
     }
 
     /// Enters a session in the place that its destination has for it.
@@ -128,6 +136,7 @@ impl Sessions {
         entry.destination.metrics().sessions.dec();
         entry.destination.leave();
         entry.open.store(false, Ordering::Relaxed);
+        entry.destination.session_ended(entry.key());
         if let Some(hub) = entry.hub() {
             hub.close(self);
         }

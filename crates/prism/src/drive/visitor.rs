@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicU64, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
     time::{Duration, Instant},
 };
@@ -22,6 +22,8 @@ pub struct Visit {
     calls: AtomicU64,
     /// When the last request came, in milliseconds since it opened.
     last: AtomicU64,
+    /// Its bell rings, and the answer to its next tool is to say so.
+    rings: AtomicBool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,7 +71,8 @@ pub fn read(info: &str) -> Option<(String, String)> {
 
 impl Default for Visit {
     fn default() -> Self {
-        Self { who: OnceLock::new(), since: Instant::now(), calls: AtomicU64::new(0), last: AtomicU64::new(0) }
+        let (calls, last, rings) = (AtomicU64::new(0), AtomicU64::new(0), AtomicBool::new(false));
+        Self { who: OnceLock::new(), since: Instant::now(), calls, last, rings }
     }
 }
 
@@ -102,6 +105,15 @@ impl Visit {
 
     pub fn who(&self) -> Option<&Visitor> {
         self.who.get()
+    }
+
+    /// Says whether the answer to its next tool is to carry a bell.
+    pub fn let_ring(&self, rings: bool) {
+        self.rings.store(rings, Relaxed);
+    }
+
+    pub fn rings(&self) -> bool {
+        self.rings.load(Relaxed)
     }
 
     pub fn calls(&self) -> u64 {

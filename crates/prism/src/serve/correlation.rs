@@ -1,4 +1,5 @@
-//! One id for a call of Prism's own servers: in the log, in the notes on either stream, and in the result (N-06).
+//! What the door adds to a call of Prism's own servers: one id for it, in the log, in the notes on either stream and in
+//! the result (N-06); and, for the server `prism`, whose call it is (M-01).
 
 use std::borrow::Cow;
 
@@ -6,30 +7,132 @@ use bytes::Bytes;
 use prism_core::wire::{Kind, Members, Message, members::Quoted};
 use uuid::Uuid;
 
-use crate::{drive::Destination, telemetry::access::Pending};
+use super::request::Through;
+use crate::{
+    builtin::kit::CALLER,
+    drive::{
+        Destination, Entry,
+        visitor::{self, Visit, Way},
+    },
+    telemetry::access::Pending,
+};
 
 const CORRELATION_ID: &str = "correlation_id";
 
-/// A request as one of Prism's own servers gets it: under the client's own correlation id, or a new one.
-pub(super) fn correlated(destination: &Destination, message: Message, record: &mut Pending) -> Message {
+/// Who makes a call, as far as the door knows.
+#[derive(Clone, Copy)]
+pub(super) enum From<'a> {
+    Session(&'a Entry, Through),
+    /// A session of 2024-11-05.
+    Plain(Uuid, &'a Visit),
+    /// Nobody that could be told from others by more than this: a legacy call without a session.
+    Stranger(Through),
+    /// A modern client, and what it says of itself.
+    Modern(Through, &'a str),
+}
+
+/// A request as one of Prism's own servers gets it: under the client's own correlation id or a new one, and with who calls
+/// over whatever the client says of that.
+pub(super) fn correlated(destination: &Destination, from: From, message: Message, record: &mut Pending) -> Message {
     let calls = matches!(message.kind(), Kind::Request(method) if method.may_ask());
     if !destination.is_built_in() || !calls {
         return message;
     }
-    let told = (|| {
-        let whole = std::str::from_utf8(message.bytes()).ok()?;
-        let mut top = Members::read(whole)?;
-        let mut params = Members::read(message.params_text()?)?;
-        let mut meta = params.object("_meta").unwrap_or_default();
-        let given = meta.string(CORRELATION_ID).map(Cow::into_owned).and_then(|text| Uuid::try_parse(&text).ok());
-        let id = given.unwrap_or_else(Uuid::now_v7);
-        record.correlation_id(id);
-        meta.set(CORRELATION_ID, Quoted(&id.to_string()).to_string());
-        let meta = meta.to_string();
-        params.set("_meta", meta);
-        let params = params.to_string();
-        top.set("params", params);
-        Message::parse(Bytes::from(top.to_string())).ok()
-    })();
-    told.unwrap_or(message)
+    let mark = destination.is_prism().then(|| from.mark());
+    match told(&message, mark) {
+        Some((told, id)) => {
+            record.correlation_id(id);
+            told
+        }
+        // Without parameters there is nothing to add to, and nothing that could be forged.
+        None => message,
+    }
+}
+
+/// A call with an id, and with the mark in place of any that it has; and the id.
+fn told(message: &Message, mark: Option<String>) -> Option<(Message, Uuid)> {
+    let mut top = Members::read(std::str::from_utf8(message.bytes()).ok()?)?;
+    let mut params = Members::read(message.params_text()?)?;
+    let mut meta = params.object("_meta").unwrap_or_default();
+    let given = meta.string(CORRELATION_ID).map(Cow::into_owned).and_then(|text| Uuid::try_parse(&text).ok());
+    let id = given.unwrap_or_else(Uuid::now_v7);
+    meta.set(CORRELATION_ID, Quoted(&id.to_string()).to_string());
+    // Of several of that name none may stay.
+    meta.remove(CALLER);
+    if let Some(mark) = mark {
+        meta.set(CALLER, mark);
+    }
+    let meta = meta.to_string();
+    params.set("_meta", meta);
+    let params = params.to_string();
+    top.set("params", params);
+    Some((Message::parse(Bytes::from(top.to_string())).ok()?, id))
+}
+
+impl From<'_> {
+    /// What the server hears of it.
+    fn mark(self) -> String {
+        let of_visit = |visit: &Visit| visit.who().and_then(|who| who.client.clone()).map(|(name, _)| name);
+        let (session, through, way, client) = match self {
+            Self::Session(entry, through) => (Some(entry.id), through, entry.visit.way(), of_visit(&entry.visit)),
+            Self::Plain(id, visit) => (Some(id), Through::default(), Way::Sse, of_visit(visit)),
+            Self::Stranger(through) => (None, through, through.way, None),
+            Self::Modern(through, info) => (None, through, through.way, visitor::read(info).map(|(name, _)| name)),
+        };
+        let mut mark = Members::default();
+        mark.set("transport", Quoted(way.name()).to_string());
+        for (name, text) in [
+            ("session", session.map(|id| id.to_string())),
+            ("instance", through.instance.map(|id| id.to_string())),
+            ("tmux_pane", through.pane.map(|pane| format!("%{pane}"))),
+            ("client", client),
+        ] {
+            if let Some(text) = text {
+                mark.set(name, Quoted(&text).to_string());
+            }
+        }
+        mark.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn mark(from: From) -> Value {
+        serde_json::from_str(&from.mark()).expect("a mark is JSON")
+    }
+
+    // M-01
+    #[test]
+    fn the_door_says_who_calls() {
+        let instance = Uuid::now_v7();
+        let shim = Through { way: Way::Stdio, instance: Some(instance), pane: Some(3) };
+        assert_eq!(mark(From::Stranger(Through::default())), json!({"transport": "http"}));
+        let modern = mark(From::Modern(shim, r#"{"name":"a \"client\"","version":"1"}"#));
+        assert_eq!(
+            modern,
+            json!({"transport": "stdio", "instance": instance.to_string(), "tmux_pane": "%3", "client": "a \"client\""})
+        );
+        let session = Uuid::now_v7();
+        let plain = mark(From::Plain(session, &Visit::default()));
+        assert_eq!(plain, json!({"transport": "sse", "session": session.to_string()}));
+    }
+
+    // M-01
+    #[test]
+    fn nothing_that_a_client_says_of_the_caller_gets_past_the_door() {
+        let forged = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":{"a":1.50,
+            "prism/caller":{"session":"s"},"prism\/calle\u0072":{"session":"t"},"correlation_id":7}}}"#;
+        let forged = Message::parse(Bytes::from(forged)).expect("a message");
+        for mark in [None, Some(r#"{"transport":"http"}"#.to_owned())] {
+            let (told, id) = told(&forged, mark.clone()).expect("it has parameters");
+            let id = Quoted(&id.to_string()).to_string();
+            let mark = mark.map_or(String::new(), |mark| format!(r#","prism/caller":{mark}"#));
+            let meta = format!(r#"{{"a":1.50,"correlation_id":{id}{mark}}}"#);
+            assert!(std::str::from_utf8(told.bytes()).expect("text").contains(&meta), "{told:?}");
+        }
+    }
 }

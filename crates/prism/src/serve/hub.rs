@@ -31,10 +31,12 @@ use tokio::{
 use super::{
     Server,
     body::{Body, EventStream, Merged},
-    correlation::correlated,
+    correlation::{From, correlated},
     fault::{self, Denial, JSON},
     modern::{self, Asker},
+    piggyback,
     post::{self, accepted, events, respond},
+    request::Through,
 };
 use crate::{
     drive::{
@@ -57,6 +59,7 @@ pub(super) struct Client {
     pub(super) view: Arc<View>,
     pub(super) entry: Option<Arc<Entry>>,
     pub(super) revision: Revision,
+    pub(super) through: Through,
 }
 
 /// Answers a request of the legacy era.
@@ -69,7 +72,7 @@ pub(super) async fn call(
 ) -> Result<Response<Body>, Denial> {
     let hub = &server.hub;
     hub.touch();
-    let Client { view, entry, revision } = client;
+    let Client { view, entry, revision, through } = client;
     let session = entry.clone();
     let session = session.as_ref().and_then(|entry| entry.hub());
     let view = session.map_or(view, |session| session.view());
@@ -77,7 +80,7 @@ pub(super) async fn call(
     let revision = entry.as_ref().map_or(revision, |entry| entry.revision);
     let id = message.id().unwrap_or_default().to_owned();
     match hub.way(seen, message).await {
-        Way::Home(message) => post::call(server, hub.home().clone(), entry, message, accepts, record).await,
+        Way::Home(message) => post::call(server, hub.home().clone(), entry, through, message, accepts, record).await,
         Way::Level(message) => {
             // One that there is not is for the home to refuse.
             let named = message.string(message.params().level).and_then(|name| Level::named(&name));
@@ -85,11 +88,12 @@ pub(super) async fn call(
                 session.set_level(&message).await;
                 keep(server, entry.as_ref()).await;
             }
-            post::call(server, hub.home().clone(), entry, message, accepts, record).await
+            post::call(server, hub.home().clone(), entry, through, message, accepts, record).await
         }
         Way::Member(member, message, names) => {
             record.destination(member.destination.metrics());
-            let message = correlated(&member.destination, message, record);
+            let from = entry.as_deref().map_or(From::Stranger(through), |entry| From::Session(entry, through));
+            let message = correlated(&member.destination, from, message, record);
             match entry {
                 Some(entry) => call_part(server, &entry, &member, (message, names), accepts, record).await,
                 None => {
@@ -123,6 +127,7 @@ async fn call_part(
 ) -> Result<Response<Body>, Denial> {
     let Some(session) = entry.hub() else { return Err(Denial::UnknownSession) };
     let id = message.id().unwrap_or_default().to_owned();
+    let carries = piggyback::may_carry(&member.destination, &message);
     let mut again = true;
     loop {
         let busy = server.sessions.occupy(entry);
@@ -147,7 +152,10 @@ async fn call_part(
                 server.sessions.remove(&part.id);
             }
             None => return Err(Denial::LinkGone),
-            Some(head) => return Ok(respond(head, accepts, part.link.clone(), Some(busy), Some(&id), record)),
+            Some(head) => {
+                let head = if carries { piggyback::for_session(server, entry, head) } else { head };
+                return Ok(respond(head, accepts, part.link.clone(), Some(busy), Some(&id), record));
+            }
         }
     }
 }
@@ -211,12 +219,13 @@ pub(super) async fn tell(server: &Server, entry: &Arc<Entry>, message: Message) 
 pub(super) async fn batch(
     server: &Arc<Server>,
     entry: Arc<Entry>,
+    through: Through,
     messages: Vec<Message>,
     accepts: Accepts,
     record: &mut Pending,
 ) -> Result<Response<Body>, Denial> {
     let Some(view) = entry.hub().map(|hub| hub.view()) else { return Err(Denial::UnknownSession) };
-    let client = Client { view, entry: Some(entry.clone()), revision: entry.revision };
+    let client = Client { view, entry: Some(entry.clone()), revision: entry.revision, through };
     let (calls, tellings): (Vec<_>, Vec<_>) =
         messages.into_iter().partition(|message| matches!(message.kind(), Kind::Request(_)));
     for message in tellings {
@@ -267,12 +276,12 @@ pub(super) async fn ask(
     let seen = Seen { view, session: None };
     let id = message.id().unwrap_or_default().to_owned();
     match hub.way(seen, message).await {
-        Way::Home(message) | Way::Level(message) => asker.ask(hub.home(), message, method, record).await,
+        Way::Home(message) | Way::Level(message) => asker.ask(server, hub.home(), message, method, record).await,
         Way::Member(member, message, names) => {
             record.destination(member.destination.metrics());
             hub.watch_modern(&member).await;
             let asker = Asker { names, ..asker };
-            asker.ask(&member.destination, message, method, record).await
+            asker.ask(server, &member.destination, message, method, record).await
         }
         Way::List(list) => {
             let told = hub.listing(seen, list, None).await;

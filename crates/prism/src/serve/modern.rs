@@ -21,14 +21,14 @@ use tokio::sync::oneshot;
 use super::{
     Server,
     body::Body,
-    correlation::correlated,
+    correlation::{From, correlated},
     fault::{self, Denial, JSON},
-    hub,
+    hub, piggyback,
     post::{open, respond},
-    request::{PROTOCOL_VERSION, way},
+    request::{PROTOCOL_VERSION, Through},
 };
 use crate::{
-    drive::{Command, Destination, Head, Reply, hub::View, visitor::Way},
+    drive::{Command, Destination, Head, Reply, hub::View},
     telemetry::access::Pending,
 };
 
@@ -48,7 +48,6 @@ pub(super) struct Routing {
     method: Said,
     name: Said,
     params: Vec<(String, String)>,
-    way: Way,
 }
 
 /// One header, copied: the head itself must not be held while the body is waited for.
@@ -74,8 +73,8 @@ impl Routing {
             Some((name.to_owned(), value.to_str().unwrap_or("=?base64??=").to_owned()))
         });
         let (method, name) = (Said::of(headers, &METHOD), Said::of(headers, &NAME));
-        let (params, way) = (params.take(MAX_PARAMS).collect(), way(headers));
-        Some(Box::new(Self { version, method, name, params, way }))
+        let params = params.take(MAX_PARAMS).collect();
+        Some(Box::new(Self { version, method, name, params }))
     }
 
     /// What they say if they name a legacy revision after all: nothing else of them was read.
@@ -128,6 +127,7 @@ pub(super) async fn serve(
     destination: Arc<Destination>,
     view: Option<Arc<View>>,
     routing: Box<Routing>,
+    through: Through,
     message: Message,
     method: Method,
     accepts: Accepts,
@@ -139,17 +139,17 @@ pub(super) async fn serve(
     // Rare ones: the others are not worth a lock.
     if matches!(method, Method::Discover | Method::Listen) {
         let at = view.is_none().then(|| destination.config().name.clone());
-        server.callers.note(&envelope.info, at, routing.way);
+        server.callers.note(&envelope.info, at, through.way);
     }
     match (view, method) {
         (None, Method::Listen) => attend(&destination, envelope, message, accepts).await,
         (None, _) => {
-            let asker = Asker { envelope, headers: routing.params, names: None, accepts };
-            asker.ask(&destination, message, method, record).await
+            let asker = Asker { envelope, headers: routing.params, names: None, accepts, through };
+            asker.ask(server, &destination, message, method, record).await
         }
         (Some(view), Method::Listen) => hub::attend(server, &view, &envelope, message, accepts).await,
         (Some(view), _) => {
-            let asker = Asker { envelope, headers: routing.params, names: None, accepts };
+            let asker = Asker { envelope, headers: routing.params, names: None, accepts, through };
             hub::ask(server, &view, asker, message, method, record).await
         }
     }
@@ -162,18 +162,22 @@ pub(super) struct Asker {
     pub(super) headers: Vec<(String, String)>,
     pub(super) names: Option<Names>,
     pub(super) accepts: Accepts,
+    pub(super) through: Through,
 }
 
 impl Asker {
     pub(super) async fn ask(
         self,
+        server: &Server,
         destination: &Destination,
         message: Message,
         method: Method,
         record: &mut Pending,
     ) -> Result<Response<Body>, Denial> {
         let class = self.envelope.class;
-        let message = correlated(destination, message, record);
+        let from = From::Modern(self.through, &self.envelope.info);
+        let message = correlated(destination, from, message, record);
+        let carries = piggyback::may_carry(destination, &message);
         let state = message.string(message.params().request_state);
         let resumed = match state.as_deref().map(read_state) {
             Some(Some((number, ticket))) => match destination.link_numbered(number) {
@@ -198,7 +202,7 @@ impl Asker {
             // Only who can be asked something needs a way back.
             let ticket =
                 if class.answers_questions() && method.may_ask() { random().ok_or(Denial::Stopping)? } else { 0 };
-            let Self { envelope, headers, names, accepts } = &self;
+            let Self { envelope, headers, names, accepts, .. } = &self;
             let (envelope, headers, names, accepts) = (envelope.clone(), headers.clone(), names.clone(), *accepts);
             let ask =
                 Ask { message, envelope, headers, accepts, names, ticket, resumes, evicts, movable, hasty: false };
@@ -219,7 +223,10 @@ impl Asker {
                     moves += 1;
                     continue;
                 }
-                head => Ok(respond(head, accepts, link, None, None, record)),
+                head => {
+                    let head = if carries { piggyback::for_instance(server, self.through, head) } else { head };
+                    Ok(respond(head, accepts, link, None, None, record))
+                }
             };
         }
     }

@@ -20,6 +20,7 @@ use uuid::Uuid;
 use super::{
     Server,
     body::Body,
+    correlation::{From, correlated},
     fault::{self, Denial},
     post::{accepted, events},
     request::{accepts, by_method, is_json, read},
@@ -82,6 +83,7 @@ impl Drop for PlainStream {
     fn drop(&mut self) {
         self.plains.lock().remove(&self.plain.id);
         self.plain.destination.metrics().sessions.dec();
+        self.plain.destination.session_ended(SessionKey(self.plain.id.as_u128()));
         if let Some(link) = self.plain.link.get().cloned() {
             let key = SessionKey(self.plain.id.as_u128());
             tokio::spawn(async move { link.commands.send(Command::Close { key, done: None }).await });
@@ -196,7 +198,11 @@ impl Posted {
                 let why = "the session is not initialized; send `initialize` first".to_owned();
                 return Err(Denial::Invalid { code: -32600, why, id });
             }
-            (Kind::Request(_), Some(_)) => Command::Post { key, message, reply },
+            (Kind::Request(_), Some(_)) => {
+                let from = From::Plain(self.0.id, &self.0.visit);
+                let message = correlated(&self.0.destination, from, message, record);
+                Command::Post { key, message, reply }
+            }
             (_, Some(link)) => {
                 let _ = link.commands.send(Command::Tell { key: Some(key), message }).await;
                 return Ok(accepted());

@@ -21,11 +21,12 @@ use tokio::sync::oneshot;
 use super::{
     Server,
     body::{Body, EventStream},
-    correlation::correlated,
+    correlation::{From, correlated},
     fault::{self, Denial, JSON},
     hub,
     modern::{self, Routing},
-    request::{SESSION_ID, accepts, by_method, is_json, named_revision, read, session, way},
+    piggyback,
+    request::{SESSION_ID, Through, accepts, by_method, is_json, named_revision, read, session},
 };
 use crate::{
     config::Sessions,
@@ -33,7 +34,7 @@ use crate::{
         Command, Destination, Entry, Head, LinkHandle, Reply,
         hub::View,
         sessions::{Busy, Opened, Role, is_error, new_session_id},
-        visitor::{Visit, Way},
+        visitor::Visit,
     },
     telemetry::access::Pending,
 };
@@ -53,7 +54,7 @@ pub(super) struct Asked {
     routing: Option<Box<Routing>>,
     /// The legacy revision that they name.
     revision: Option<Revision>,
-    way: Way,
+    through: Through,
 }
 
 impl Asked {
@@ -80,16 +81,15 @@ impl Asked {
             _ => session(server, destination, view.is_some(), headers)?,
         };
         let revision = if routing.is_none() { named_revision(headers) } else { None };
-        // What has a session was asked when it opened.
-        let way = if entry.is_none() { way(headers) } else { Way::default() };
-        Ok(Self { accepts, entry, view, routing, revision, way })
+        let through = Through::read(entry.as_deref(), headers);
+        Ok(Self { accepts, entry, view, routing, revision, through })
     }
 }
 
 pub(super) async fn post(
     server: &Arc<Server>,
     destination: Arc<Destination>,
-    Asked { mut accepts, entry, view, routing, revision, way }: Asked,
+    Asked { mut accepts, entry, view, routing, revision, through }: Asked,
     body: Incoming,
     record: &mut Pending,
 ) -> Result<Response<Body>, Denial> {
@@ -97,7 +97,7 @@ pub(super) async fn post(
     record.request_body(&bytes);
     let message = match Message::parse(bytes.clone()) {
         Ok(message) => message,
-        Err(EnvelopeError::Batch) => return Box::pin(batch(server, entry, accepts, &bytes, record)).await,
+        Err(EnvelopeError::Batch) => return Box::pin(batch(server, entry, through, accepts, &bytes, record)).await,
         Err(error) => return Err(Denial::Envelope(error)),
     };
     drop(bytes);
@@ -116,7 +116,7 @@ pub(super) async fn post(
     match message.kind() {
         Kind::Request(_) if claims || (header_claims && method != Method::Initialize) => {
             let routing = routing.unwrap_or_else(|| Routing::legacy(revision));
-            return modern::serve(server, destination, view, routing, message, method, accepts, record).await;
+            return modern::serve(server, destination, view, routing, through, message, method, accepts, record).await;
         }
         // The era knows no notes of clients over HTTP: none has any effect.
         Kind::Notification(_) if claims || header_claims => return Ok(accepted()),
@@ -138,13 +138,14 @@ pub(super) async fn post(
             Err(Denial::Invalid { code: -32600, why, id: id() })
         }
         (Kind::Request(Method::Initialize), None) if destination.config().sessions != Sessions::Never => {
-            Box::pin(initialize(server, destination, view, message, accepts, way, record)).await
+            Box::pin(initialize(server, destination, view, message, accepts, through, record)).await
         }
         (_, None) if destination.config().sessions == Sessions::Required => Err(Denial::NoSessionId),
         (Kind::Request(_), entry) => match view {
-            None => call(server, destination, entry, message, accepts, record).await,
+            None => call(server, destination, entry, through, message, accepts, record).await,
             Some(view) => {
-                let client = hub::Client { view, entry, revision: revision.unwrap_or(Revision::NEWEST) };
+                let revision = revision.unwrap_or(Revision::NEWEST);
+                let client = hub::Client { view, entry, revision, through };
                 hub::call(server, client, message, accepts, record).await
             }
         },
@@ -169,7 +170,7 @@ async fn initialize(
     view: Option<Arc<View>>,
     message: Message,
     accepts: Accepts,
-    way: Way,
+    through: Through,
     record: &mut Pending,
 ) -> Result<Response<Body>, Denial> {
     let id = message.id().map(str::to_owned);
@@ -185,7 +186,7 @@ async fn initialize(
     let (link, revision) = (destination.link_for(hello.class), hello.revision);
     let (tx, rx) = oneshot::channel();
     let reply = Reply::new(rx, link.clone());
-    let (initialize, visit) = (message.detached().bytes().clone(), Visit::opened_by(&message, way));
+    let (initialize, visit) = (message.detached().bytes().clone(), Visit::opened_by(&message, through.way));
     let open = Command::Open { key, hello: Box::new(hello), message, accepts, part: None, reply: tx };
     link.commands.send(open).await.map_err(|_| Denial::LinkGone)?;
     let head = reply.head().await.ok_or(Denial::LinkGone)?;
@@ -213,11 +214,14 @@ pub(super) async fn call(
     server: &Server,
     destination: Arc<Destination>,
     entry: Option<Arc<Entry>>,
+    through: Through,
     message: Message,
     accepts: Accepts,
     record: &mut Pending,
 ) -> Result<Response<Body>, Denial> {
-    let message = correlated(&destination, message, record);
+    let from = entry.as_deref().map_or(From::Stranger(through), |entry| From::Session(entry, through));
+    let message = correlated(&destination, from, message, record);
+    let carries = piggyback::may_carry(&destination, &message);
     let key = entry.as_ref().map(|entry| entry.key());
     let link = match &entry {
         Some(entry) => entry.link.clone(),
@@ -237,6 +241,10 @@ pub(super) async fn call(
             server.sessions.remove(&entry.id);
             Err(Denial::UnknownSession)
         }
+        (head, Some(entry)) if carries => {
+            let head = piggyback::for_session(server, &entry, head?);
+            Ok(respond(head, accepts, link, busy, None, record))
+        }
         (head, _) => Ok(respond(head?, accepts, link, busy, None, record)),
     }
 }
@@ -244,6 +252,7 @@ pub(super) async fn call(
 async fn batch(
     server: &Arc<Server>,
     entry: Option<Arc<Entry>>,
+    through: Through,
     accepts: Accepts,
     bytes: &Bytes,
     record: &mut Pending,
@@ -272,8 +281,10 @@ async fn batch(
         return Err(Denial::Accept { wanted: "text/event-stream, on which the answers to a batch come" });
     }
     if entry.hub().is_some() {
-        return hub::batch(server, entry, messages, accepts, record).await;
+        return hub::batch(server, entry, through, messages, accepts, record).await;
     }
+    let from = From::Session(&entry, through);
+    let messages = messages.into_iter().map(|message| correlated(&entry.destination, from, message, record)).collect();
     let busy = server.sessions.occupy(&entry);
     let (tx, rx) = oneshot::channel();
     let reply = Reply::new(rx, entry.link.clone());

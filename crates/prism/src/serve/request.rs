@@ -20,8 +20,10 @@ use crate::{
 };
 
 pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
-/// What `prism stdio` says of itself.
+/// What `prism stdio` says of itself: that it is one, and which.
 const PRISM_TRANSPORT: HeaderName = HeaderName::from_static("prism-transport");
+const PRISM_INSTANCE: HeaderName = HeaderName::from_static("prism-instance");
+const PRISM_TMUX_PANE: HeaderName = HeaderName::from_static("prism-tmux-pane");
 pub(super) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
 /// How long a body may take.
@@ -49,10 +51,32 @@ pub(super) fn session(
     Ok(Some(entry))
 }
 
-/// Over which transport the client came to whoever sent this request.
-pub(super) fn way(headers: &HeaderMap) -> Way {
-    let is_stdio = headers.get(PRISM_TRANSPORT).is_some_and(|value| value.as_bytes() == b"stdio");
-    if is_stdio { Way::Stdio } else { Way::Http }
+/// What a request has come through.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Through {
+    pub(super) way: Way,
+    /// The run of `prism stdio` that sent it, if one did.
+    pub(super) instance: Option<Uuid>,
+    /// The pane of the user's own tmux that it runs in.
+    pub(super) pane: Option<u32>,
+}
+
+impl Through {
+    /// What has a session was asked for its way when that was opened.
+    pub(super) fn read(entry: Option<&Entry>, headers: &HeaderMap) -> Self {
+        let is_stdio = || headers.get(PRISM_TRANSPORT).is_some_and(|value| value.as_bytes() == b"stdio");
+        let way = match entry {
+            Some(entry) => entry.visit.way(),
+            None if is_stdio() => Way::Stdio,
+            None => Way::Http,
+        };
+        let instance = || Uuid::try_parse(headers.get(PRISM_INSTANCE)?.to_str().ok()?).ok();
+        let pane = || headers.get(PRISM_TMUX_PANE)?.to_str().ok()?.parse().ok();
+        match way {
+            Way::Stdio => Self { way, instance: instance(), pane: pane() },
+            _ => Self { way, instance: None, pane: None },
+        }
+    }
 }
 
 /// The legacy revision that a request names.
@@ -157,5 +181,18 @@ mod tests {
         let json = |value| is_json(&HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static(value))]));
         assert!(json("application/json; charset=utf-8") && json("APPLICATION/JSON"));
         assert!(!json("text/plain") && !json("text/plain; a=application/json") && !json("application/jsonp"));
+    }
+
+    #[test]
+    fn only_prism_stdio_tells_of_a_pane() {
+        let read = |transport: &'static str, pane: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(PRISM_TRANSPORT, transport.parse().unwrap());
+            headers.insert(PRISM_TMUX_PANE, pane.parse().unwrap());
+            Through::read(None, &headers).pane
+        };
+        assert_eq!(read("stdio", "3"), Some(3));
+        assert_eq!(read("http", "3"), None);
+        assert_eq!(read("stdio", "%3 -x"), None);
     }
 }

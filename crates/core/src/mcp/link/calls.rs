@@ -269,11 +269,11 @@ impl Link {
     }
 
     /// Notes that a call's client is gone. The server works on, and is told to stop when the call's time is up; at once
-    /// if the client is of the modern era, where leaving is how one cancels.
+    /// if the client is of the modern era, where leaving is how one cancels, or if the calls here may take for ever.
     pub(super) fn leave(&mut self, id: WireId, now: Instant) {
         let Some(exchange) = self.exchanges.get_mut(&id.0) else { return };
         exchange.reply = Reply::Left;
-        if exchange.modern().is_some() {
+        if exchange.modern().is_some() || self.settings.leaving_cancels {
             self.held.retain(|(held, _)| *held != id);
             return self.stop_call(id, None, now);
         }

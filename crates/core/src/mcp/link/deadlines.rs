@@ -1,8 +1,12 @@
 //! What is due, and when: calls that have waited long enough, for their server or for their client.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use super::{Exchange, Fault, Link, Method, Owner, Reply, WireId};
+use super::{Exchange, Fault, Link, Method, Owner, Reply, SessionKey, WireId};
+
+/// How long the stream of a call may be without its client, where leaving is cancelling. One that lost it by accident is
+/// back within seconds.
+const RETURN_WITHIN: Duration = Duration::from_secs(30);
 
 impl Link {
     pub(super) fn check_deadlines(&mut self, now: Instant) {
@@ -44,6 +48,9 @@ impl Link {
             }
             return;
         }
+        if self.settings.leaving_cancels && exchange.reply_is_deserted(&self.sessions) {
+            return self.stop_call(id, Some(Fault::Deserted), now);
+        }
         // While a person is asked, the clock stands still, up to the hard limit.
         let asked = exchange.session().and_then(|key| self.sessions.get(&key)).is_some_and(|s| !s.questions.is_empty());
         if asked && exchange.method.may_ask() && exchange.latest > now {
@@ -63,6 +70,29 @@ impl Link {
             }
         } else {
             self.stop_call(id, Some(fault), now);
+        }
+    }
+
+    /// The stream that a session's call had become is gone. Where leaving is cancelling, its client may come back to it,
+    /// but not for ever.
+    pub(super) fn await_return(&mut self, key: SessionKey, now: Instant) {
+        if !self.settings.leaving_cancels {
+            return;
+        }
+        let by = now + RETURN_WITHIN;
+        let own = self.exchanges.values_mut().filter(|exchange| exchange.session() == Some(key));
+        for exchange in own.filter(|exchange| exchange.reply_is_deserted(&self.sessions)) {
+            exchange.deadline.get_or_insert(by);
+        }
+        self.check_by(Some(by));
+    }
+
+    /// A client reads the stream of its calls again.
+    pub(super) fn has_returned(&mut self, key: SessionKey, track: u64) {
+        let timeout = self.settings.request_timeout;
+        let own = self.exchanges.values_mut().filter(|exchange| exchange.session() == Some(key));
+        for exchange in own.filter(|exchange| exchange.reply == Reply::Track(track) && timeout.is_none()) {
+            exchange.deadline = None;
         }
     }
 

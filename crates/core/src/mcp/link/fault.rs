@@ -36,6 +36,8 @@ pub enum Fault {
     /// The server does not read its input.
     Stuck,
     SessionEnded,
+    /// Nobody was there to hear of the call any more, and so it was cancelled.
+    Deserted,
     /// The daemon stops. Its sessions go on with the next one.
     Stopping,
     /// The server was ended to be started with other settings.
@@ -69,6 +71,7 @@ impl Fault {
             Self::Timeout { .. } => "upstream_timeout",
             Self::TooLarge { .. } => "upstream_answer_too_large",
             Self::SessionEnded => "session_ended",
+            Self::Deserted => "client_gone",
             Self::Stopping => "daemon_stopping",
         }
     }
@@ -98,6 +101,7 @@ impl Fault {
                 "the MCP server does not read its input; restart it, or look at its stderr in Prism's log".to_owned()
             }
             Self::SessionEnded => "the session has ended; initialize again".to_owned(),
+            Self::Deserted => "nobody read this call's stream for a while, so it was cancelled; call again".to_owned(),
             Self::Stopping => {
                 "Prism was stopped while this call ran; whether the call was carried out is not known. The \
                                session goes on when Prism is back (`prism serve --detach`)"

@@ -36,6 +36,13 @@ pub(super) struct Listen {
     early: Vec<String>,
 }
 
+impl Listen {
+    /// Whether it was told that it will hear of this very resource.
+    pub(super) fn hears(&self, uri: &str) -> bool {
+        self.honoured.as_ref().is_some_and(|honoured| honoured.uris.iter().any(|own| own == uri))
+    }
+}
+
 impl Link {
     /// Opens a modern client's stream of changes. What it is acknowledged for follows when the server is there.
     pub fn attend(
@@ -104,10 +111,14 @@ impl Link {
         for (stream, honoured) in ready {
             let Some(listen) = self.listens.get_mut(&stream) else { continue };
             let first = modern::acknowledgement(&listen.id, &honoured);
+            let uris = honoured.uris.clone();
             listen.honoured = Some(honoured);
             let by_method = listen.by_method;
             for text in std::iter::once(first).chain(std::mem::take(&mut listen.early)) {
                 push(&mut self.actions, stream, by_method, &text);
+            }
+            if !uris.is_empty() {
+                self.actions.push_back(Action::Promised { stream, uris });
             }
         }
     }

@@ -177,7 +177,10 @@ impl Link {
         else {
             return;
         };
-        let Some(session) = key.and_then(|key| self.sessions.get_mut(&key)) else { return };
+        let Some((key, session)) = key.and_then(|key| Some((key, self.sessions.get_mut(&key)?))) else { return };
+        if session.pings.as_mut().is_some_and(|pings| pings.answered(number)) {
+            return self.actions.push_back(Action::Seen(key));
+        }
         let Some(question) = session.take_question(|question| question.number == number) else { return };
         match question.asked_by.server_id() {
             Some(server_id) => push_line(&mut self.output, message, &mut [(span, server_id)]),

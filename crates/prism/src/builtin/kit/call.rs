@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::{
     ask::Answers,
-    params::{Caller, Params},
+    params::{Caller, CallerMark, Params},
     room::{Room, message},
 };
 
@@ -116,6 +116,11 @@ impl Call {
             Some(caller) => caller.introduction(),
             None => self.room.state().client.clone(),
         }
+    }
+
+    /// Who calls, by the door's word and not by the client's own. `None` where no door is, as on stdio.
+    pub fn caller_mark(&self) -> Option<CallerMark> {
+        CallerMark::read(self.params.meta.caller.as_ref()?)
     }
 
     /// Whether it is a call of the modern era.

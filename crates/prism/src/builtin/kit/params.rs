@@ -3,6 +3,7 @@
 use prism_core::mcp::{level::Level, modern};
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
+use uuid::Uuid;
 
 use super::Failure;
 
@@ -33,6 +34,9 @@ pub(super) struct Meta {
     #[serde(rename = "progressToken")]
     pub(super) token: Option<Value>,
     pub(super) correlation_id: Option<Value>,
+    /// Put there at the door, and only for the server `prism`: see [`CallerMark`].
+    #[serde(rename = "prism/caller")]
+    pub(super) caller: Option<Value>,
     #[serde(rename = "io.modelcontextprotocol/protocolVersion")]
     version: Option<Value>,
     #[serde(rename = "io.modelcontextprotocol/clientCapabilities")]
@@ -41,6 +45,38 @@ pub(super) struct Meta {
     info: Option<Value>,
     #[serde(rename = "io.modelcontextprotocol/logLevel")]
     level: Option<Value>,
+}
+
+/// Where the door says who calls; what a client says there does not get past it.
+pub(crate) const CALLER: &str = "prism/caller";
+
+/// Who calls, as Prism's door has it. It is on calls, prompts and resources that are read, not on lists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallerMark {
+    /// The MCP session that the call was made in; at the hub, the hub's own.
+    pub session: Option<Uuid>,
+    /// The run of `prism stdio` that it came through.
+    pub instance: Option<Uuid>,
+    /// `http`, `sse` or `stdio`.
+    pub transport: String,
+    /// What the client calls itself.
+    pub client: Option<String>,
+    /// The pane of the user's own tmux that it runs in, as in `%3`.
+    pub tmux_pane: Option<String>,
+}
+
+impl CallerMark {
+    pub(super) fn read(mark: &Value) -> Option<Self> {
+        let text = |name: &str| mark.get(name)?.as_str().map(str::to_owned);
+        let id = |name: &str| Uuid::try_parse(mark.get(name)?.as_str()?).ok();
+        Some(Self {
+            session: id("session"),
+            instance: id("instance"),
+            transport: text("transport")?,
+            client: text("client"),
+            tmux_pane: text("tmux_pane"),
+        })
+    }
 }
 
 /// Who sent a request of the modern era.

@@ -210,9 +210,13 @@ impl Room {
         method: Method,
         name: &str,
         id: &str,
-        params: Params,
+        mut params: Params,
         caller: Option<Caller>,
     ) -> Result<(), Failure> {
+        if !method.may_ask() {
+            // The door has put none on it: it is the client's own word.
+            params.meta.caller = None;
+        }
         let (cancel, cancelled) = watch::channel(false);
         {
             let mut state = self.state();

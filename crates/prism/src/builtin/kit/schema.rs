@@ -72,7 +72,7 @@ fn without_null(members: &mut Map<String, Value>) {
 }
 
 /// Reads arguments, or says which of them is wrong and what it should be.
-pub(super) fn read<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     // A derived struct would take an array, member by member.
     let Some(members) = Members::read(text) else { return Err("arguments must be an object".to_owned()) };
     serde_json::from_str(text).map_err(|error| {

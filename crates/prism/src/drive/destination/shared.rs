@@ -22,9 +22,9 @@ use uuid::Uuid;
 
 use super::{Parts, lock};
 use crate::{
-    builtin::kit,
+    builtin::{self, kit},
     config::{self, Config},
-    drive::{Ceilings, Environment, Sessions, remote::Target, vitals::Trouble},
+    drive::{Ceilings, Environment, Sessions, reach::Reach, remote::Target, vitals::Trouble},
     telemetry::metrics::DestinationMetrics,
 };
 
@@ -95,6 +95,15 @@ impl Shared {
             tools_version: AtomicU64::new(0),
             config,
         }
+    }
+
+    pub(in crate::drive) fn is_prism(&self) -> bool {
+        self.built_in.is_some() && self.config.name == builtin::prism::NAME
+    }
+
+    /// Who wants to know which clients can be reached here. Other servers' clients are nobody's business.
+    pub(in crate::drive) fn reach(&self) -> Option<&Arc<dyn Reach>> {
+        if self.is_prism() { self.sessions.reached().get() } else { None }
     }
 
     pub(in crate::drive) fn sessions(&self) -> &Arc<Sessions> {

@@ -26,6 +26,7 @@ use crate::drive::{
     destination::Shared,
     environment::Given,
     outlet::{Outlet, Reader},
+    reach::Ringing,
     vitals::{StreamReport, Vitals},
 };
 
@@ -116,6 +117,16 @@ pub enum Command {
         method: Method,
         to: Vec<SessionKey>,
         listens: Vec<StreamKey>,
+    },
+    /// Rings the bell of a client, now or not at all, and says whether a stream has taken it.
+    Ring {
+        to: Ringing,
+        rung: oneshot::Sender<bool>,
+    },
+    /// Has a session's client asked every so often whether it is there, or not any more.
+    Watch {
+        key: SessionKey,
+        every: Option<Duration>,
     },
     /// Somebody who waited for a reply has left.
     Left,

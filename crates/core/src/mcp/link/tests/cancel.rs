@@ -334,3 +334,49 @@ fn a_session_that_closes_cancels_its_calls_and_answers_its_posts() {
         "#,
     );
 }
+
+// M-04: a wait may take for hours, and ends with its client.
+#[test]
+fn where_calls_may_take_for_ever_a_client_that_leaves_one_cancels_it() {
+    check(
+        r#"
+        settings timeout off, leaving cancels
+        up a
+        a:x > {"id":1,"method":"tools/call","params":{"name":"x"}}
+        server < {"id":$1,…
+        + 59s
+        left a:x
+        server < {"method":"notifications/cancelled","params":{"requestId":$1}}
+        + 30s
+        ~ 0 exchanges
+        "#,
+    );
+    // Its stream may break by accident, and it may come back to it.
+    check(
+        r#"
+        settings timeout off, leaving cancels, at most 10h
+        up a
+        a:x > {"id":1,"method":"tools/call","params":{"name":"x","_meta":{"progressToken":7}}}
+        server < {"id":$1,…
+        server > {"method":"notifications/progress","params":{"progressToken":$1,"progress":1}}
+        a:x ~ 1-0
+        a:x ~ 1-1 {"method":"notifications/progress",…
+        + 1h
+        drop a:x
+        + 29s
+        a get after 1-1
+        + 1h
+        server > {"method":"notifications/progress","params":{"progressToken":$1,"progress":2}}
+        a get ~ 1-2 {"method":"notifications/progress",…
+        drop a get
+        + 29s
+        + 1s
+        server < {"method":"notifications/cancelled","params":{"requestId":$1}}
+        a get after 1-2
+        a get ~ 1-3 {"id":1,"error":{"code":-32603,"message":"nobody read …
+        a get end
+        + 30s
+        ~ 0 exchanges
+        "#,
+    );
+}

@@ -37,6 +37,7 @@ fn settings([flags, timeout, warm, _]: [u8; 4]) -> Settings {
     Settings {
         request_timeout: (!timeout.is_multiple_of(4)).then_some(Duration::from_secs(30)),
         max_request_time: Duration::from_secs(90),
+        leaving_cancels: timeout.is_multiple_of(8),
         max_message_bytes: LIMIT,
         keep_warm: Duration::from_secs(u64::from(warm % 3) * 20),
         keep_stateless: Duration::from_secs(60),

@@ -19,6 +19,8 @@
 //! | `probe`, `shut down` | |
 //! | `plain a 2024-11-05` | as `open`, but `a` is one stream for everything, and its life (HTTP+SSE) |
 //! | `open a part:2` | as `open`, but `a` is the second part of a session of the hub's; its names are those of `d` |
+//! | `ring a`, `ring <uri>` | the bell of `a`, or of those who listen for that URI |
+//! | `watch a 15s`, `watch a off` | its client is asked every so often whether it is there |
 //! | `relay a {…}`, `relay a 2 {…}` | a part of `a` has this to say, or to ask under that number |
 //! | `modern:x > {…}` | a modern client POSTs; what comes of it comes to `modern:x`. See [`modern`] |
 //! | `discover {"tools":{}}` | the child answers `server/discover`, with those capabilities |
@@ -72,6 +74,8 @@ use crate::{
 };
 
 const CAPABILITIES: &str = r#"{"logging":{},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"tools":{"listChanged":true}}"#;
+/// What a session is told of when its bell rings.
+const BELL: &str = "prism://signals/pending";
 /// Timeouts in a row at one instant, after which the link is taken to spin.
 const SPINNING: usize = 100;
 
@@ -132,6 +136,7 @@ impl Stage {
         let settings = Settings {
             request_timeout: Some(Duration::from_secs(30)),
             max_request_time: Duration::from_secs(5 * 60),
+            leaving_cancels: false,
             max_message_bytes: 1 << 20,
             keep_warm: Duration::ZERO,
             keep_stateless: Duration::from_secs(60),
@@ -181,7 +186,7 @@ impl Stage {
         }
         let is_get = |rest: &str| rest.starts_with("get") && (!rest.contains(' ') || rest.contains(" after "));
         let inputs = "settings open plain greet discover ack up left drop close server exit ended failed unanswered cut \
-                      refused session stuck reads share relay + shut";
+                      refused session stuck reads share relay ring watch + shut";
         let alone = ["probe", "save", "killed", "restarted"];
         let is_input = inputs.split(' ').any(|input| input == first) || alone.contains(&line);
         if !is_input && !is_message(rest) && !is_get(rest) {
@@ -195,6 +200,12 @@ impl Stage {
             "settings" => self.settings(rest),
             "open" => self.open(rest),
             "relay" => self.relay(rest),
+            "ring" => self.ring(rest),
+            "watch" => {
+                let (session, every) = rest.split_once(' ').expect("`watch a 15s`");
+                let every = (every != "off").then(|| duration(every));
+                self.link.watch_over(self.sessions[session], every, self.now);
+            }
             "plain" => self.open_plain(rest),
             "greet" => self.greet(rest),
             "discover" => self.discovered(rest),
@@ -253,9 +264,13 @@ impl Stage {
     }
 
     /// `alone`, `strict`, `class {…}`, `limit BYTES`, and times: `timeout 30s`, `at most 5m`, `warm 0s`, `stateless 1m`;
-    /// `probe`, `learned legacy`, `pinned modern`, `http`, `exclusive`.
+    /// `probe`, `learned legacy`, `pinned modern`, `http`, `exclusive`, `leaving cancels`.
     fn settings(&mut self, words: &str) {
         for setting in words.split(", ") {
+            if setting == "leaving cancels" {
+                self.settings.leaving_cancels = true;
+                continue;
+            }
             let (name, value) = setting.rsplit_once(' ').unwrap_or((setting, ""));
             match name {
                 "alone" => self.settings.alone = true,
@@ -319,6 +334,15 @@ impl Stage {
             Ok(stream) => drop(self.streams.insert(stream, (handle, Some(key)))),
             Err(refusal) => self.refused(&handle, refusal),
         }
+    }
+
+    /// Says who was told, or that nobody was.
+    fn ring(&mut self, whom: &str) {
+        let told = match self.sessions.get(whom) {
+            Some(key) => self.link.ring(*key, BELL),
+            None => self.link.ring_listens(whom),
+        };
+        self.hear("!", format!("rang {}", told.len()));
     }
 
     fn drop_stream(&mut self, words: &str) {
@@ -424,7 +448,7 @@ impl Stage {
                     self.hear(&post.handle, format!("elsewhere {text}"));
                     continue;
                 }
-                Action::Tools(_) => continue,
+                Action::Tools(_) | Action::Promised { .. } => continue,
                 Action::Stream(id, stream) => {
                     let post = self.posts.remove(&id).unwrap_or_else(|| panic!("{:?}: {id:?} is over", self.line));
                     self.streams.insert(stream, (post.handle, post.key));
@@ -451,10 +475,9 @@ impl Stage {
                     self.beats += 1;
                     continue;
                 }
-                Action::Ended(key) => {
-                    let label = self.sessions.iter().find(|(_, known)| **known == key).map(|(label, _)| label);
-                    format!("ended {}", label.expect("a session that was opened"))
-                }
+                Action::Ended(key) => format!("ended {}", self.label(key)),
+                Action::Seen(key) => format!("seen {}", self.label(key)),
+                Action::Silent(key) => format!("silent {}", self.label(key)),
                 Action::Unsaved if !self.keeps => continue,
                 Action::Unsaved => "unsaved".to_owned(),
                 Action::Relay { text, what, .. } => {
@@ -476,6 +499,11 @@ impl Stage {
             self.hear("!", told);
         }
         self.read_output();
+    }
+
+    fn label(&self, key: SessionKey) -> &str {
+        let label = self.sessions.iter().find(|(_, known)| **known == key).map(|(label, _)| label);
+        label.expect("a session that was opened")
     }
 
     fn answered(&mut self, id: WireId, answer: Answer) {
@@ -504,6 +532,7 @@ impl Stage {
                     Fault::TooLarge { .. } => "too large".to_owned(),
                     Fault::Stuck => "stuck".to_owned(),
                     Fault::SessionEnded => "session ended".to_owned(),
+                    Fault::Deserted => "deserted".to_owned(),
                     Fault::Stopping => "stopping".to_owned(),
                     Fault::Replaced => "replaced".to_owned(),
                 };

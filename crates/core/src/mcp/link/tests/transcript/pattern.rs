@@ -9,6 +9,7 @@ pub(super) fn duration(text: &str) -> Duration {
         "ms" => Duration::from_millis(number),
         "s" => Duration::from_secs(number),
         "m" => Duration::from_secs(60 * number),
+        "h" => Duration::from_secs(60 * 60 * number),
         unit => panic!("no unit {unit:?}"),
     }
 }
