@@ -9,6 +9,7 @@
 //! downloaded first. So when it has not greeted within two seconds the hub does, as a view of that one destination
 //! without prefixes, and the client stays there: its tools appear in the list, and are announced, when they come.
 
+mod bells;
 mod exchange;
 mod machine;
 #[cfg(test)]
@@ -33,8 +34,10 @@ use tokio::{
     task::{AbortHandle, JoinHandle, spawn_blocking},
     time::{sleep_until, timeout},
 };
+use uuid::Uuid;
 
 use self::{
+    bells::Bells,
     exchange::Voice,
     machine::{Action, Machine, Says, Ticket},
 };
@@ -75,8 +78,13 @@ pub(crate) struct Address {
 struct Shim {
     machine: Machine,
     door: Arc<dyn Door>,
+    /// Which run of `prism stdio` this is: a modern client has no session that could tell (M-01).
+    instance: Uuid,
+    /// The pane of the user's own tmux that we run in, as in `%3`.
+    pane: Option<String>,
     target: Option<(Address, Arc<Target>)>,
     starting: Option<JoinHandle<Result<Address, String>>>,
+    bells: Bells,
     running: HashMap<Ticket, AbortHandle>,
     reports: mpsc::Sender<(Ticket, Says)>,
     /// What the client has not read yet. Bounded, but for one message: see [`MAX_UNWRITTEN_BYTES`].
@@ -84,13 +92,16 @@ struct Shim {
 }
 
 /// Runs until stdin ends, stdout is closed or somebody wants us to stop.
-pub(crate) async fn run(route: Route, door: Arc<dyn Door>) -> io::Result<()> {
+pub(crate) async fn run(route: Route, door: Arc<dyn Door>, pane: Option<String>) -> io::Result<()> {
     let (reports, mut arriving) = mpsc::channel(REPORTS);
     let mut shim = Shim {
         machine: Machine::new(route),
         door,
+        instance: Uuid::now_v7(),
+        pane,
         target: None,
         starting: None,
+        bells: Bells::default(),
         running: HashMap::new(),
         reports,
         unwritten: BytesMut::new(),
@@ -130,6 +141,9 @@ pub(crate) async fn run(route: Route, door: Arc<dyn Door>) -> io::Result<()> {
                 }
             }
             started = finished(&mut shim.starting) => shim.started(started),
+            bell = shim.bells.next(shim.target.as_ref().map(|(_, target)| target), shim.instance), if quiet => {
+                shim.machine.handle_bell(&bell);
+            }
             () = sleep_until(due.unwrap_or_else(Instant::now).into()), if due.is_some() => {
                 shim.machine.handle_timeout(Instant::now());
             }
@@ -192,6 +206,7 @@ impl Shim {
                         let _ = self.go_to(address);
                     }
                 }
+                Action::Attend => self.bells.attend(),
                 Action::Say(text) => say::warning(&text),
             }
         }
@@ -228,7 +243,7 @@ impl Shim {
         if self.target.as_ref().is_some_and(|(old, _)| old.is(&address)) {
             return Ok(());
         }
-        let target = address.target().map_err(|error| error.to_string())?;
+        let target = address.target(self.instance, self.pane.as_deref()).map_err(|error| error.to_string())?;
         self.target = Some((address, target));
         Ok(())
     }
@@ -256,13 +271,17 @@ impl Address {
         self.base == other.base && self.socket == other.socket && same(&self.token, &other.token)
     }
 
-    fn target(&self) -> Result<Arc<Target>, crate::drive::remote::TargetError> {
+    fn target(&self, instance: Uuid, pane: Option<&str>) -> Result<Arc<Target>, crate::drive::remote::TargetError> {
         let headers = [
             ("authorization", format!("Bearer {}", self.token.expose())),
             ("prism-transport", "stdio".to_owned()),
+            ("prism-instance", instance.to_string()),
             ("user-agent", concat!("prism-stdio/", env!("CARGO_PKG_VERSION")).to_owned()),
         ];
-        let headers = headers.map(|(name, value)| (name.to_owned(), value)).to_vec();
+        let mut headers = headers.map(|(name, value)| (name.to_owned(), value)).to_vec();
+        if let Some(number) = pane.and_then(|pane| pane.strip_prefix('%')) {
+            headers.push(("prism-tmux-pane".to_owned(), number.to_owned()));
+        }
         match &self.socket {
             Some(socket) => Target::over_socket(socket.clone(), "http://localhost/mcp", headers, MAX_MESSAGE_BYTES),
             None => Target::new(&format!("{}/mcp", self.base), headers, None, MAX_MESSAGE_BYTES),

@@ -5,6 +5,7 @@
 //! sent again keeps its ticket. A flight is answered exactly once, by the daemon or by us.
 
 mod answers;
+mod channel;
 mod flight;
 mod outage;
 mod session;
@@ -93,6 +94,8 @@ pub(super) enum Action {
     Start,
     /// See whether the daemon is somewhere else by now.
     Look,
+    /// Wait for bells, and tell [`Machine::handle_bell`].
+    Attend,
     /// Words for stderr.
     Say(String),
 }
@@ -140,6 +143,8 @@ pub(super) struct Machine {
     greeted: bool,
     /// What the server may change, as it has said.
     changes: Vec<Method>,
+    /// Whether the client was told that it has a channel, and bells are waited for.
+    attends: bool,
     /// Sessions that were lost and opened again.
     generation: u32,
     level: Option<Message>,
@@ -168,6 +173,7 @@ impl Machine {
             hello: None,
             greeted: false,
             changes: Vec::new(),
+            attends: false,
             generation: 0,
             level: None,
             watched: HashMap::new(),

@@ -2,6 +2,8 @@
 //! What must come out, in this order and nothing else: `client <`, `daemon <`, `start`, `look`, `close`. Flights are
 //! numbered as they are made. `"jsonrpc":"2.0"` is left out everywhere.
 
+mod channel;
+
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -90,6 +92,7 @@ impl World {
                 }
                 Action::Close(ticket) => format!("close {ticket}"),
                 Action::Start => "start".to_owned(),
+                Action::Attend => "attend".to_owned(),
                 Action::Look => "look".to_owned(),
                 Action::Say(_) => continue,
             });

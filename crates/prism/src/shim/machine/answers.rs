@@ -162,7 +162,7 @@ impl Machine {
             (None, Some(id), Some(error)) => {
                 format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{}}}"#, message.text(error)).into()
             }
-            _ => message.bytes().clone(),
+            _ => self.with_channel(&flight, &message).unwrap_or_else(|| message.bytes().clone()),
         };
         self.actions.push_back(Action::Write(answer));
     }

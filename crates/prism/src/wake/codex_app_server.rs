@@ -1,0 +1,219 @@
+//! `codex_app_server`: a turn in the thread of a Codex app-server, whose TUI is another client of the same server
+//! (`codex --remote URL`). The person sees the bell arrive, and what they were typing stays.
+//!
+//! What was seen of Codex 0.166: a client that has not resumed a thread may start a turn in it all the same, and hears
+//! nothing of what comes of it, which is right for a doorbell. A thread that the server has not loaded is nobody's at
+//! the moment, or another process's: it is not resumed, as two writers spoil it.
+
+mod wire;
+
+#[cfg(test)]
+mod tests;
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use prism_core::mesh::Path;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use self::wire::{Failed, Wire};
+use super::{
+    AgentFacts, Bell, Contact, Doing, Probe, Rung, To, WakeAdapter, Why, loopback::Server, secret::Secrets, told,
+};
+
+/// How long one ring may take, from the connection to the turn's number. Measured: 25 ms.
+const DEADLINE: Duration = Duration::from_secs(5);
+/// Threads that are looked at to find the only one. Where there are more, one has to be named.
+const MAX_THREADS: usize = 16;
+const EXAMPLE: &str = "ws://127.0.0.1:4500 or unix:///run/user/1000/codex.sock";
+
+pub(super) struct CodexAppServer {
+    secrets: Secrets,
+    deadline: Duration,
+}
+
+/// A thread in an app-server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Thread {
+    server: Address,
+    /// `None`: the only one that the server has loaded.
+    id: Option<String>,
+    token_file: Option<PathBuf>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Address {
+    Net(Server),
+    Unix(PathBuf),
+}
+
+/// What a thread is doing.
+enum State {
+    Idle,
+    Active,
+}
+
+// === impl CodexAppServer ===
+
+impl CodexAppServer {
+    pub(super) fn new(secrets: Secrets) -> Self {
+        Self { secrets, deadline: DEADLINE }
+    }
+
+    async fn within<T>(&self, doing: impl Future<Output = Result<T, Failed>>) -> Result<T, Failed> {
+        let late = |_| Err(Failed::Broken(format!("the app-server did not answer within {:?}", self.deadline).into()));
+        timeout(self.deadline, doing).await.unwrap_or_else(late)
+    }
+
+    /// Connects, says who we are, and finds the thread.
+    async fn enter(&self, thread: &Thread) -> Result<(Wire, String, State), Failed> {
+        let token = match &thread.token_file {
+            Some(file) => Some(self.secrets.in_file(file).await.map_err(|why| Failed::Broken(why.into()))?),
+            None => None,
+        };
+        let mut wire = Wire::connect(&thread.server, token.as_deref()).await?;
+        let client = json!({ "name": "prism", "title": "Prism", "version": env!("CARGO_PKG_VERSION") });
+        wire.ask("initialize", json!({ "clientInfo": client })).await?;
+        wire.note("initialized").await?;
+        let id = match &thread.id {
+            Some(id) => id.clone(),
+            None => only_thread(&mut wire).await?,
+        };
+        let read = wire.ask("thread/read", json!({ "threadId": id, "includeTurns": false })).await;
+        let state = match read {
+            Ok(read) => read["thread"]["status"]["type"].as_str().unwrap_or_default().to_owned(),
+            // In so many words if it is not on disk either.
+            Err(Failed::Refused(why)) if why.contains("not loaded") || why.contains("not found") => {
+                "notLoaded".to_owned()
+            }
+            Err(error) => return Err(error),
+        };
+        match state.as_str() {
+            "active" => Ok((wire, id, State::Active)),
+            "notLoaded" => Err(Failed::Nobody(NOT_LOADED.into())),
+            // One that has failed can be spoken to again; so can what a later version says.
+            _ => Ok((wire, id, State::Idle)),
+        }
+    }
+
+    async fn knock(&self, thread: &Thread, bell: &Bell) -> Result<(), Failed> {
+        let (mut wire, id, state) = self.enter(thread).await?;
+        let input = json!([{ "type": "text", "text": &*bell.text }]);
+        if matches!(state, State::Active)
+            && let Some(turn) = running_turn(&mut wire, &id).await?
+        {
+            let steer = json!({ "threadId": id, "expectedTurnId": turn, "input": input });
+            match wire.ask("turn/steer", steer).await {
+                // It ended meanwhile, or is none that can be steered: a turn of its own, then.
+                Err(Failed::Refused(_)) => {}
+                steered => return steered.map(|_| ()),
+            }
+        }
+        // While a turn is active 0.166 takes this for steering, so nothing is lost to a race.
+        wire.ask("turn/start", json!({ "threadId": id, "input": input })).await.map(|_| ())
+    }
+}
+
+const NOT_LOADED: &str =
+    "that app-server has not this thread open: start Codex with codex --remote URL, and name the thread that it shows";
+
+/// The only thread that a person can be at. Codex has threads of its own besides, as to find a title.
+async fn only_thread(wire: &mut Wire) -> Result<String, Failed> {
+    let loaded = wire.ask("thread/loaded/list", json!({ "limit": MAX_THREADS })).await?;
+    let mut found = None;
+    for id in loaded["data"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        let read = match wire.ask("thread/read", json!({ "threadId": id, "includeTurns": false })).await {
+            Ok(read) => read,
+            // It has gone meanwhile.
+            Err(Failed::Refused(_)) => continue,
+            Err(error) => return Err(error),
+        };
+        let thread = &read["thread"];
+        if thread["ephemeral"] == true || thread["parentThreadId"].is_string() {
+            continue;
+        }
+        if found.replace(id.to_owned()).is_some() {
+            return Err(Failed::Nobody(
+                "that app-server has several threads open: name one, as wake.codex_app_server.thread in prism_start"
+                    .into(),
+            ));
+        }
+    }
+    found.ok_or(Failed::Nobody(NOT_LOADED.into()))
+}
+
+/// The turn that is under way. Not `thread/read` with its turns: that is the whole conversation.
+async fn running_turn(wire: &mut Wire, thread: &str) -> Result<Option<String>, Failed> {
+    let newest = json!({ "threadId": thread, "limit": 1, "sortDirection": "desc" });
+    match wire.ask("thread/turns/list", newest).await {
+        Ok(turns) => {
+            let turn = &turns["data"][0];
+            Ok(turn["id"].as_str().filter(|_| turn["status"] == "inProgress").map(str::to_owned))
+        }
+        // An older server, or a thread of an older kind.
+        Err(Failed::Refused(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+impl WakeAdapter for CodexAppServer {
+    fn path(&self) -> Path {
+        Path::CodexAppServer
+    }
+
+    fn check(&self, told: &Value) -> Result<(), String> {
+        Thread::read(told).map(|_| ())
+    }
+
+    fn attach(&self, agent: &Arc<AgentFacts>) -> Option<Contact> {
+        let thread = Thread::read(agent.wake.get(self.path().name())?).ok()?;
+        Some(Contact::new(agent, To::Codex(thread)))
+    }
+
+    fn probe<'a>(&'a self, contact: &'a Contact) -> Doing<'a, Probe> {
+        let To::Codex(thread) = &contact.to else { return Box::pin(async { Probe::misled() }) };
+        Box::pin(async {
+            match self.within(self.enter(thread)).await {
+                Ok(_) => Probe::There,
+                Err(error) => Probe::Absent(error.why()),
+            }
+        })
+    }
+
+    fn ring<'a>(&'a self, contact: &'a Contact, bell: &'a Bell) -> Doing<'a, Rung> {
+        let To::Codex(thread) = &contact.to else { return Box::pin(async { Rung::misled() }) };
+        Box::pin(async {
+            match self.within(self.knock(thread, bell)).await {
+                Ok(()) => Rung::Rang,
+                Err(Failed::Nobody(why)) => Rung::Uncaptured(why),
+                Err(error) => Rung::SendFailed(error.why()),
+            }
+        })
+    }
+}
+
+// === impl Thread ===
+
+impl Thread {
+    fn read(told: &Value) -> Result<Self, String> {
+        let told = told::Fields::read("codex_app_server", told, &["url", "thread", "token_file"])?;
+        let url = told.wanted("url")?;
+        let server = match url.strip_prefix("unix://") {
+            Some(path) if path.starts_with('/') => Address::Unix(path.into()),
+            Some(_) => return Err(told.wrong("url", &format!("must be an address on this machine, as in {EXAMPLE}"))),
+            None => Address::Net(Server::parse(url, "ws", EXAMPLE).map_err(|why| told.wrong("url", &why))?),
+        };
+        Ok(Self { server, id: told.text("thread")?.map(str::to_owned), token_file: told.file("token_file")? })
+    }
+}
+
+// === impl Failed ===
+
+impl Failed {
+    fn why(self) -> Why {
+        match self {
+            Self::Nobody(why) | Self::Broken(why) => why,
+            Self::Refused(why) => format!("the app-server refused: {why}").into(),
+        }
+    }
+}

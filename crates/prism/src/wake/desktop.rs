@@ -1,0 +1,76 @@
+//! `desktop`: a notice on the person's screen, by `notify-send`. The last rung: it wakes no agent, it tells the one who can.
+
+#[cfg(test)]
+mod tests;
+
+use std::{path::Path as FilePath, sync::Arc};
+
+use prism_core::mesh::Path;
+
+use super::{AgentFacts, Allowed, Bell, Contact, Doing, Probe, Rung, To, WakeAdapter, Why, program::Program};
+
+pub(super) struct Desktop {
+    allowed: bool,
+    notify_send: Program,
+}
+
+// === impl Desktop ===
+
+impl Desktop {
+    pub(super) fn new(allowed: &Allowed) -> Self {
+        Self { allowed: allowed.desktop, notify_send: Program::new("notify-send", &allowed.env) }
+    }
+
+    /// Whether there is a screen to show anything on, as far as can be seen without showing anything.
+    fn screen(&self) -> Result<(), Why> {
+        if !self.notify_send.is_there() {
+            return Err("there is no notify-send on the daemon's PATH: install libnotify-bin (or libnotify)".into());
+        }
+        let runtime = self.notify_send.var("XDG_RUNTIME_DIR");
+        let bus = runtime.is_some_and(|folder| FilePath::new(folder).join("bus").exists());
+        if bus || self.notify_send.var("DBUS_SESSION_BUS_ADDRESS").is_some() {
+            Ok(())
+        } else {
+            Err("the daemon has no session bus: start it from within the desktop, or with prism service install".into())
+        }
+    }
+}
+
+impl WakeAdapter for Desktop {
+    fn path(&self) -> Path {
+        Path::Desktop
+    }
+
+    fn attach(&self, agent: &Arc<AgentFacts>) -> Option<Contact> {
+        self.allowed.then(|| Contact::new(agent, To::Person))
+    }
+
+    fn probe<'a>(&'a self, _contact: &'a Contact) -> Doing<'a, Probe> {
+        Box::pin(async {
+            match self.screen() {
+                Ok(()) => Probe::There,
+                Err(why) => Probe::Absent(why),
+            }
+        })
+    }
+
+    fn ring<'a>(&'a self, contact: &'a Contact, bell: &'a Bell) -> Doing<'a, Rung> {
+        Box::pin(async {
+            if contact.to != To::Person {
+                return Rung::misled();
+            }
+            if let Err(why) = self.screen() {
+                return Rung::Uncaptured(why);
+            }
+            let title = format!("Prism: {} has a signal", bell.agent);
+            // Bodies are markup.
+            let body = format!("{} from {}. prism mesh shows who waits for whom.", bell.kind, bell.sender);
+            let body = body.replace('&', "&amp;").replace('<', "&lt;");
+            let words = ["--app-name=Prism", "--icon=dialog-information", "--", &title, &body];
+            match self.notify_send.run(words.map(str::to_owned).to_vec()).await {
+                Ok(_) => Rung::Rang,
+                Err(why) => Rung::SendFailed(format!("{why}: try notify-send hello in a terminal").into()),
+            }
+        })
+    }
+}

@@ -1,0 +1,71 @@
+//! One request to a server on this machine, on a connection of its own: rings are too rare to keep any. No redirects,
+//! no TLS; what an answer means is for the caller. Deadlines too.
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::{
+    Method, Request,
+    client::conn::http1,
+    header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue},
+};
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+use tokio::task::JoinHandle;
+
+use super::loopback::Server;
+
+/// What is read of an answer. A longer one is cut off, and is none.
+const MAX_ANSWER_BYTES: usize = 1 << 20;
+
+pub(super) struct Answer {
+    pub(super) status: u16,
+    /// What it said; `null` if that was no JSON.
+    pub(super) body: Value,
+}
+
+pub(super) enum Failed {
+    /// There was no connection.
+    Unreachable(std::io::Error),
+    /// There was one, and no answer.
+    Cut,
+}
+
+/// Ends the connection's task with whoever waits for it.
+struct Driver(JoinHandle<()>);
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Asks, and reads all of the answer.
+pub(super) async fn ask(
+    server: &Server,
+    method: Method,
+    path: &str,
+    authorization: Option<&HeaderValue>,
+    body: Option<&Value>,
+) -> Result<Answer, Failed> {
+    let stream = server.connect().await.map_err(Failed::Unreachable)?;
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(|_| Failed::Cut)?;
+    let _driver = Driver(tokio::spawn(async move {
+        let _ = connection.await;
+    }));
+    let bytes = body.map(|body| Bytes::from(body.to_string())).unwrap_or_default();
+    let mut request = Request::new(Full::new(bytes));
+    *request.method_mut() = method;
+    *request.uri_mut() = format!("{}{path}", server.path).parse().map_err(|_| Failed::Cut)?;
+    let host = HeaderValue::from_str(&server.authority()).map_err(|_| Failed::Cut)?;
+    request.headers_mut().insert(HOST, host);
+    if body.is_some() {
+        request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    }
+    if let Some(value) = authorization {
+        request.headers_mut().insert(AUTHORIZATION, value.clone());
+    }
+    let response = sender.send_request(request).await.map_err(|_| Failed::Cut)?;
+    let status = response.status().as_u16();
+    let body = Limited::new(response.into_body(), MAX_ANSWER_BYTES).collect().await.map_err(|_| Failed::Cut)?;
+    Ok(Answer { status, body: serde_json::from_slice(&body.to_bytes()).unwrap_or(Value::Null) })
+}

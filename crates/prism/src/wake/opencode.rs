@@ -1,0 +1,212 @@
+//! `opencode`: a prompt in the session of an OpenCode server (`opencode serve`, or a TUI with `--port`).
+//!
+//! What was seen of OpenCode 1.18: a prompt that names no agent is given to `build`, whatever the session was in. A bell
+//! must not lead somebody out of `plan` into an agent that may write, so the session is read first and the prompt names
+//! what it has. While the session is busy a prompt waits its turn by itself.
+
+#[cfg(test)]
+mod tests;
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use hyper::{Method, header::HeaderValue};
+use prism_core::mesh::Path;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::{
+    AgentFacts, Bell, Contact, Doing, Probe, Rung, To, WakeAdapter, Why,
+    http::{self, Answer},
+    loopback::Server,
+    secret::Secrets,
+    told::Fields,
+};
+
+/// How long one ring may take: two requests. Measured: 40 ms.
+const DEADLINE: Duration = Duration::from_secs(5);
+/// What OpenCode calls its user, unless it is told otherwise.
+const USER: &str = "opencode";
+const KNOWN: [&str; 5] = ["url", "session", "username", "password_env", "password_file"];
+
+pub(super) struct Opencode {
+    secrets: Secrets,
+    deadline: Duration,
+}
+
+/// A session of a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Prompted {
+    server: Server,
+    session: String,
+    user: String,
+    password: Option<Password>,
+}
+
+/// Where the password is. It is never in a contact.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Password {
+    Env(String),
+    File(PathBuf),
+}
+
+enum Failed {
+    /// The server is there, and the session is not.
+    Nobody(Why),
+    Broken(Why),
+}
+
+// === impl Opencode ===
+
+impl Opencode {
+    pub(super) fn new(secrets: Secrets) -> Self {
+        Self { secrets, deadline: DEADLINE }
+    }
+
+    async fn within<T>(&self, doing: impl Future<Output = Result<T, Failed>>) -> Result<T, Failed> {
+        let late = |_| Err(Failed::Broken(format!("OpenCode did not answer within {:?}", self.deadline).into()));
+        timeout(self.deadline, doing).await.unwrap_or_else(late)
+    }
+
+    /// The session as the server has it, and what opens the door.
+    async fn look(&self, at: &Prompted) -> Result<(Value, Option<HeaderValue>), Failed> {
+        let authorization = self.authorization(at).await?;
+        let path = format!("/session/{}", at.session);
+        let answer = http::ask(&at.server, Method::GET, &path, authorization.as_ref(), None).await;
+        Ok((judged(answer)?.body, authorization))
+    }
+
+    async fn prompt(&self, at: &Prompted, bell: &Bell) -> Result<(), Failed> {
+        let (session, authorization) = self.look(at).await?;
+        let mut prompt = json!({ "parts": [{ "type": "text", "text": &*bell.text }] });
+        if let Some(agent) = session["agent"].as_str() {
+            prompt["agent"] = json!(agent);
+        }
+        let model = &session["model"];
+        if let (Some(provider), Some(id)) = (model["providerID"].as_str(), model["id"].as_str()) {
+            prompt["model"] = json!({ "providerID": provider, "modelID": id });
+            if let Some(variant) = model["variant"].as_str().filter(|variant| *variant != "default") {
+                prompt["variant"] = json!(variant);
+            }
+        }
+        let path = format!("/session/{}/prompt_async", at.session);
+        let answer = http::ask(&at.server, Method::POST, &path, authorization.as_ref(), Some(&prompt)).await;
+        judged(answer).map(|_| ())
+    }
+
+    async fn authorization(&self, at: &Prompted) -> Result<Option<HeaderValue>, Failed> {
+        let password = match &at.password {
+            None => return Ok(None),
+            Some(Password::Env(name)) => self.secrets.in_env(name),
+            Some(Password::File(path)) => self.secrets.in_file(path).await,
+        };
+        let password = password.map_err(|why| Failed::Broken(why.into()))?;
+        let words = base64(format!("{}:{password}", at.user).as_bytes());
+        let mut value = HeaderValue::from_str(&format!("Basic {words}"))
+            .map_err(|_| Failed::Broken("the password is none that a header can hold".into()))?;
+        value.set_sensitive(true);
+        Ok(Some(value))
+    }
+}
+
+/// What an answer means.
+fn judged(answer: Result<Answer, http::Failed>) -> Result<Answer, Failed> {
+    let broken = |why: Why| Err(Failed::Broken(why));
+    match answer {
+        Ok(answer) if (200..300).contains(&answer.status) => Ok(answer),
+        Ok(Answer { status: 401 | 403, .. }) => broken(
+            "OpenCode does not take the password: wake.opencode.password_env or password_file must lead to its \
+             OPENCODE_SERVER_PASSWORD"
+                .into(),
+        ),
+        Ok(Answer { status: 404, body }) if body["name"] == "NotFoundError" => Err(Failed::Nobody(
+            "OpenCode has no such session: name the one that is open, as wake.opencode.session in prism_start".into(),
+        )),
+        Ok(Answer { status, .. }) => {
+            broken(format!("OpenCode answered HTTP {status}: is it OpenCode that listens there?").into())
+        }
+        Err(http::Failed::Unreachable(error)) => broken(
+            format!("no OpenCode listens there ({error}): start opencode --port PORT, or opencode serve --port PORT")
+                .into(),
+        ),
+        Err(http::Failed::Cut) => broken("OpenCode hung up before it had answered: look at what it printed".into()),
+    }
+}
+
+impl WakeAdapter for Opencode {
+    fn path(&self) -> Path {
+        Path::Opencode
+    }
+
+    fn check(&self, told: &Value) -> Result<(), String> {
+        Prompted::read(told).map(|_| ())
+    }
+
+    fn attach(&self, agent: &Arc<AgentFacts>) -> Option<Contact> {
+        let at = Prompted::read(agent.wake.get(self.path().name())?).ok()?;
+        Some(Contact::new(agent, To::Opencode(at)))
+    }
+
+    fn probe<'a>(&'a self, contact: &'a Contact) -> Doing<'a, Probe> {
+        let To::Opencode(at) = &contact.to else { return Box::pin(async { Probe::misled() }) };
+        Box::pin(async {
+            match self.within(self.look(at)).await {
+                Ok(_) => Probe::There,
+                Err(Failed::Nobody(why) | Failed::Broken(why)) => Probe::Absent(why),
+            }
+        })
+    }
+
+    fn ring<'a>(&'a self, contact: &'a Contact, bell: &'a Bell) -> Doing<'a, Rung> {
+        let To::Opencode(at) = &contact.to else { return Box::pin(async { Rung::misled() }) };
+        Box::pin(async {
+            match self.within(self.prompt(at, bell)).await {
+                Ok(()) => Rung::Rang,
+                Err(Failed::Nobody(why)) => Rung::Uncaptured(why),
+                Err(Failed::Broken(why)) => Rung::SendFailed(why),
+            }
+        })
+    }
+}
+
+// === impl Prompted ===
+
+impl Prompted {
+    fn read(told: &Value) -> Result<Self, String> {
+        let told = Fields::read("opencode", told, &KNOWN)?;
+        let server = Server::parse(told.wanted("url")?, "http", "http://127.0.0.1:4096");
+        let server = server.map_err(|why| told.wrong("url", &why))?;
+        let session = told.wanted("session")?;
+        // It goes into a path.
+        if !session.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')) {
+            return Err(told.wrong("session", "must be OpenCode's own name of the session, as in ses_…"));
+        }
+        let password = match (told.text("password_env")?, told.file("password_file")?) {
+            (None, None) => None,
+            (Some(name), None) if name.starts_with("OPENCODE_") => Some(Password::Env(name.to_owned())),
+            (Some(_), None) => {
+                return Err(told.wrong("password_env", "must name a variable that begins with OPENCODE_"));
+            }
+            (None, Some(path)) => Some(Password::File(path)),
+            (Some(_), Some(_)) => return Err(told.wrong("password_env", "and password_file exclude each other")),
+        };
+        let user = told.text("username")?.unwrap_or(USER);
+        if user.contains(':') {
+            return Err(told.wrong("username", "must have no colon"));
+        }
+        Ok(Self { server, session: session.to_owned(), user: user.to_owned(), password })
+    }
+}
+
+/// As RFC 4648 has it. Not worth a crate: it is written once and read by nobody here.
+fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for three in bytes.chunks(3) {
+        let number = (0..3).fold(0u32, |number, i| number << 8 | u32::from(three.get(i).copied().unwrap_or(0)));
+        for i in 0..4 {
+            let letter = LETTERS[(number >> (18 - 6 * i) & 63) as usize];
+            text.push(if i <= three.len() { char::from(letter) } else { '=' });
+        }
+    }
+    text
+}
