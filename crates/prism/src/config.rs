@@ -17,6 +17,7 @@ pub use env::Env;
 pub use http::{Http, Transport};
 pub use hub::{Hub, HubMode, Profile};
 pub use inherit::Inherit;
+pub use mesh::Mesh;
 
 mod env;
 pub mod file;
@@ -24,6 +25,7 @@ pub mod http;
 pub mod hub;
 mod inherit;
 pub mod mcp_json;
+pub mod mesh;
 pub mod raw;
 pub mod secret;
 mod value;
@@ -62,6 +64,7 @@ pub struct Config {
     /// Whether the log records of calls carry the bodies (`AUDIT_LOG_BODIES`).
     pub log_bodies: bool,
     pub hub: Hub,
+    pub mesh: Mesh,
     pub profiles: BTreeMap<String, Profile>,
     /// The root of the workspace memory; `None`: nobody said, and the config is no project's own.
     pub workspace: Option<PathBuf>,
@@ -295,6 +298,7 @@ impl Default for Config {
             max_memory: None,
             log_bodies: false,
             hub: Hub::default(),
+            mesh: Mesh::default(),
             profiles: BTreeMap::new(),
             workspace: None,
             destinations: BTreeMap::new(),

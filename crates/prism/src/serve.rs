@@ -9,7 +9,9 @@ mod front;
 mod guard;
 mod hub;
 mod listen;
+mod mesh;
 mod modern;
+mod piggyback;
 mod plain;
 mod post;
 mod probes;
@@ -35,6 +37,7 @@ use crate::{
         remote::TargetError,
     },
     home::Token,
+    mesh::Mesh,
     telemetry::Access,
 };
 
@@ -47,6 +50,8 @@ pub struct Server {
     /// All destinations behind one URL, at `/mcp` where there is no root.
     pub hub: Arc<Hub>,
     pub sessions: Arc<Sessions>,
+    /// Agents and their signals, where there is a store for them.
+    pub mesh: Option<Arc<Mesh>>,
     /// Sessions of the transport of 2024-11-05.
     plains: Arc<Plains>,
     /// Clients of the modern era that have lately introduced themselves.
@@ -83,15 +88,16 @@ impl Server {
         let mut destinations = configured(&config, parts, &BTreeMap::new())?;
         let root = root.and_then(|name| destinations.get(name).cloned());
         let behind = builtin::prism::Behind::default();
-        let home = own(builtin::prism::NAME, builtin::prism::server(&behind), &config, parts)?;
+        let home = own(builtin::prism::NAME, builtin::prism::server(&behind, parts.mesh.as_ref()), &config, parts)?;
         let memory = memory(&config, parts)?;
         destinations.insert(builtin::workspace::NAME.to_owned(), memory);
         let hub = Hub::new(home.clone(), behind_hub(&destinations), &config, parts.sessions.clone());
         let _ = behind.set(Arc::downgrade(&hub));
         destinations.insert(builtin::prism::NAME.to_owned(), home);
-        let (sessions, plains, callers) = (parts.sessions.clone(), Arc::default(), Arc::default());
+        let (sessions, mesh) = (parts.sessions.clone(), parts.mesh.clone());
+        let (plains, callers) = (Arc::default(), Arc::default());
         let life = Arc::new(Life::new(&parts.home));
-        Ok(Arc::new(Self { config, destinations, root, hub, sessions, plains, callers, token, access, life }))
+        Ok(Arc::new(Self { config, destinations, root, hub, sessions, mesh, plains, callers, token, access, life }))
     }
 
     /// The same with another config: what is as it was is the same, and who is there does not notice.
@@ -117,6 +123,7 @@ impl Server {
             root: None,
             hub: self.hub.clone(),
             sessions: self.sessions.clone(),
+            mesh: self.mesh.clone(),
             plains: self.plains.clone(),
             callers: self.callers.clone(),
             token: self.token.clone(),
@@ -196,3 +203,6 @@ fn behind_hub(destinations: &BTreeMap<String, Arc<Destination>>) -> Vec<Arc<Dest
     let configured = destinations.values().filter(|destination| !destination.is_built_in() && destination.config().hub);
     destinations.get(builtin::workspace::NAME).into_iter().chain(configured).cloned().collect()
 }
+
+#[cfg(test)]
+mod tests;

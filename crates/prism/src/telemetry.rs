@@ -5,6 +5,7 @@
 pub mod access;
 mod latency;
 pub mod log;
+pub mod mesh;
 pub mod metrics;
 pub mod rotation;
 

@@ -1,31 +1,43 @@
 //! Prism's own server: what it knows of the servers behind it. It is the home of the hub's sessions, so it can do all
 //! that the hub can: what it does not have itself, the hub has from its members.
 
+mod signals;
+
 use std::sync::{Arc, OnceLock, Weak};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use uuid::Uuid;
 
 use super::kit::{Call, Completion, Completions, Failure, Hints, Prompts, Reply, Resources, Server, Tool};
-use crate::drive::Hub;
+use crate::{drive::Hub, mesh::Mesh};
 
 pub const NAME: &str = "prism";
 
 const INSTRUCTIONS: &str = "Prism stands between you and every MCP server that is configured on this machine. Tools, \
     prompts and resources of all of them are here, each under the name of its server: `files__read` is the tool `read` \
-    of the server `files`. If one of them is missing, `prism_destinations` says why.";
+    of the server `files`. If one of them is missing, `prism_destinations` says why. Other agents on this machine reach you \
+    once you have called `prism_start`.";
 
 const OVERVIEW: &str = "prism://destinations";
+
+/// What is updated when a signal has come for the agent of a session; with a slash and an id of an agent's session, for
+/// that one.
+pub const PENDING: &str = "prism://signals/pending";
 
 /// The hub, once there is one: it is made of servers, of which this is the first.
 pub type Behind = Arc<OnceLock<Weak<Hub>>>;
 
-pub fn server(behind: &Behind) -> Server {
-    Server::new(NAME, "Prism", INSTRUCTIONS)
-        .tool(Destinations(behind.clone()))
+pub fn server(behind: &Behind, mesh: Option<&Arc<Mesh>>) -> Server {
+    let server = Server::new(NAME, "Prism", INSTRUCTIONS).tool(Destinations(behind.clone()));
+    let server = match mesh {
+        Some(mesh) => signals::with(server, mesh),
+        None => server,
+    };
+    server
         .tools_change()
-        .resources(Overview(behind.clone()))
+        .resources(Overview(behind.clone(), mesh.cloned()))
         .prompts(NoPrompts)
         .completions(NoCompletions)
 }
@@ -60,22 +72,41 @@ impl Tool for Destinations {
     }
 }
 
-struct Overview(Behind);
+struct Overview(Behind, Option<Arc<Mesh>>);
 
 impl Resources for Overview {
     const LIST_CHANGES: bool = true;
 
     async fn list(&self, _call: &Call) -> Result<Vec<Value>, Failure> {
-        Ok(vec![json!({
+        let overview = json!({
             "uri": OVERVIEW,
             "name": "destinations",
             "title": "MCP servers behind Prism",
             "mimeType": "application/json",
-        })])
+        });
+        let pending = json!({
+            "uri": PENDING,
+            "name": "signals",
+            "title": "Signals that wait for you",
+            "description": "How many there are. They are read with prism_signals_pending.",
+            "mimeType": "application/json",
+        });
+        Ok([overview].into_iter().chain(self.1.as_ref().map(|_| pending)).collect())
     }
 
-    async fn read(&self, uri: &str, _call: &Call) -> Result<Vec<Value>, Failure> {
+    fn can_watch(&self, uri: &str) -> bool {
+        let of_one = |rest: &str| rest.strip_prefix('/').is_some_and(|id| Uuid::try_parse(id).is_ok());
+        uri.strip_prefix(PENDING).is_some_and(|rest| rest.is_empty() || of_one(rest))
+    }
+
+    async fn read(&self, uri: &str, call: &Call) -> Result<Vec<Value>, Failure> {
         match uri {
+            _ if self.can_watch(uri) => {
+                let session = uri.strip_prefix(PENDING).and_then(|rest| rest.strip_prefix('/'));
+                let mesh = self.1.as_ref().ok_or_else(|| Failure::no_resource(uri))?;
+                let text = signals::waiting(mesh, session, call)?.to_string();
+                Ok(vec![json!({"uri": uri, "mimeType": "application/json", "text": text})])
+            }
             OVERVIEW => {
                 let text = overview(&self.0).to_string();
                 Ok(vec![json!({"uri": OVERVIEW, "mimeType": "application/json", "text": text})])

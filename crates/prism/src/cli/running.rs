@@ -17,6 +17,7 @@ use crate::{
     config::{Config, Env},
     drive::{Environment, Sessions, destination::Parts, keeping::Keeping},
     home::Token,
+    mesh::Mesh,
     serve::{Front, Server},
     telemetry::{Access, InFlight, Log, Metrics},
 };
@@ -66,12 +67,20 @@ impl Running {
         let folder = home.to_owned();
         // In the background: a new child carries this daemon's mark and is never taken for an orphan.
         tokio::task::spawn_blocking(move || end_orphans(&folder));
+        let lasting = store.clone().filter(|_| lasting == Lasting::Sessions);
+        let sessions = Arc::new(Sessions::new(lasting.clone().map(Keeping::new)));
+        let metrics = Arc::new(Metrics::default());
+        let mesh = match lasting {
+            Some(store) => Some(mesh(store, &sessions, &metrics, &config, home).await?),
+            None => None,
+        };
         let parts = Parts {
-            sessions: Arc::new(Sessions::new(store.clone().filter(|_| lasting == Lasting::Sessions).map(Keeping::new))),
-            metrics: Arc::new(Metrics::default()),
+            sessions,
+            metrics,
             owner: census::Owner::this_process(home),
             home: home.to_owned(),
             store: store.clone(),
+            mesh,
             environment: Environment::new(Env::process(), asks_shell(&config)),
             ceilings: Arc::default(),
         };
@@ -129,6 +138,20 @@ impl Running {
         }
         self.log.flush();
     }
+}
+
+/// The agents' mesh, which hears of every client that Prism's own server has.
+async fn mesh(
+    store: Store,
+    sessions: &Arc<Sessions>,
+    metrics: &Metrics,
+    config: &Config,
+    home: &Path,
+) -> anyhow::Result<Arc<Mesh>> {
+    let around = (Env::process(), home.to_owned());
+    let mesh = Mesh::open(store, sessions.clone(), metrics.mesh.clone(), config.mesh.clone(), around).await?;
+    sessions.reached().tell(mesh.reach());
+    Ok(mesh)
 }
 
 fn end_orphans(home: &Path) {

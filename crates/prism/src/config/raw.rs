@@ -16,6 +16,7 @@ use toml::{Spanned, Value, de::ValueDeserializer};
 
 use hub::{RawHub, RawProfile, RawWorkspace};
 use keys::unknown_key_fix;
+use mesh::RawMesh;
 
 use super::{
     Config, ConfigError, Destination, Env, Flags, Http, NameError, Origin, Place,
@@ -28,6 +29,7 @@ use super::{
 
 mod hub;
 pub(super) mod keys;
+mod mesh;
 mod variables;
 
 /// `prism.toml`, as written.
@@ -51,6 +53,8 @@ pub struct Raw {
     max_memory: Setting,
     #[serde(default)]
     hub: RawHub,
+    #[serde(default)]
+    mesh: RawMesh,
     #[serde(default)]
     profile: BTreeMap<Spanned<String>, RawProfile>,
     #[serde(default)]
@@ -226,6 +230,7 @@ impl Raw {
               inherit_env: inherit, login_path: boolean, max_memory: ceiling);
 
         config.hub = self.hub(around)?;
+        config.mesh = self.mesh(around)?;
         config.workspace = self.workspace(around)?;
         for (name, written) in &self.profile {
             config.profiles.insert(name.get_ref().clone(), self.profile(name, written)?);

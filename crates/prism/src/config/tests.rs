@@ -18,7 +18,7 @@ fn config(text: &str) -> Result<Config, ConfigError> {
     config_in(text, &Env::default(), &Flags::default())
 }
 
-fn config_in(text: &str, env: &Env, flags: &Flags) -> Result<Config, ConfigError> {
+pub(super) fn config_in(text: &str, env: &Env, flags: &Flags) -> Result<Config, ConfigError> {
     Raw::parse(Path::new("prism.toml"), text)?.config(env, flags)
 }
 
@@ -28,7 +28,7 @@ fn refused(text: &str, expected: &str) {
     assert_eq!(config(text).unwrap_err().to_string(), expected);
 }
 
-fn keys_in(message: &str) -> Vec<&str> {
+pub(super) fn keys_in(message: &str) -> Vec<&str> {
     message.split('`').skip(1).step_by(2).skip(1).collect()
 }
 
@@ -149,8 +149,9 @@ fn every_key_is_understood() {
         login_path: false,
         max_memory: Some(2 << 30),
         destinations: [files, web, docs].map(|destination| (destination.name.clone(), destination)).into(),
-        // Theirs are in `hub/tests.rs`.
+        // Theirs are in `hub/tests.rs` and `mesh.rs`.
         hub: Hub::default(),
+        mesh: Mesh::default(),
         profiles: BTreeMap::new(),
         workspace: None,
     };
@@ -337,7 +338,7 @@ fn a_value_that_is_beaten_must_still_make_sense() {
 
 #[test]
 fn every_global_setting_is_read_from_the_environment() {
-    let tables = ["hub", "profile", "workspace", "destination"];
+    let tables = ["hub", "mesh", "profile", "workspace", "destination"];
     for key in GLOBAL_KEYS.into_iter().filter(|key| !tables.contains(key)) {
         let variable = format!("PRISM_{}", key.to_uppercase());
         let env = Env::from([(variable.as_str(), "*no such thing*")]);

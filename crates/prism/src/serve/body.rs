@@ -18,6 +18,8 @@ use prism_core::{
     },
 };
 
+use tokio::sync::mpsc::Receiver;
+
 use super::plain::PlainStream;
 use crate::{
     drive::{Command, LinkHandle, hub::Listening, outlet::Reader, sessions::Busy},
@@ -32,6 +34,8 @@ pub enum Body {
     Plain(Box<PlainStream>),
     /// A stream of changes of several servers.
     Merged(Box<Merged>),
+    /// What somebody makes piece by piece. Its end is the answer's.
+    Fed(Box<Receiver<Bytes>>),
 }
 
 /// An open stream. Dropping it, which is how a client's leaving looks from here, tells the link.
@@ -152,6 +156,7 @@ impl hyper::body::Body for Body {
             Self::Stream(stream) => Pin::new(&mut stream.reader).poll_next(context),
             Self::Plain(stream) => Pin::new(&mut stream.reader).poll_next(context),
             Self::Merged(merged) => merged.poll_next(context),
+            Self::Fed(pieces) => pieces.poll_recv(context),
         };
         next.map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
     }
@@ -160,7 +165,7 @@ impl hyper::body::Body for Body {
         match self {
             Self::Empty => SizeHint::with_exact(0),
             Self::Whole(chain) => SizeHint::with_exact(chain.len() as u64),
-            Self::Stream(_) | Self::Plain(_) | Self::Merged(_) => SizeHint::default(),
+            Self::Stream(_) | Self::Plain(_) | Self::Merged(_) | Self::Fed(_) => SizeHint::default(),
         }
     }
 
@@ -168,7 +173,7 @@ impl hyper::body::Body for Body {
         match self {
             Self::Empty => true,
             Self::Whole(chain) => chain.is_empty(),
-            Self::Stream(_) | Self::Plain(_) | Self::Merged(_) => false,
+            Self::Stream(_) | Self::Plain(_) | Self::Merged(_) | Self::Fed(_) => false,
         }
     }
 }

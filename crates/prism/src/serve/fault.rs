@@ -275,7 +275,7 @@ pub(super) fn failed(fault: &Fault, id: &str) -> Response<Body> {
         | Fault::Stopping
         | Fault::Replaced => StatusCode::SERVICE_UNAVAILABLE,
         Fault::Cut | Fault::Refused { .. } => StatusCode::BAD_GATEWAY,
-        Fault::Timeout { .. } => StatusCode::GATEWAY_TIMEOUT,
+        Fault::Timeout { .. } | Fault::Deserted => StatusCode::GATEWAY_TIMEOUT,
         Fault::TooLarge { .. } => StatusCode::BAD_GATEWAY,
         Fault::SessionEnded => StatusCode::NOT_FOUND,
     };

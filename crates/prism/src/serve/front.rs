@@ -81,6 +81,9 @@ impl Front {
     pub async fn take_up_sessions(&self) {
         let server = self.current();
         keeping::take_up(&self.sessions, &server.destinations, &self.hub, server.config.session_idle_timeout).await;
+        if let Some(mesh) = &server.mesh {
+            mesh.arm_all();
+        }
     }
 
     /// Goes on with another config. Destinations that are as they were do not notice; sessions of those that are not go
@@ -93,7 +96,8 @@ impl Front {
         let before = self.current();
         let restart = needs_restart(&before.config, &config);
         let Config { address, port, login_path, .. } = before.config;
-        let config = Config { address, port, login_path, ..config };
+        let mesh = before.config.mesh.clone();
+        let config = Config { address, port, login_path, mesh, ..config };
         if config == before.config {
             self.life.about.configured_by(file, restart);
             return Ok(());
@@ -146,6 +150,9 @@ impl Front {
     pub async fn drain(&self) {
         self.life.stopping.store(true, Ordering::Relaxed);
         let server = self.current();
+        if let Some(mesh) = &server.mesh {
+            mesh.stop();
+        }
         let in_flight = &server.access.in_flight;
         let answered = async {
             let mut looks = interval(Duration::from_millis(5));
@@ -170,6 +177,7 @@ impl Front {
         if let Some(keeping) = self.sessions.keeping() {
             keeping.close();
         }
+        self.sessions.reached().close();
         let links = self.current().destinations.values().flat_map(|destination| destination.links()).collect();
         let left = replace::shut_down(links, Fault::Stopping).await;
         if let Some(keeping) = self.sessions.keeping() {
@@ -209,6 +217,9 @@ fn needs_restart(before: &Config, now: &Config) -> Option<String> {
     let same_port = now.port == before.port || now.port == 0;
     if now.address != before.address || !same_port {
         return Some(format!("we listen on another port or address ({}) after `prism restart`", now.base_url()));
+    }
+    if now.mesh != before.mesh {
+        return Some("`[mesh]` counts after `prism restart`".to_owned());
     }
     (now.login_path != before.login_path).then(|| "`login_path` counts after `prism restart`".to_owned())
 }

@@ -16,11 +16,12 @@ use super::{
     Server,
     body::Body,
     fault::Denial,
-    guard, plain,
+    guard, mesh, plain,
     post::{self, Asked},
     probes, status, streams,
 };
 use crate::{
+    builtin,
     config::Sessions,
     drive::{Destination, Hub},
     telemetry::access::Pending,
@@ -38,6 +39,8 @@ enum Route {
     Readyz,
     Metrics,
     Status,
+    /// The mesh, and what is named below it.
+    Mesh(Option<String>),
 }
 
 /// An answer on its way. Boxed, so that an idle connection holds a pointer and not the room for the largest request.
@@ -97,6 +100,7 @@ fn begin(server: &Arc<Server>, request: Request<Incoming>) -> Result<Answering, 
             let server = server.clone();
             return Ok(Box::pin(async move { status::respond(&server).await }));
         }
+        Route::Mesh(below) => return mesh::answer(server, below.as_deref(), request),
         Route::Healthz | Route::Readyz => return Err(Denial::NoRoute),
     };
     let stateless = destination.config().sessions == Sessions::Never;
@@ -202,7 +206,7 @@ fn conclude(server: &Server, outcome: Result<Response<Body>, Denial>, mut record
         Body::Stream(stream) => stream.record_at_end(record),
         Body::Plain(stream) => stream.record = Some(record),
         Body::Merged(merged) => merged.record_at_end(record),
-        Body::Empty | Body::Whole(_) => {}
+        Body::Empty | Body::Whole(_) | Body::Fed(_) => {}
     }
     response
 }
@@ -247,6 +251,9 @@ fn find(server: &Server, path: &str) -> Result<Route, Denial> {
         ("readyz", None, None) => Ok(Route::Readyz),
         ("metrics", None, None) => Ok(Route::Metrics),
         ("status", None, None) => Ok(Route::Status),
+        (builtin::prism::NAME, Some("mesh"), below) if parts.next().is_none() => {
+            Ok(Route::Mesh(below.map(str::to_owned)))
+        }
         _ => Err(Denial::NoRoute),
     }
 }

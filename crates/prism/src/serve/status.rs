@@ -133,6 +133,9 @@ async fn look(server: &Arc<Server>) -> Sight {
     });
     let sight = looking.await.unwrap_or(Sight { memory_bytes: 0, open_files: 0, groups: HashMap::new() });
     server.access.metrics.seen(sight.memory_bytes, sight.open_files);
+    if let Some(mesh) = &server.mesh {
+        mesh.measure();
+    }
     for (destination, links) in server.destinations.values().zip(links) {
         let in_flight = links.iter().map(|link| link.vitals.in_flight()).sum();
         destination.metrics().seen(sight.of(&links), in_flight);

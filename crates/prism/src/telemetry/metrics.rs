@@ -16,7 +16,7 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use super::latency::Latency;
+use super::{latency::Latency, mesh::MeshMetrics};
 
 pub struct Metrics {
     registry: Mutex<Registry>,
@@ -33,6 +33,7 @@ pub struct Metrics {
     open_files: Gauge,
     events: Family<EventLabels, Counter>,
     refused: Family<ReasonLabel, Counter>,
+    pub mesh: Arc<MeshMetrics>,
 }
 
 /// The metrics of one destination, with every label looked up once.
@@ -126,6 +127,8 @@ impl Default for Metrics {
         own.register("calls_in_flight", "Requests that a server has not answered", Family::clone(&in_flight));
         own.register("events", "Messages with a fate worth knowing", Family::clone(&events));
         own.register("refused", "Requests refused at the door", Family::clone(&refused));
+        let mesh = Arc::new(MeshMetrics::default());
+        mesh.register(own);
         Self {
             registry: Mutex::new(registry),
             requests,
@@ -141,6 +144,7 @@ impl Default for Metrics {
             open_files,
             events,
             refused,
+            mesh,
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::nearest;
 
 /// The keys at the top of the file.
-pub(in crate::config) const GLOBAL_KEYS: [&str; 19] = [
+pub(in crate::config) const GLOBAL_KEYS: [&str; 20] = [
     "address",
     "insecure",
     "port",
@@ -20,6 +20,7 @@ pub(in crate::config) const GLOBAL_KEYS: [&str; 19] = [
     "login_path",
     "max_memory",
     "hub",
+    "mesh",
     "profile",
     "workspace",
     "destination",
@@ -52,6 +53,21 @@ pub(in crate::config) const DESTINATION_KEYS: [&str; 20] = [
 /// The keys below `[hub]`.
 pub(in crate::config) const HUB_KEYS: [&str; 4] = ["prefix", "mode", "patience", "longest_name"];
 
+/// The keys below `[mesh]`.
+pub(in crate::config) const MESH_KEYS: [&str; 11] = [
+    "climb_after",
+    "confirm_within",
+    "max_wake_attempts",
+    "question_within",
+    "task_within",
+    "review_within",
+    "keep_asked",
+    "keep_told",
+    "ping_every",
+    "tmux",
+    "desktop",
+];
+
 /// The keys below `[profile.NAME]`.
 pub(in crate::config) const PROFILE_KEYS: [&str; 5] = ["only", "except", "tools", "prefix", "mode"];
 
@@ -65,6 +81,8 @@ pub(super) fn unknown_key_fix(key: &str, expected: &str) -> String {
         destination_key_fix(key)
     } else if expected.contains("`patience`") {
         section_key_fix(key, "[hub]", &HUB_KEYS)
+    } else if expected.contains("`climb_after`") {
+        section_key_fix(key, "[mesh]", &MESH_KEYS)
     } else if expected.contains("`only`") {
         section_key_fix(key, "[profile.NAME]", &PROFILE_KEYS)
     } else if expected.contains("`root`") {

@@ -1,0 +1,54 @@
+//! What the daemon holds for agents, offered to the wake paths that lead through it.
+
+use std::sync::{Arc, Weak};
+
+use prism_core::mesh::{Name, Path};
+
+use super::{Mesh, State};
+use crate::wake::{Bell, Doing, Inside, Poll};
+
+struct Held(Weak<Mesh>);
+
+pub(super) fn of(mesh: Weak<Mesh>) -> Arc<dyn Inside> {
+    Arc::new(Held(mesh))
+}
+
+impl Held {
+    fn with<T>(&self, session: &str, look: impl FnOnce(&mut State, &Name) -> T) -> Option<T> {
+        let mesh = self.0.upgrade()?;
+        let mut state = mesh.state();
+        let agent = state.of_session(session).ok()?;
+        Some(look(&mut state, &agent))
+    }
+}
+
+impl Inside for Held {
+    fn is_open(&self, path: Path, session: &str) -> bool {
+        let open = self.with(session, |state, agent| match path {
+            Path::Sse => state.has_stream(agent),
+            Path::Piggyback => state.facts.get(agent).is_some_and(|facts| facts.mcp_session.is_some()),
+            path => state.core.bell(agent).is_some_and(|bell| bell.is_open(path)),
+        });
+        open.unwrap_or(false)
+    }
+
+    fn ring_stream<'a>(&'a self, session: &'a str) -> Doing<'a, bool> {
+        Box::pin(async move {
+            let lines = self.with(session, |state, agent| state.lines(agent)).unwrap_or_default();
+            let mut took = false;
+            for (line, ringing) in lines {
+                took |= line.ring(ringing).await;
+            }
+            took
+        })
+    }
+
+    fn finish(&self, poll: Poll, session: &str, bell: &Bell) -> bool {
+        self.with(session, |state, agent| state.polls.finish(poll, agent, bell)).unwrap_or(false)
+    }
+
+    fn arm_piggyback(&self, session: &str, _bell: &Bell) -> bool {
+        // The doorbell itself arms it, for as long as something waits.
+        self.is_open(Path::Piggyback, session)
+    }
+}

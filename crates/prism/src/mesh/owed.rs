@@ -1,0 +1,135 @@
+//! What is owed, for who asks; and obligations in the store's words and in the core's.
+
+use prism_core::mesh::{Kind, Obligation, Outcome, PERSON, Path, Support, Time, Wakes};
+use prism_store::mesh::{ObligationFilter, ObligationRow};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{Caller, Mesh, Trouble, clock::written, hyphenated, who::Claim};
+
+/// Obligations that are told at once.
+const MAX_ROWS: u32 = 1000;
+
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Owed {
+    /// The `session` that prism_start returned. Needed only if you are told so.
+    session: Option<String>,
+    #[serde(default)]
+    #[schemars(skip)]
+    agent: Option<String>,
+    /// What you owe (`me`, the default), what others owe you (`others`), or everything (`all`).
+    of: Option<Whose>,
+    /// Only those that are `open`, `heard`, `done`, `recalled` or `expired`. Left out: those that are not over.
+    state: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Whose {
+    Me,
+    Others,
+    All,
+}
+
+impl Mesh {
+    pub(crate) fn obligations(&self, caller: &Caller, arguments: Owed) -> Result<Value, Trouble> {
+        let claim = Claim { session: arguments.session.as_deref(), agent: arguments.agent.as_deref() };
+        let agent = self.who(caller, claim)?;
+        let whose = arguments.of.unwrap_or(if *agent == *PERSON { Whose::All } else { Whose::Me });
+        let filter = ObligationFilter {
+            debtor: (whose == Whose::Me).then(|| agent.to_string()),
+            creditor: (whose == Whose::Others).then(|| agent.to_string()),
+            state: arguments.state,
+            limit: MAX_ROWS,
+        };
+        let rows = self.store.obligations(&filter)?;
+        let open = filter.state.is_some();
+        let rows: Vec<Value> =
+            rows.iter().filter(|row| open || row.closed_at_us.is_none()).map(shown_obligation).collect();
+        Ok(self.carrying(caller, &agent, json!({"obligations": rows})))
+    }
+}
+
+fn shown_obligation(row: &ObligationRow) -> Value {
+    let at = |us: Option<i64>| us.map(|us| written(Time(us)));
+    json!({
+        "signal_id": hyphenated(row.signal),
+        "type": row.kind,
+        "debtor": row.debtor,
+        "creditor": row.creditor,
+        "state": row.state,
+        "action_required": row.action_required,
+        "reply_required": row.reply_required,
+        "opened_at": written(Time(row.opened_at_us)),
+        "due_at": at(row.due_at_us),
+        "overdue": row.overdue_at_us.is_some(),
+        "escalated_at": at(row.escalated_at_us),
+        "sla_exempt": row.bucket == Support::Degraded.name(),
+        "heard_at": at(row.heard_at_us),
+        "closed_at": at(row.closed_at_us),
+        "wake_attempt_count": row.wake_attempt_count,
+        "wake_ring_count": row.wake_ring_count,
+        "last_wake_at": at(row.last_wake_at_us),
+        "last_wake_path": row.last_wake_path,
+        "last_wake_result": row.last_wake_result,
+    })
+}
+
+pub(super) fn obligation_row(obligation: &Obligation) -> ObligationRow {
+    ObligationRow {
+        signal: obligation.signal,
+        trace: obligation.trace,
+        kind: obligation.kind.name().to_owned(),
+        debtor: obligation.debtor.to_string(),
+        creditor: obligation.creditor.to_string(),
+        state: "open".to_owned(),
+        action_required: obligation.needs_reply(),
+        reply_required: obligation.needs_reply(),
+        ends_on_drain: !obligation.needs_reply(),
+        opened_at_us: obligation.opened.0,
+        due_at_us: obligation.due.map(|due| due.0),
+        heard_at_us: None,
+        closed_at_us: None,
+        closed_by: None,
+        bucket: obligation.bucket.name().to_owned(),
+        overdue_at_us: None,
+        escalated_at_us: None,
+        wake_attempt_count: 0,
+        wake_ring_count: 0,
+        last_wake_at_us: None,
+        last_wake_path: None,
+        last_wake_result: None,
+    }
+}
+
+/// What the store has of an obligation, in the core's words.
+pub(super) fn obligation(row: &ObligationRow) -> Option<Obligation> {
+    let outcomes = [
+        Outcome::Rang,
+        Outcome::Coalesced,
+        Outcome::Filtered,
+        Outcome::Uncaptured,
+        Outcome::SendFailed,
+        Outcome::Confirmed,
+    ];
+    let last = row.last_wake_at_us.map(Time).and_then(|at| {
+        let path = Path::named(row.last_wake_path.as_deref()?)?;
+        let result = row.last_wake_result.as_deref()?;
+        Some((at, path, outcomes.into_iter().find(|outcome| outcome.name() == result)?))
+    });
+    Some(Obligation {
+        signal: row.signal,
+        trace: row.trace,
+        kind: Kind::named(&row.kind)?,
+        debtor: row.debtor.as_str().into(),
+        creditor: row.creditor.as_str().into(),
+        opened: Time(row.opened_at_us),
+        due: row.due_at_us.map(Time),
+        heard: row.heard_at_us.map(Time),
+        overdue: row.overdue_at_us.map(Time),
+        bucket: if row.bucket == Support::Full.name() { Support::Full } else { Support::Degraded },
+        wakes: Wakes { attempts: row.wake_attempt_count, rings: row.wake_ring_count, last },
+    })
+}

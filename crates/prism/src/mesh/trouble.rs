@@ -1,0 +1,83 @@
+//! Why a verb was refused: a code for scripts, and a sentence for whoever reads it, which names what to do next.
+
+use prism_core::mesh::BadName;
+use prism_store::{ReadError, WriteError};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    pub code: Code,
+    pub message: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Code {
+    BadArguments,
+    /// Nobody knows who calls.
+    NotStarted,
+    UnknownSession,
+    UnknownAgent,
+    UnknownSignal,
+    NotYours,
+    /// It cannot be taken back any more.
+    AlreadyDrained,
+    AlreadyGone,
+    /// Delivery was to be at once, and cannot be.
+    Unreachable,
+    /// The recipient has more than it can read.
+    MailboxFull,
+    /// The same id was used for something else.
+    Conflict,
+    CursorAhead,
+    CursorExpired,
+    /// The store does not take it: nothing was done.
+    Store,
+}
+
+impl Trouble {
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self { code, message: message.into() }
+    }
+
+    pub fn bad(message: impl Into<String>) -> Self {
+        Self::new(Code::BadArguments, message)
+    }
+}
+
+impl Code {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::BadArguments => "bad_arguments",
+            Self::NotStarted => "not_started",
+            Self::UnknownSession => "unknown_session",
+            Self::UnknownAgent => "unknown_agent",
+            Self::UnknownSignal => "unknown_signal",
+            Self::NotYours => "not_yours",
+            Self::AlreadyDrained => "already_drained",
+            Self::AlreadyGone => "already_gone",
+            Self::Unreachable => "unreachable",
+            Self::MailboxFull => "mailbox_full",
+            Self::Conflict => "conflict",
+            Self::CursorAhead => "cursor_ahead",
+            Self::CursorExpired => "cursor_expired",
+            Self::Store => "store",
+        }
+    }
+}
+
+impl From<BadName> for Trouble {
+    fn from(error: BadName) -> Self {
+        Self::bad(error.to_string())
+    }
+}
+
+impl From<WriteError> for Trouble {
+    fn from(error: WriteError) -> Self {
+        Self::new(Code::Store, format!("{:#}; nothing was done, try again", anyhow::Error::from(error)))
+    }
+}
+
+impl From<ReadError> for Trouble {
+    fn from(error: ReadError) -> Self {
+        Self::new(Code::Store, format!("{:#}; try again", anyhow::Error::from(error)))
+    }
+}

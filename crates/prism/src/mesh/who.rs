@@ -1,0 +1,102 @@
+//! Who calls a verb. Over MCP the door says it; a client that has neither a session nor a shim has to name its agent session;
+//! a script of the same user may name the agent.
+
+use std::collections::HashMap;
+
+use prism_core::mesh::{Name, PERSON, Window, name};
+use uuid::Uuid;
+
+use super::{Code, Mesh, State, Trouble};
+use crate::builtin::kit::CallerMark;
+
+/// Where a verb's call came from.
+#[derive(Clone, Debug)]
+pub enum Caller {
+    /// A client of ours, as the door has it.
+    Client(CallerMark),
+    /// A program of the user's that has the token, by HTTP.
+    Script,
+}
+
+/// What the arguments of a verb say of who calls.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Claim<'a> {
+    pub(super) session: Option<&'a str>,
+    pub(super) agent: Option<&'a str>,
+}
+
+impl Mesh {
+    /// The agent that calls: one with a live window, and for scripts any name that is known.
+    pub(super) fn who(&self, caller: &Caller, claim: Claim<'_>) -> Result<Name, Trouble> {
+        let now = self.now();
+        let mut state = self.state();
+        let agent = state.claimed(caller, claim)?;
+        state.core.seen(&agent, now);
+        Ok(agent)
+    }
+}
+
+impl State {
+    fn claimed(&self, caller: &Caller, claim: Claim<'_>) -> Result<Name, Trouble> {
+        let known = match caller {
+            Caller::Client(mark) => self.of_client(mark),
+            Caller::Script => None,
+        };
+        if let Some(session) = claim.session {
+            let named = self.of_session(session)?;
+            // A window is one agent, whatever it has read of others; who is none yet may bring the session that it had.
+            return match known.filter(|known| *known != named) {
+                Some(known) => Err(Trouble::new(
+                    Code::NotYours,
+                    format!("that session is another agent's; leave `session` out: this window is {known}"),
+                )),
+                None => Ok(named),
+            };
+        }
+        let known = match (caller, claim.agent) {
+            (Caller::Client(_), _) => known,
+            (Caller::Script, Some(agent)) => {
+                let agent = name(agent)?;
+                return if self.core.is_known(&agent) { Ok(agent) } else { Err(self.unknown(&agent)) };
+            }
+            (Caller::Script, None) => Some(PERSON.into()),
+        };
+        known.ok_or_else(|| {
+            Trouble::new(
+                Code::NotStarted,
+                "nobody knows who you are yet: call prism_start first, and if this is said again, give the `session` \
+                 that it returned with every call",
+            )
+        })
+    }
+
+    /// The agent that a client is, by its MCP session or its shim.
+    pub(super) fn of_client(&self, mark: &CallerMark) -> Option<Name> {
+        let of = |id: Option<Uuid>, among: &HashMap<u128, Name>| id.and_then(|id| among.get(&id.as_u128()).cloned());
+        of(mark.session, &self.by_mcp).or_else(|| of(mark.instance, &self.by_instance))
+    }
+
+    /// The agent whose live window that session is.
+    pub(super) fn of_session(&self, session: &str) -> Result<Name, Trouble> {
+        let id = Uuid::try_parse(session.trim())
+            .map_err(|_| Trouble::bad("`session` is the id that prism_start returned, a UUID"))?
+            .as_u128();
+        let live = |agent: &&Name| {
+            let window = self.core.window(agent);
+            window.is_some_and(|window: &Window| window.session == id && window.wrapped.is_none())
+        };
+        self.core.agent_of(id).filter(live).cloned().ok_or_else(|| {
+            Trouble::new(
+                Code::UnknownSession,
+                "that session has ended: it was wrapped, or another window has started under the same name; call \
+                 prism_start to go on",
+            )
+        })
+    }
+
+    pub(super) fn unknown(&self, agent: &str) -> Trouble {
+        let known: Vec<&str> = self.core.names().map(|name| &**name).take(20).collect();
+        let known = if known.is_empty() { "none has started yet".to_owned() } else { known.join(", ") };
+        Trouble::new(Code::UnknownAgent, format!("there is no agent {agent:?}; known: {known} (and {PERSON})"))
+    }
+}

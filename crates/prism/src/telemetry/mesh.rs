@@ -1,0 +1,151 @@
+//! The mesh in numbers (M-11): bells by path and outcome, how long signals wait to be heard, what is owed.
+
+use std::time::Duration;
+
+use prism_core::mesh::{Kind, Obligation, Outcome, Path, Support, Time};
+use prometheus_client::{
+    encoding::EncodeLabelSet,
+    metrics::{counter::Counter, family::Family, gauge::Gauge},
+    registry::Registry,
+};
+use serde_json::{Value, json};
+
+use super::latency::Latency;
+
+#[derive(Debug, Default)]
+pub struct MeshMetrics {
+    sent: Family<KindLabel, Counter>,
+    /// Pushes attempted (all), observed (`rang`) and acknowledged (`confirmed`).
+    bells: Family<BellLabels, Counter>,
+    /// From a bell to the drain that it brought about.
+    heard: Latency,
+    /// From a signal to its drain.
+    waited: Latency,
+    /// From a question, a task or a review to its reply.
+    replied: Latency,
+    became_overdue: Family<SupportLabel, Counter>,
+    obligations: Family<OwedLabels, Gauge>,
+    agents: Family<AgentLabels, Gauge>,
+}
+
+/// What was seen when somebody asked.
+#[derive(Debug, Default)]
+pub struct Seen {
+    pub agents: Vec<(String, Support)>,
+    /// Whether each is overdue, and its bucket.
+    pub obligations: Vec<(bool, Support)>,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct KindLabel {
+    kind: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct BellLabels {
+    path: &'static str,
+    result: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct SupportLabel {
+    surface_support: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct OwedLabels {
+    state: &'static str,
+    surface_support: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct AgentLabels {
+    transport: &'static str,
+    surface_support: &'static str,
+}
+
+impl MeshMetrics {
+    pub(super) fn register(&self, own: &mut Registry) {
+        let mesh = own.sub_registry_with_prefix("mesh");
+        mesh.register("signals_sent", "Signals accepted", self.sent.clone());
+        mesh.register("bells", "Outcomes of bells by path", self.bells.clone());
+        mesh.register("heard_seconds", "Time from a bell to the drain it brought about", self.heard.clone());
+        mesh.register("delivery_seconds", "Time from a signal to its drain", self.waited.clone());
+        mesh.register("reply_seconds", "Time from what needs a reply to the reply", self.replied.clone());
+        mesh.register("became_overdue", "Obligations that were not met in time", self.became_overdue.clone());
+        mesh.register("obligations", "Obligations that are open", self.obligations.clone());
+        mesh.register("agents", "Agents that have a session", self.agents.clone());
+    }
+
+    pub fn sent(&self, kind: Kind) {
+        self.sent.get_or_create(&KindLabel { kind: kind.name() }).inc();
+    }
+
+    pub fn bell(&self, path: Path, outcome: Outcome, after: Option<Duration>) {
+        self.bells.get_or_create(&BellLabels { path: path.name(), result: outcome.name() }).inc();
+        if let Some(after) = after {
+            self.heard.observe(after);
+        }
+    }
+
+    pub fn drained(&self, after: Duration) {
+        self.waited.observe(after);
+    }
+
+    pub fn ended(&self, obligation: &Obligation, at: Time) {
+        if obligation.needs_reply() {
+            self.replied.observe(at.since(obligation.opened));
+        }
+    }
+
+    pub fn overdue(&self, bucket: Support) {
+        self.became_overdue.get_or_create(&SupportLabel { surface_support: bucket.name() }).inc();
+    }
+
+    /// Takes over what can only be seen by looking.
+    pub fn seen(&self, seen: &Seen) {
+        self.agents.clear();
+        for (transport, support) in &seen.agents {
+            // Labels are of a known set, whatever clients say.
+            let transport = ["http", "sse", "stdio"].into_iter().find(|known| known == transport).unwrap_or("script");
+            self.agents.get_or_create(&AgentLabels { transport, surface_support: support.name() }).inc();
+        }
+        self.obligations.clear();
+        for (overdue, bucket) in &seen.obligations {
+            let state = if *overdue { "overdue" } else { "open" };
+            self.obligations.get_or_create(&OwedLabels { state, surface_support: bucket.name() }).inc();
+        }
+    }
+
+    /// The counters, for `prism mesh`.
+    pub fn counters(&self) -> Value {
+        let count = |outcome: Outcome| {
+            let of = |path: Path| self.bells.get(&BellLabels { path: path.name(), result: outcome.name() });
+            Path::ALL.into_iter().filter_map(|path| Some(of(path)?.get())).sum::<u64>()
+        };
+        let outcomes = [
+            Outcome::Rang,
+            Outcome::Coalesced,
+            Outcome::Filtered,
+            Outcome::Uncaptured,
+            Outcome::SendFailed,
+            Outcome::Confirmed,
+        ];
+        let mut counters: serde_json::Map<String, Value> =
+            outcomes.into_iter().map(|outcome| (outcome.name().to_owned(), count(outcome).into())).collect();
+        let sent =
+            Kind::ALL.into_iter().filter_map(|kind| Some(self.sent.get(&KindLabel { kind: kind.name() })?.get()));
+        counters.insert("sent".to_owned(), sent.sum::<u64>().into());
+        counters.insert("drained".to_owned(), self.waited.count().into());
+        Value::Object(counters)
+    }
+
+    /// How long things took, for `prism mesh`.
+    pub fn latencies(&self) -> Value {
+        let of = |latency: &Latency| {
+            let ms = |part| latency.quantile(part).map(|seconds| seconds * 1e3);
+            json!({"count": latency.count(), "p50_ms": ms(0.5), "p99_ms": ms(0.99)})
+        };
+        json!({"bell_to_drain": of(&self.heard), "signal_to_drain": of(&self.waited), "asked_to_reply": of(&self.replied)})
+    }
+}
