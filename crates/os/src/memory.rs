@@ -52,7 +52,7 @@ mod tests {
 
     /// A command that holds so many MiB, says so, and waits to be ended.
     fn holder(mib: u64) -> String {
-        let python = format!("held = b'x' * ({mib} << 20); print('held', flush=True); import signal; signal.pause()");
+        let python = format!("import signal; held = b'x' * ({mib} << 20); print('held', flush=True); signal.pause()");
         format!("python3 -c \"{python}\"")
     }
 

@@ -60,6 +60,15 @@ impl Stat {
     }
 }
 
+/// Tells whether a process is a shell with a command on its command line.
+pub(crate) fn is_shell_for_one_command(pid: u32) -> bool {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let mut words = line.split(|byte| *byte == 0);
+    let program = words.next().unwrap_or_default().rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    let flag = words.next().unwrap_or_default();
+    [&b"sh"[..], b"bash", b"dash", b"zsh", b"ash"].contains(&program) && flag.starts_with(b"-") && flag.ends_with(b"c")
+}
+
 /// Returns the inode of our pid namespace, 0 where there is none.
 pub(crate) fn pid_namespace() -> u64 {
     fs::metadata("/proc/self/ns/pid").map_or(0, |metadata| metadata.ino())

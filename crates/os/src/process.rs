@@ -22,6 +22,16 @@ pub struct Identity {
 #[derive(Debug)]
 pub struct Handle(OwnedFd);
 
+/// Returns who started this process. A shell that was started for nothing but this (`sh -c`) is not who.
+pub fn starter() -> Option<Identity> {
+    let identity = |pid| Some(Identity { pid, start_ticks: Stat::of(pid).ok()?.start_ticks });
+    let parent = Stat::of(std::process::id()).ok()?.parent;
+    match proc::is_shell_for_one_command(parent) {
+        true => identity(Stat::of(parent).ok()?.parent),
+        false => identity(parent),
+    }
+}
+
 /// Returns the user that this process acts as.
 pub fn user_id() -> u32 {
     geteuid().as_raw()

@@ -1,8 +1,10 @@
 //! The command line: one file per subcommand.
 
+pub mod acp;
 pub mod add;
 pub mod bar;
 pub mod call;
+mod columns;
 pub mod completions;
 mod configs;
 pub mod daemon;
@@ -15,7 +17,9 @@ pub mod list;
 mod locate;
 pub mod logs;
 pub mod man;
+pub mod mesh;
 pub mod migrate;
+mod moments;
 pub mod probe;
 mod reach;
 pub mod reload;
@@ -25,6 +29,8 @@ mod running;
 pub mod say;
 pub mod serve;
 pub mod service;
+pub mod signal;
+pub mod signals;
 pub mod start;
 pub mod status;
 pub mod stdio;
@@ -32,6 +38,9 @@ pub mod stop;
 mod target;
 pub mod tools;
 pub mod uninstall;
+mod verbs;
+pub mod wait;
+pub mod wake;
 pub mod workspace;
 
 use std::process::ExitCode;
@@ -84,6 +93,16 @@ enum Command {
     Migrate(migrate::Migrate),
     /// What is known of a workspace: look, search, write down
     Workspace(workspace::Workspace),
+    /// Send, answer and read signals
+    Signal(signal::Signal),
+    /// Show the signals of the mesh, newest first
+    Signals(signals::Signals),
+    /// Wait until a signal comes; as a hook, wake an agent
+    Wait(wait::Wait),
+    /// Show the mesh as it changes: agents, obligations, bells
+    Mesh(mesh::Overview),
+    /// See how agents can be woken
+    Wake(wake::Wake),
     /// List the tools of a destination, or of all of them
     Tools(tools::Tools),
     /// Call a tool of a destination
@@ -92,6 +111,8 @@ enum Command {
     Probe(probe::Probe),
     /// Be an MCP server on stdio, for clients that cannot speak HTTP
     Stdio(stdio::Stdio),
+    /// Stand between an editor and an agent (ACP), to wake it
+    Acp(acp::Acp),
     /// A small MCP server on stdio, to try things out with
     DemoServer(demo::Options),
     /// Print what a shell needs to complete these commands
@@ -127,10 +148,16 @@ impl Cli {
             Command::Uninstall(uninstall) => return uninstall.run(&env),
             Command::Import(import) => return import.run(&env),
             Command::Migrate(migrate) => return migrate.run(&env),
+            Command::Signal(signal) => return signal.run(&env),
+            Command::Signals(signals) => return signals.run(&env),
+            Command::Wait(wait) => return wait.run(&env),
+            Command::Mesh(mesh) => return mesh.run(&env),
+            Command::Wake(wake) => return wake.run(&env),
             Command::Tools(tools) => return tools.run(&env),
             Command::Call(call) => return call.run(&env),
             Command::Probe(probe) => return probe.run(&env),
             Command::Stdio(stdio) => return stdio.run(&env),
+            Command::Acp(acp) => return acp.run(&env),
             Command::Workspace(workspace) => workspace.run(&env)?,
             Command::DemoServer(options) => demo_server::run(options, &env)?,
             Command::Completions(completions) => completions.run(),

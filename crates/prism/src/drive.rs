@@ -8,6 +8,7 @@ mod keeper;
 pub mod keeping;
 pub mod link;
 pub mod outlet;
+pub mod reach;
 pub mod remote;
 pub mod replace;
 pub mod sessions;

@@ -10,6 +10,7 @@ mod document;
 pub(crate) mod entry;
 mod file;
 pub(crate) mod found;
+pub(crate) mod hooks;
 pub(crate) mod import;
 mod jsonc;
 pub(crate) mod migrate;
@@ -37,6 +38,10 @@ pub enum InstallError {
     NoProject { title: &'static str, name: &'static str },
     #[error("{title} starts its servers itself, so --http is not for it\n  fix: take --http out")]
     NoHttp { title: &'static str },
+    #[error(
+        "Prism knows no hooks of {title}\n  fix: take --hooks out; those of claude-code, codex and cursor are known"
+    )]
+    NoHooks { title: &'static str },
     #[error("cannot read {}", path.display())]
     Read { path: PathBuf, source: io::Error },
     #[error("{} is not UTF-8; nothing was changed\n  fix: save the file as UTF-8", path.display())]
@@ -66,6 +71,8 @@ pub enum EditError {
     Broken { spot: Spot, problem: String },
     #[error("{what} is not an object")]
     WrongType { spot: Spot, what: String },
+    #[error("{what} is not a list")]
+    NoList { spot: Spot, what: String },
     #[error("{name:?} is there twice")]
     Twice { spot: Spot, name: String },
     #[error("the file is written in a way that cannot be edited safely")]
@@ -85,9 +92,10 @@ impl EditError {
     /// Returns the place as it follows a file's name.
     fn spot(&self) -> String {
         match self {
-            Self::Broken { spot, .. } | Self::WrongType { spot, .. } | Self::Twice { spot, .. } => {
-                format!(":{}:{}", spot.line, spot.column)
-            }
+            Self::Broken { spot, .. }
+            | Self::WrongType { spot, .. }
+            | Self::NoList { spot, .. }
+            | Self::Twice { spot, .. } => format!(":{}:{}", spot.line, spot.column),
             Self::Unsafe => String::new(),
         }
     }

@@ -141,6 +141,12 @@ impl Surfaces {
         surface.file(scope, env)
     }
 
+    /// Returns where the surface's hooks are.
+    pub(super) fn hooks_file(&self, surface: Surface, place: &Place, env: &Env) -> Result<PathBuf, InstallError> {
+        let scope = if self.project { Scope::Project(&place.here) } else { Scope::User };
+        surface.hooks_file(scope, env)
+    }
+
     /// Prints all there is to say, and returns the exit code.
     pub(super) fn report(&self, outcomes: &[Outcome], closing: &[String]) -> ExitCode {
         let failed = outcomes.iter().any(|outcome| outcome.error.is_some());

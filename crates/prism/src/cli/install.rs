@@ -8,13 +8,15 @@ use anyhow::bail;
 use super::{
     add::is_program,
     configs::{Outcome, Place, Surfaces, is_there},
-    start,
+    say, start,
+    wait::hook::CURSOR_LOOP_LIMIT,
 };
 use crate::{
     config::Env,
     install::{
         Change, InstallError, State,
         entry::{Marks, Way},
+        hooks,
         surface::Surface,
     },
 };
@@ -25,6 +27,7 @@ use crate::{
   prism install cursor claude-code
   prism install --all
   prism install vscode --project
+  prism install claude-code --hooks   and the hooks that wake its agents
 
 `prism uninstall` puts every file back as it was.")]
 pub struct Install {
@@ -36,6 +39,9 @@ pub struct Install {
     /// Write the URL and the token into a project's config too, which others may get to see
     #[arg(long)]
     http: bool,
+    /// Write the hooks, too, by which a signal wakes an agent: claude-code, codex, cursor
+    #[arg(long)]
+    hooks: bool,
     /// Replace an entry named prism that is not Prism's
     #[arg(long)]
     force: bool,
@@ -76,7 +82,15 @@ impl Install {
                     closing.push(format!("next: {}", surface.next()));
                 }
             }
+            let failed = outcome.has_failed();
             outcomes.push(outcome);
+            // Hooks of a surface that has no way to the daemon's verbs would wake it for nothing.
+            if let Some(outcome) = self.hooks(surface, &place, env).filter(|_| !failed) {
+                if outcome.has_changed() && !outcome.has_failed() && !self.surfaces.dry_run {
+                    closing.push(format!("next: {}", surface.next_for_hooks()));
+                }
+                outcomes.push(outcome);
+            }
         }
         if needs_daemon && !place.running {
             closing.push("next: prism serve --detach (the daemon is not running)".to_owned());
@@ -115,6 +129,38 @@ impl Install {
         });
         let next = surface.next();
         outcome.warn(warnings).with("transport", way.transport()).with("next", next)
+    }
+
+    /// Writes the hooks of a surface, if they are wanted. Of all surfaces those are meant that have some.
+    fn hooks(&self, surface: Surface, place: &Place, env: &Env) -> Option<Outcome> {
+        if !self.hooks {
+            return None;
+        }
+        let path = match self.surfaces.hooks_file(surface, place, env) {
+            Err(InstallError::NoHooks { .. }) if self.all => return None,
+            path => path,
+        };
+        let command = match self.program(env) {
+            Ok(program) => say::command(&[program]),
+            Err(error) => return Some(Outcome::failed(Some(surface), error)),
+        };
+        let command = match env.var("PRISM_HOME").filter(|_| !self.surfaces.project) {
+            Some(_) => format!("PRISM_HOME={} {command}", say::command(&[place.home.path().to_string_lossy().into()])),
+            None => command,
+        };
+        let planned = path.and_then(|path| hooks::install(surface, path, &command, CURSOR_LOOP_LIMIT, &place.records));
+        let planned = if self.surfaces.project { planned.map(Change::shared) } else { planned };
+        let dry = self.surfaces.dry_run;
+        let outcome = Outcome::of(Some(surface), planned, &self.surfaces, &place.records, |change| {
+            let (file, title) = (change.file.path.display(), surface.title());
+            match (change.state, dry) {
+                (State::Unchanged, _) => format!("hooks already installed in {title} ({file})"),
+                (_, true) => format!("hooks would be installed in {title}"),
+                (State::Updated, false) => format!("hooks updated in {title} ({file})"),
+                (_, false) => format!("hooks installed in {title} ({file})"),
+            }
+        });
+        Some(outcome.with("hooks", true).with("next", surface.next_for_hooks()))
     }
 
     fn speaks_http(&self, surface: Surface) -> bool {

@@ -14,6 +14,7 @@ use crate::{
     home::Home,
     registration::Registration,
     shim::{self, Address, Door, Route},
+    wake::Tmux,
 };
 
 /// Be an MCP server on stdio, for clients that cannot speak HTTP
@@ -52,12 +53,19 @@ impl Stdio {
         let door = Arc::new(Front { env: env.clone(), home: daemon::home(env)?, url });
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start the runtime")?;
-        let ended = runtime.block_on(shim::run(route, door));
+        let ended = runtime.block_on(shim::run(route, door, pane(env)));
         // A thread may still wait for a line that does not come.
         runtime.shutdown_background();
         ended.context("cannot speak on stdin and stdout")?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// The pane that this runs in, if it is one of the user's own tmux: the daemon finds no other server by a number.
+fn pane(env: &Env) -> Option<String> {
+    let var = |name: &str| env.var(name).and_then(|value| value.to_str());
+    let told = Tmux::read(var("TMUX")?, var("TMUX_PANE")?)?;
+    told.socket.filter(|socket| socket.ends_with("default")).map(|_| told.pane)
 }
 
 /// The daemon of this home.

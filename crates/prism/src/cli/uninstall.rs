@@ -1,6 +1,6 @@
 //! `prism uninstall`: takes Prism out of the configs again. A file that nobody touched since is put back byte for byte.
 
-use std::process::ExitCode;
+use std::{path::PathBuf, process::ExitCode};
 
 use super::configs::{Outcome, Place, Surfaces};
 use crate::{
@@ -12,6 +12,7 @@ use crate::{
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   prism uninstall cursor
+  prism uninstall claude-code --hooks   its hooks alone
   prism uninstall --all")]
 pub struct Uninstall {
     #[command(flatten)]
@@ -19,6 +20,9 @@ pub struct Uninstall {
     /// All configs that Prism was written into, those of projects too
     #[arg(long)]
     all: bool,
+    /// Take out the hooks, and leave the entry
+    #[arg(long)]
+    hooks: bool,
     /// Remove an entry named prism that is not Prism's
     #[arg(long)]
     force: bool,
@@ -37,13 +41,23 @@ impl Uninstall {
             false => self.surfaces.wanted("uninstall", env)?,
         };
         if self.all {
-            for record in place.records.all(Action::Install) {
+            let mut records = place.records.all(Action::Install);
+            records.retain(|record| !self.hooks || record.holds_hooks());
+            // They came after the entries, into folders that may have been made for those.
+            records.sort_by_key(|record| !record.holds_hooks());
+            for record in records {
                 let surface = record.surface.as_deref().and_then(Surface::named);
                 done.push(record.path.clone());
                 outcomes.push(self.outcome(surface, crate::install::undo(record), &place));
             }
         }
         for surface in wanted {
+            if let Some(outcome) = self.hooks(surface, &done, &place, env) {
+                outcomes.push(outcome);
+            }
+            if self.hooks {
+                continue;
+            }
             let path = match self.surfaces.file(surface, &place, env) {
                 Ok(path) => path,
                 Err(_) if self.all => continue,
@@ -66,6 +80,23 @@ impl Uninstall {
             outcomes.push(Outcome::said(None, "unchanged", "Prism is not installed in any config".to_owned()));
         }
         Ok(self.surfaces.report(&outcomes, &[]))
+    }
+
+    /// Takes out the hooks of a surface, if it has any, or if they alone are meant.
+    fn hooks(&self, surface: Surface, done: &[PathBuf], place: &Place, env: &Env) -> Option<Outcome> {
+        let path = match self.surfaces.hooks_file(surface, place, env) {
+            Ok(path) if done.contains(&path) => return None,
+            Ok(path) => path,
+            Err(error) => return (self.hooks && !self.all).then(|| Outcome::failed(Some(surface), error.into())),
+        };
+        let change = crate::install::hooks::uninstall(surface, path, &place.records);
+        let named = self.hooks && !self.all;
+        match &change {
+            Ok(change) if change.state == State::Unchanged && !named => None,
+            // Whoever takes out the entry need not have hooks, nor a file of hooks that can be read.
+            Err(_) if !named => None,
+            _ => Some(self.outcome(Some(surface), change, place).with("hooks", true)),
+        }
     }
 
     fn outcome(&self, surface: Option<Surface>, change: Result<Change, InstallError>, place: &Place) -> Outcome {

@@ -113,10 +113,7 @@ pub(crate) fn uninstall(
         return Err(InstallError::Foreign { path });
     }
     let after = text.remove(&container, NAME, Empty::GoesIfOurs).map_err(in_file)?;
-    file.check_writable()?;
-    // Nobody keeps an empty config; an editor would call it broken.
-    let after = (!after.trim_start_matches('\u{feff}').trim().is_empty()).then_some(after);
-    Ok(Change { file, state: State::Removed, after, record: Memory::Nothing, private: true })
+    Change::removed(file, after)
 }
 
 /// Plans that what a record tells of is undone: to the byte if nobody touched the file since, else entry by entry.
@@ -150,8 +147,23 @@ impl Change {
         edits: Vec<Edit>,
         records: &Records,
     ) -> Result<Self, InstallError> {
-        file.check_writable()?;
         let language = surface.map_or(Language::Toml, Surface::language);
+        Self::edited_in(language, file, after, state, action, surface, edits, records)
+    }
+
+    /// The same, in a file of a surface that is written in another language than its servers are.
+    #[expect(clippy::too_many_arguments, reason = "it is what a change consists of")]
+    pub(super) fn edited_in(
+        language: Language,
+        file: ConfigFile,
+        after: String,
+        state: State,
+        action: Action,
+        surface: Option<Surface>,
+        edits: Vec<Edit>,
+        records: &Records,
+    ) -> Result<Self, InstallError> {
+        file.check_writable()?;
         let mut record = records
             .find(action, &file.path)
             .unwrap_or_else(|| Record::new(action, surface.map(Surface::name), &file.path, language));
@@ -163,6 +175,14 @@ impl Change {
             .extend(file.text.as_deref(), &after, edits)
             .map_err(|source| InstallError::Edit { path: file.path.clone(), source })?;
         Ok(Self { file, state, after: Some(after), record: Memory::Keep(Box::new(record)), private: true })
+    }
+
+    /// Plans that what is ours goes from a file that nobody remembers anything of.
+    pub(super) fn removed(file: ConfigFile, after: String) -> Result<Self, InstallError> {
+        file.check_writable()?;
+        // Nobody keeps an empty config; an editor would call it broken.
+        let after = (!after.trim_start_matches('\u{feff}').trim().is_empty()).then_some(after);
+        Ok(Self { file, state: State::Removed, after, record: Memory::Nothing, private: true })
     }
 
     pub(super) fn nothing(file: ConfigFile) -> Self {
@@ -218,8 +238,11 @@ impl Change {
 }
 
 /// Whether an entry says all that ours does. What its owner added to it is theirs.
-fn is_contained(node: &Node, found: &Value) -> bool {
+pub(super) fn is_contained(node: &Node, found: &Value) -> bool {
     match (node, found) {
+        (Node::Items(items), Value::Array(found)) => {
+            items.len() == found.len() && items.iter().zip(found).all(|(node, found)| is_contained(node, found))
+        }
         (Node::Table(members), Value::Object(found)) => {
             members.iter().all(|(name, node)| found.get(name).is_some_and(|found| is_contained(node, found)))
         }

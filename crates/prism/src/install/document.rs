@@ -36,6 +36,9 @@ pub(super) struct Text<'a> {
     text: &'a str,
 }
 
+/// How an element of a list is known to be ours.
+pub(super) type IsOurs = fn(&Value) -> bool;
+
 /// What some editors put in front of a text.
 const MARK: char = '\u{feff}';
 
@@ -118,6 +121,33 @@ impl<'a> Text<'a> {
         self.checked(new, container, name, false)
     }
 
+    /// Returns the elements of a list. Only JSON has lists that we write into.
+    pub(super) fn items(self, list: &[String]) -> Result<Vec<Value>, EditError> {
+        match self.language {
+            Language::Json => Jsonc::parse(self.body())?.items(&names(list)),
+            Language::Toml => Err(EditError::Unsafe),
+        }
+    }
+
+    /// Adds an element to a list, or puts it in the place of the one that is ours.
+    pub(super) fn put_item(self, list: &[String], node: &Node, ours: IsOurs) -> Result<String, EditError> {
+        let text = Jsonc::parse(self.body())?;
+        let new = match self.items(list)?.iter().position(ours) {
+            Some(at) => text.replace_item(&names(list), at, node)?,
+            None => text.append(&names(list), node)?,
+        };
+        self.checked_but(new, list, ours)
+    }
+
+    /// Takes all that is ours out of a list.
+    pub(super) fn remove_items(self, list: &[String], ours: IsOurs, empty: Empty) -> Result<String, EditError> {
+        let mut new = self.body().to_owned();
+        while let Some(at) = Text::new(self.language, &new).items(list)?.iter().position(ours) {
+            new = Jsonc::parse(&new)?.remove_item(&names(list), at, empty)?;
+        }
+        self.checked_but(new, list, ours)
+    }
+
     /// The text without the mark in front.
     fn body(self) -> &'a str {
         self.text.strip_prefix(MARK).unwrap_or(self.text)
@@ -133,10 +163,26 @@ impl<'a> Text<'a> {
         if found != is_there || before != after {
             return Err(EditError::Unsafe);
         }
-        Ok(match self.text.starts_with(MARK) {
+        Ok(self.marked(new))
+    }
+
+    /// Returns the new text, mark and all, if nothing but what is ours in a list is another one.
+    fn checked_but(self, new: String, list: &[String], ours: IsOurs) -> Result<String, EditError> {
+        let mut before = self.value()?;
+        let mut after = Text::new(self.language, &new).value().map_err(|_| EditError::Unsafe)?;
+        strip_items(&mut before, list, ours);
+        strip_items(&mut after, list, ours);
+        match before == after {
+            true => Ok(self.marked(new)),
+            false => Err(EditError::Unsafe),
+        }
+    }
+
+    fn marked(self, new: String) -> String {
+        match self.text.starts_with(MARK) {
             true => format!("{MARK}{new}"),
             false => new,
-        })
+        }
     }
 }
 
@@ -167,6 +213,22 @@ fn strip(value: &mut Value, container: &[String], name: &str) {
     if value.as_object().is_some_and(serde_json::Map::is_empty) {
         *value = Value::Null;
     }
+}
+
+/// Takes what is ours out of a list, and the list and the objects around it that are empty then.
+fn strip_items(value: &mut Value, list: &[String], ours: IsOurs) {
+    let found = list.iter().try_fold(&mut *value, |value, name| value.get_mut(name));
+    if let Some(items) = found.and_then(Value::as_array_mut) {
+        items.retain(|item| !ours(item));
+    }
+    let empty = lookup(value, list).is_none_or(|list| list.as_array().is_some_and(Vec::is_empty));
+    if let ([container @ .., name], true) = (list, empty) {
+        strip(value, container, name);
+    }
+}
+
+fn names(list: &[String]) -> Vec<&str> {
+    list.iter().map(String::as_str).collect()
 }
 
 fn path<'p>(container: &'p [String], name: &'p str) -> Vec<&'p str> {

@@ -6,6 +6,10 @@
 //! into it; therefore an entry in an empty object follows its brace at once (`{"prism": …}`), and in an object that we
 //! made there is a blank or a line end between the two.
 
+mod items;
+
+use std::ops::Range;
+
 use jsonc_parser::{
     CollectOptions, CommentCollectionStrategy, ParseOptions,
     ast::{Object, ObjectProp, Value as Ast},
@@ -135,7 +139,7 @@ impl<'a> Jsonc<'a> {
             return Ok(self.text.to_owned());
         };
         if parent.properties.len() > 1 {
-            return Ok(apply(self.text, self.removal(property)));
+            return Ok(apply(self.text, self.removal(property.start()..property.end())));
         }
         let inside = parent.start() + 1..parent.end() - 1;
         let commented = self
@@ -186,12 +190,12 @@ impl<'a> Jsonc<'a> {
         }
     }
 
-    /// What takes a member out of an object that has others.
-    fn removal(&self, property: &ObjectProp<'a>) -> Vec<Splice> {
-        let before = self.tokens.iter().rev().find(|token| token.end() <= property.start());
+    /// What takes a member out of an object, or an element out of a list, that has others.
+    fn removal(&self, taken: Range<usize>) -> Vec<Splice> {
+        let before = self.tokens.iter().rev().find(|token| token.end() <= taken.start);
         let start = before.map_or(0, |token| self.end_of(token));
-        let after = self.comma_after(property.end());
-        let end = after.unwrap_or(property.end());
+        let after = self.comma_after(taken.end);
+        let end = after.unwrap_or(taken.end);
         let rest = self.text[end..].trim_start_matches([' ', '\t']);
         // What follows must not become part of a comment.
         let in_comment = before.is_some_and(|token| matches!(token.token, Token::CommentLine(_)))
@@ -199,7 +203,7 @@ impl<'a> Jsonc<'a> {
             && !rest.is_empty();
         let left = if in_comment { newline(self.text).to_owned() } else { String::new() };
         let mut splices = vec![Splice::new(start..end, left)];
-        let comma_before = self.tokens.iter().rev().find(|token| token.end() <= property.start() && !is_comment(token));
+        let comma_before = self.tokens.iter().rev().find(|token| token.end() <= taken.start && !is_comment(token));
         if let (None, Some(comma)) = (after, comma_before)
             && matches!(comma.token, Token::Comma)
         {
@@ -265,9 +269,9 @@ impl<'a> Jsonc<'a> {
         line.chars().take_while(|c| matches!(c, ' ' | '\t')).collect()
     }
 
-    /// The blanks before a member, if it begins its line.
-    fn own_indent(&self, property: &ObjectProp<'a>) -> Option<&'a str> {
-        let before = &self.text[self.line_start(property.start())..property.start()];
+    /// The blanks before a member or an element, if it begins its line.
+    fn own_indent(&self, value: &impl Ranged) -> Option<&'a str> {
+        let before = &self.text[self.line_start(value.start())..value.start()];
         before.chars().all(|c| matches!(c, ' ' | '\t')).then_some(before)
     }
 
@@ -323,8 +327,8 @@ fn is_comment(token: &TokenAndRange<'_>) -> bool {
     matches!(token.token, Token::CommentLine(_) | Token::CommentBlock(_))
 }
 
-fn spans(property: &ObjectProp<'_>, place: usize) -> bool {
-    (property.start()..property.end()).contains(&place)
+fn spans(value: &impl Ranged, place: usize) -> bool {
+    (value.start()..value.end()).contains(&place)
 }
 
 fn object(object: &Object<'_>) -> Value {

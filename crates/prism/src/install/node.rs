@@ -10,6 +10,8 @@ pub(super) enum Node {
     Text(String),
     List(Vec<String>),
     Table(Vec<(String, Self)>),
+    /// A list that we make: known again by the blank or the line end behind its bracket.
+    Items(Vec<Self>),
     /// Whatever a file had, in its words.
     Raw(String),
     Other(Value),
@@ -50,6 +52,10 @@ impl Node {
                 let members: Vec<String> = members.iter().map(|(name, node)| inner.member(name, node)).collect();
                 layout.object(&members)
             }
+            Self::Items(items) => {
+                let inner = layout.inner();
+                layout.list(&items.iter().map(|item| item.json(&inner)).collect::<Vec<_>>())
+            }
         }
     }
 
@@ -61,6 +67,7 @@ impl Node {
             Self::Table(members) => {
                 members.iter().map(|(name, node)| (name.as_str(), node.toml())).collect::<InlineTable>().into()
             }
+            Self::Items(items) => items.iter().map(Self::toml).collect::<toml_edit::Array>().into(),
             Self::Raw(text) => text.parse().unwrap_or_else(|_| text.into()),
             Self::Other(value) => toml_value(value),
         }
@@ -72,6 +79,7 @@ impl Node {
             Self::Text(text) => text.clone().into(),
             Self::List(words) => words.clone().into(),
             Self::Table(members) => members.iter().map(|(name, node)| (name.clone(), node.value())).collect(),
+            Self::Items(items) => items.iter().map(Self::value).collect(),
             Self::Raw(text) => serde_json::from_str(text).unwrap_or_else(|_| text.clone().into()),
             Self::Other(value) => value.clone(),
         }
@@ -126,6 +134,17 @@ impl Layout {
             Self::Lines { indent, unit, newline } => {
                 let gap = format!("{newline}{indent}{unit}");
                 format!("{{{gap}{}{newline}{indent}}}", members.join(&format!(",{gap}")))
+            }
+        }
+    }
+
+    /// Returns a list around elements.
+    fn list(&self, items: &[String]) -> String {
+        match self {
+            Self::Line { tight } => format!("[ {} ]", items.join(if *tight { "," } else { ", " })),
+            Self::Lines { indent, unit, newline } => {
+                let gap = format!("{newline}{indent}{unit}");
+                format!("[{gap}{}{newline}{indent}]", items.join(&format!(",{gap}")))
             }
         }
     }

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     EditError, InstallError,
     document::{Container, Language, Text, lookup},
+    hooks,
     jsonc::Empty,
     node::Node,
 };
@@ -37,9 +38,25 @@ pub(crate) enum Action {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Edit {
-    Added { container: Container, name: String },
-    Removed { container: Container, name: String, old: String },
-    Changed { container: Container, name: String, old: String, new: String },
+    Added {
+        container: Container,
+        name: String,
+    },
+    Removed {
+        container: Container,
+        name: String,
+        old: String,
+    },
+    Changed {
+        container: Container,
+        name: String,
+        old: String,
+        new: String,
+    },
+    /// A hook of ours came into a list.
+    Hooked {
+        list: Container,
+    },
 }
 
 /// What was done to one file.
@@ -153,6 +170,11 @@ impl Record {
         }
     }
 
+    /// Returns whether it is of a file with hooks.
+    pub(crate) fn holds_hooks(&self) -> bool {
+        self.edits.iter().any(|edit| matches!(edit, Edit::Hooked { .. }))
+    }
+
     /// Takes a further change in: the file is `current` now and will be `after`.
     pub(crate) fn extend(&mut self, current: Option<&str>, after: &str, edits: Vec<Edit>) -> Result<(), EditError> {
         // What was there before is what would be there now, had we never touched it.
@@ -172,7 +194,12 @@ impl Record {
 
     /// Adds an edit. Of one entry only the first old text and the last new one count.
     fn add(&mut self, edit: Edit) -> Result<(), EditError> {
-        let (container, name) = edit.entry();
+        let Some((container, name)) = edit.entry() else {
+            if !self.edits.contains(&edit) {
+                self.edits.push(edit);
+            }
+            return Ok(());
+        };
         let now = Text::new(self.language, &self.after).raw(container, name)?;
         let known = self.edits.iter_mut().find(|known| known.entry() == edit.entry());
         match (known, &edit, now) {
@@ -186,15 +213,18 @@ impl Record {
     /// Takes our changes back out of a text that others have changed since.
     pub(crate) fn undone(&self, text: &str) -> Result<String, EditError> {
         let before = Text::new(self.language, self.before.as_deref().unwrap_or_default()).value().unwrap_or_default();
+        // An empty file has no objects in it, not even the outermost.
+        let empty = |path: &[String]| match lookup(&before, path) {
+            Some(there) if !there.is_null() => Empty::Stays,
+            _ => Empty::GoesIfOurs,
+        };
         let mut text = text.to_owned();
         for edit in self.edits.iter().rev() {
             let now = Text::new(self.language, &text);
             let has = |container: &[String], name: &str| now.raw(container, name);
             text = match edit {
-                Edit::Added { container, name } => {
-                    let empty = if lookup(&before, container).is_some() { Empty::Stays } else { Empty::GoesIfOurs };
-                    now.remove(container, name, empty)?
-                }
+                Edit::Added { container, name } => now.remove(container, name, empty(container))?,
+                Edit::Hooked { list } => now.remove_items(list, hooks::is_ours, empty(list))?,
                 Edit::Removed { container, name, old } if has(container, name)?.is_none() => {
                     now.insert(container, name, &Node::Raw(old.clone()))?
                 }
@@ -212,12 +242,13 @@ impl Record {
 // === impl Edit ===
 
 impl Edit {
-    /// Names the entry.
-    fn entry(&self) -> (&Container, &str) {
+    /// Names the entry, if it is one.
+    fn entry(&self) -> Option<(&Container, &str)> {
         match self {
+            Self::Hooked { .. } => None,
             Self::Added { container, name }
             | Self::Removed { container, name, .. }
-            | Self::Changed { container, name, .. } => (container, name),
+            | Self::Changed { container, name, .. } => Some((container, name)),
         }
     }
 }

@@ -134,6 +134,39 @@ impl Surface {
         }
     }
 
+    /// Returns the file with its hooks, which is never the one with its servers.
+    pub(crate) fn hooks_file(self, scope: Scope<'_>, env: &Env) -> Result<PathBuf, InstallError> {
+        let (name, project) = match self {
+            Self::ClaudeCode => ("settings.json", ".claude"),
+            Self::Codex => ("hooks.json", ".codex"),
+            Self::Cursor => ("hooks.json", ".cursor"),
+            _ => return Err(InstallError::NoHooks { title: self.title() }),
+        };
+        let folder = match (scope, self) {
+            (Scope::Project(folder), _) => folder.join(project),
+            // Here the variable stands for ~/.claude, and for the servers' file it stands for ~.
+            (Scope::User, Self::ClaudeCode) => match env.var("CLAUDE_CONFIG_DIR") {
+                Some(folder) => PathBuf::from(folder),
+                None => home(env)?.join(project),
+            },
+            (Scope::User, Self::Codex) => match env.var("CODEX_HOME") {
+                Some(folder) => PathBuf::from(folder),
+                None => home(env)?.join(project),
+            },
+            (Scope::User, _) => home(env)?.join(project),
+        };
+        Ok(folder.join(name))
+    }
+
+    /// Returns what a person does so that the program runs its hooks.
+    pub(crate) fn next_for_hooks(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "start claude anew; /hooks lists them",
+            Self::Codex => "start codex anew and trust them under /hooks; it runs none before",
+            _ => "Cursor reads the file at once; see its Settings > Hooks",
+        }
+    }
+
     fn user_file(self, env: &Env) -> Result<PathBuf, InstallError> {
         let home = home(env)?;
         let under = |variable: &str, default: PathBuf| env.var(variable).map_or(default, PathBuf::from);

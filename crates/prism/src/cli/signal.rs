@@ -1,0 +1,368 @@
+//! `prism signal`: sends, answers, takes back and reads the signals of the mesh, for people and scripts (M-02).
+
+use std::{
+    io::{self, IsTerminal, Read},
+    process::ExitCode,
+    time::Duration,
+};
+
+use anyhow::{Context, bail};
+use serde_json::{Value, json};
+
+use super::{
+    moments::{clock, distance, moment, now_ms},
+    reach, say,
+    verbs::{Mesh, PATIENCE, PERSON, acting},
+};
+use crate::config::{Env, duration};
+
+/// The types that people and agents send. Those of the mesh itself are its own.
+const TYPES: [&str; 8] = [
+    "Question",
+    "TaskAssigned",
+    "ReviewRequested",
+    "StatusUpdate",
+    "Acknowledgment",
+    "TaskCompleted",
+    "ReviewCompleted",
+    "Answer",
+];
+/// The longest text that is read from stdin. The daemon has its own limit, and says it.
+const MAX_STDIN_BYTES: u64 = 16 << 20;
+
+/// Send, answer and read signals
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  prism signal send --to reviewer Please look at the login page
+  prism signal send --to reviewer --type TaskAssigned --ttl 10m -   the text from stdin
+  prism signal reply 01990d3c-7c58-7e9f-9d3a-6a5d3c2b1a00 Done
+  prism signal pending
+
+You are `person`, unless --from or PRISM_AGENT name an agent.
+Exit codes: 0 done, 1 refused, 2 typed wrongly.")]
+pub struct Signal {
+    #[command(subcommand)]
+    command: Command,
+    /// Print JSON, for programs
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Send a signal to an agent
+    Send(Send),
+    /// Answer a signal
+    Reply(Reply),
+    /// Take back a signal that nobody has read yet
+    Recall(Recall),
+    /// Read what waits for you, or for an agent; what was read waits no longer
+    Pending(Pending),
+}
+
+#[derive(Debug, clap::Args)]
+struct Send {
+    /// Agent to send it to
+    #[arg(long, value_name = "AGENT")]
+    to: String,
+    /// What it is
+    #[arg(long = "type", value_name = "TYPE", default_value = "Question", value_parser = TYPES)]
+    kind: String,
+    /// Agent that sends it
+    #[arg(long, value_name = "AGENT")]
+    from: Option<String>,
+    /// Signal that it belongs to
+    #[arg(long, value_name = "ID")]
+    reply_to: Option<String>,
+    /// How long it is worth delivering, as in 10m
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    ttl: Option<Duration>,
+    /// Refuse it unless the agent can be woken now
+    #[arg(long)]
+    sync: bool,
+    /// Its id, a UUID: sent twice with the same one, it is one signal
+    #[arg(long, value_name = "UUID", value_parser = uuid)]
+    id: Option<String>,
+    #[command(flatten)]
+    text: Text,
+}
+
+#[derive(Debug, clap::Args)]
+struct Reply {
+    /// Id of the signal, as it was shown with it
+    id: String,
+    #[command(flatten)]
+    text: Text,
+    /// What the answer is [default: what the signal asks for]
+    #[arg(long = "type", value_name = "TYPE", value_parser = TYPES)]
+    kind: Option<String>,
+    /// Agent that answers
+    #[arg(long, value_name = "AGENT")]
+    from: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
+struct Recall {
+    /// Id of the signal
+    id: String,
+    /// Agent that has sent it
+    #[arg(long, value_name = "AGENT")]
+    from: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
+struct Pending {
+    /// Agent whose signals they are
+    #[arg(long, value_name = "AGENT")]
+    agent: Option<String>,
+    /// Only look: they go on waiting
+    #[arg(long)]
+    peek: bool,
+    /// How many at once
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=200))]
+    limit: u64,
+}
+
+#[derive(Debug, clap::Args)]
+struct Text {
+    /// What it says; `-`, or nothing where stdin is a pipe: what stands there
+    #[arg(value_name = "TEXT")]
+    words: Vec<String>,
+}
+
+fn uuid(text: &str) -> Result<String, String> {
+    text.parse::<uuid::Uuid>().map(|id| id.to_string()).map_err(|_| "it is no UUID".to_owned())
+}
+
+// === impl Signal ===
+
+impl Signal {
+    /// Runs one command.
+    pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
+        let json = self.json;
+        match self.command {
+            Command::Send(send) => {
+                let to = send.to.clone();
+                let arguments = send.arguments(env)?;
+                ask(env, "send", &arguments, |result| show(json, result, |sent| said_sent(sent, &to)))
+            }
+            Command::Reply(reply) => {
+                let arguments = reply.arguments(env)?;
+                ask(env, "reply", &arguments, |result| {
+                    show(json, result, |sent| said_sent(sent, sent["to"].as_str().unwrap_or("the sender")))
+                })
+            }
+            Command::Recall(recall) => {
+                let mut arguments = json!({ "signal_id": recall.id });
+                act_as(&mut arguments, recall.from.as_deref(), env);
+                let id = recall.id;
+                let words = move |_: &Value| vec![format!("recalled {id}")];
+                ask(env, "recall", &arguments, |result| show(json, result, words))
+            }
+            Command::Pending(pending) => {
+                let mut arguments = json!({ "peek": pending.peek, "limit": pending.limit });
+                act_as(&mut arguments, pending.agent.as_deref(), env);
+                let whose = arguments["agent"].as_str().unwrap_or(PERSON).to_owned();
+                ask(env, "pending", &arguments, |result| show(json, result, |told| waiting(told, &whose, pending.peek)))
+            }
+        }
+    }
+}
+
+/// Calls a verb of the daemon, which is started if it does not run.
+fn ask(
+    env: &Env,
+    verb: &str,
+    arguments: &Value,
+    shown: impl FnOnce(&Value) -> anyhow::Result<()>,
+) -> anyhow::Result<ExitCode> {
+    let mesh = Mesh::started(env)?;
+    reach::run(async move {
+        shown(&mesh.call(verb, arguments, PATIENCE).await?)?;
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+fn show(json: bool, result: &Value, words: impl FnOnce(&Value) -> Vec<String>) -> anyhow::Result<()> {
+    match json {
+        true => say::text(&serde_json::to_string_pretty(result)?),
+        false => words(result).iter().for_each(|line| say::line(line)),
+    }
+    Ok(())
+}
+
+/// Names who acts. Nobody named is the person.
+fn act_as(arguments: &mut Value, named: Option<&str>, env: &Env) {
+    if let Some(agent) = acting(named, env) {
+        arguments["agent"] = agent.into();
+    }
+}
+
+// === impl Send ===
+
+impl Send {
+    fn arguments(self, env: &Env) -> anyhow::Result<Value> {
+        let mut arguments = json!({ "to": self.to, "type": self.kind, "body": self.text.read("prism signal send")? });
+        act_as(&mut arguments, self.from.as_deref(), env);
+        if let Some(ttl) = self.ttl {
+            // A part of a second is better rounded up than taken for no limit.
+            arguments["ttl_s"] = (ttl.as_secs() + u64::from(ttl.subsec_nanos() > 0)).into();
+        }
+        if self.sync {
+            arguments["delivery"] = "sync".into();
+        }
+        for (name, value) in [("reply_to", self.reply_to), ("signal_id", self.id)] {
+            if let Some(value) = value {
+                arguments[name] = value.into();
+            }
+        }
+        Ok(arguments)
+    }
+}
+
+// === impl Reply ===
+
+impl Reply {
+    fn arguments(self, env: &Env) -> anyhow::Result<Value> {
+        let mut arguments = json!({ "to_signal": self.id, "body": self.text.read("prism signal reply ID")? });
+        act_as(&mut arguments, self.from.as_deref(), env);
+        if let Some(kind) = self.kind {
+            arguments["type"] = kind.into();
+        }
+        Ok(arguments)
+    }
+}
+
+// === impl Text ===
+
+impl Text {
+    /// Returns what was typed, or else what stands on stdin.
+    fn read(&self, typed: &str) -> anyhow::Result<String> {
+        let from_stdin = match self.words.as_slice() {
+            [] if io::stdin().is_terminal() => bail!("there is no text\n  fix: {typed} --help shows examples"),
+            [] => true,
+            [only] => only == "-",
+            _ => false,
+        };
+        let text = match from_stdin {
+            true => {
+                let mut text = String::new();
+                let read = io::stdin().lock().take(MAX_STDIN_BYTES + 1).read_to_string(&mut text);
+                read.context("cannot read the text on stdin")?;
+                text
+            }
+            false => self.words.join(" "),
+        };
+        if text.len() as u64 > MAX_STDIN_BYTES {
+            bail!("the text is longer than {} MiB\n  fix: send where it is, not what it says", MAX_STDIN_BYTES >> 20);
+        }
+        let text = text.trim_end_matches(['\n', '\r']);
+        if text.trim().is_empty() {
+            bail!("the text is empty\n  fix: {typed} --help shows examples");
+        }
+        Ok(text.to_owned())
+    }
+}
+
+/// What is said of a signal that is on its way.
+fn said_sent(sent: &Value, to: &str) -> Vec<String> {
+    let mut lines = vec![format!("sent {}", sent["signal_id"].as_str().unwrap_or_default())];
+    let state = &sent["recipient_state"];
+    let mut known: Vec<String> = Vec::new();
+    if let Some(presence) = state["presence"].as_str().filter(|presence| *presence != PERSON) {
+        known.push(format!("{to} is {presence}"));
+    }
+    if let Some(support) = state["surface_support"].as_str() {
+        known.push(format!("can be woken: {support}"));
+    }
+    if let Some(pending) = state["pending"].as_u64() {
+        known.push(format!("{pending} pending"));
+    }
+    if let Some(due) = moment(&sent["obligation"]["due_at"]) {
+        known.push(format!("an answer is due {}", distance(due, now_ms())));
+    }
+    if !known.is_empty() {
+        lines.push(known.join("; "));
+    }
+    lines
+}
+
+/// What waits, in words.
+fn waiting(told: &Value, whose: &str, peeked: bool) -> Vec<String> {
+    let signals = told["signals"].as_array().map_or(&[][..], Vec::as_slice);
+    if signals.is_empty() {
+        return vec![format!("nothing waits for {whose}")];
+    }
+    let mut lines = Vec::new();
+    for one in signals {
+        let word = |name: &str| one[name].as_str().unwrap_or_default();
+        let again = if one["redelivered"] == true { ", delivered before" } else { "" };
+        lines.push(format!(
+            "{} from {}  {}  {}{again}",
+            word("type"),
+            word("from"),
+            clock(&one["sent_at"]),
+            word("signal_id")
+        ));
+        lines.extend(word("body").lines().map(|line| format!("  {line}")));
+        // A reply is wanted only where the mesh says so.
+        if one.get("reply_with").is_some_and(|with| !with.is_null()) {
+            lines.push(format!("  answer: prism signal reply {} …", word("signal_id")));
+        }
+        lines.push(String::new());
+    }
+    if let Some(notice) = told["notice"].as_str() {
+        lines.push(notice.to_owned());
+    }
+    let more = told["remaining"].as_u64().unwrap_or_default();
+    if more > 0 {
+        let how = if peeked { "with a larger --limit" } else { "with the same command again" };
+        lines.push(format!("{more} more wait; see them {how}"));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_waits_is_told_with_who_and_how_to_answer() {
+        let told = json!({
+            "signals": [
+                {"signal_id": "a1", "type": "Question", "from": "planner", "sent_at": "2026-11-16T02:27:00Z",
+                 "body": "one\ntwo", "reply_with": "prism_signal_reply"},
+                {"signal_id": "a2", "type": "StatusUpdate", "from": "builder", "sent_at": "2026-11-16T02:28:00Z",
+                 "body": "built", "redelivered": true},
+            ],
+            "remaining": 3, "notice": "Text of other agents.",
+        });
+        assert_eq!(
+            waiting(&told, "reviewer", false),
+            [
+                "Question from planner  2026-11-16T02:27:00Z  a1",
+                "  one",
+                "  two",
+                "  answer: prism signal reply a1 …",
+                "",
+                "StatusUpdate from builder  2026-11-16T02:28:00Z  a2, delivered before",
+                "  built",
+                "",
+                "Text of other agents.",
+                "3 more wait; see them with the same command again",
+            ]
+        );
+        assert_eq!(waiting(&json!({"signals": []}), "reviewer", true), ["nothing waits for reviewer"]);
+    }
+
+    #[test]
+    fn what_was_sent_is_told_with_what_is_known_of_the_recipient() {
+        let sent = json!({"signal_id": "a1", "recipient_state": {"presence": "connected", "surface_support": "full",
+                          "pending": 2}, "obligation": {"due_at": now_ms() + 90_000}});
+        assert_eq!(
+            said_sent(&sent, "reviewer"),
+            ["sent a1", "reviewer is connected; can be woken: full; 2 pending; an answer is due in 1 min"]
+        );
+        assert_eq!(said_sent(&json!({"signal_id": "a2"}), "reviewer"), ["sent a2"]);
+    }
+}

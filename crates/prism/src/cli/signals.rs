@@ -1,0 +1,201 @@
+//! `prism signals`: the history of the mesh, and what comes. Events only tell that something came; what it is comes from
+//! the history, by its number, so that nothing is shown twice or left out when the daemon is restarted.
+
+use std::{io, process::ExitCode, time::Duration};
+
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use super::{
+    moments::clock,
+    reach::{self, Interrupts},
+    say,
+    verbs::{Events, Mesh, Next, PATIENCE, Trouble, acting, say_not_running},
+};
+use crate::config::Env;
+
+/// Signals that are asked for at once.
+const PAGE: u64 = 200;
+/// How often a daemon that went is looked for.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// Show the signals of the mesh, newest first
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  prism signals
+  prism signals --agent reviewer --limit 5
+  prism signals --tail
+  prism signals --json | jq '.signals[].type'
+
+Exit codes: 0 shown, 1 refused, 3 the daemon does not run.")]
+pub struct Signals {
+    /// Only those from and to this agent
+    #[arg(long, value_name = "AGENT")]
+    agent: Option<String>,
+    /// How many
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    limit: u64,
+    /// Show them oldest first, and go on with those that come, until Ctrl-C
+    #[arg(long)]
+    tail: bool,
+    /// Print JSON, for programs; with --tail one line each
+    #[arg(long)]
+    json: bool,
+}
+
+/// A history that is shown as it grows.
+struct Tail<'a> {
+    options: &'a Signals,
+    env: &'a Env,
+    mesh: Mesh,
+    /// The number of the last signal that was shown.
+    last: u64,
+}
+
+// === impl Signals ===
+
+impl Signals {
+    pub fn run(mut self, env: &Env) -> anyhow::Result<ExitCode> {
+        // Whose history it is, is said; an agent that looks at the mesh sees all of it.
+        self.agent = self.agent.take().and_then(|agent| acting(Some(&agent), env));
+        reach::run(async move {
+            let Some(mesh) = Mesh::running(env)? else { return Ok(say_not_running()) };
+            if self.tail {
+                return Tail { options: &self, env, mesh, last: 0 }.follow().await;
+            }
+            let signals = match self.newest(&mesh, self.limit, 0).await {
+                Err(Trouble::Away(_)) => return Ok(say_not_running()),
+                signals => signals?,
+            };
+            match self.json {
+                true => say::text(&serde_json::to_string_pretty(&json!({ "signals": signals }))?),
+                false if signals.is_empty() => say::line("no signals yet; next: prism signal send --to AGENT TEXT"),
+                false => signals.iter().for_each(|one| say::line(&line(one))),
+            }
+            Ok(ExitCode::SUCCESS)
+        })
+    }
+
+    /// Returns the newest signals that came after one, the newest first.
+    async fn newest(&self, mesh: &Mesh, limit: u64, after: u64) -> Result<Vec<Value>, Trouble> {
+        let mut found: Vec<Value> = Vec::new();
+        let mut before = None;
+        while (found.len() as u64) < limit {
+            let wanted = PAGE.min(limit - found.len() as u64);
+            let mut arguments = json!({ "limit": wanted });
+            if let Some(agent) = &self.agent {
+                arguments["agent"] = agent.as_str().into();
+            }
+            if let Some(before) = before {
+                arguments["before"] = json!(before);
+            }
+            let mut result = mesh.call("history", &arguments, PATIENCE).await?;
+            let Value::Array(mut page) = result["signals"].take() else { break };
+            let full = page.len() as u64 >= wanted;
+            page.sort_by_key(|one| std::cmp::Reverse(seq(one)));
+            // A daemon that did not go back would be asked for ever.
+            page.retain(|one| before.is_none_or(|before| seq(one) < before));
+            let Some(lowest) = page.last().map(seq) else { break };
+            before = Some(lowest);
+            found.extend(page.into_iter().filter(|one| seq(one) > after));
+            if !full || lowest <= after {
+                break;
+            }
+        }
+        Ok(found)
+    }
+}
+
+// === impl Tail ===
+
+impl Tail<'_> {
+    async fn follow(mut self) -> anyhow::Result<ExitCode> {
+        let mut stop = Interrupts::new()?;
+        let shown = tokio::select! {
+            shown = self.show_all() => shown,
+            _ = stop.next() => Ok(ExitCode::SUCCESS),
+        };
+        match shown {
+            // Nobody reads any more: that is how `| head` ends it.
+            Err(error) if error.downcast_ref::<io::Error>().is_some() => Ok(ExitCode::SUCCESS),
+            shown => shown,
+        }
+    }
+
+    async fn show_all(&mut self) -> anyhow::Result<ExitCode> {
+        let mut limit = self.options.limit;
+        let mut was_there = false;
+        loop {
+            // The stream comes first: what happens while the history is read is told there.
+            match self.mesh.events().await {
+                Ok(mut events) => {
+                    was_there = true;
+                    if self.catch_up(limit).await? {
+                        // What came before the beginning was left out on purpose; from here on nothing is.
+                        limit = u64::MAX;
+                        while self.next(&mut events).await {
+                            if !self.catch_up(limit).await? {
+                                break;
+                            }
+                        }
+                    }
+                    say::status(Some("the daemon is away; this goes on when it is back"));
+                }
+                Err(Trouble::Away(_) | Trouble::Late(_)) if was_there => {}
+                Err(Trouble::Away(_)) => return Ok(say_not_running()),
+                Err(trouble) => return Err(trouble.into()),
+            }
+            sleep(LOOK).await;
+            // It may be elsewhere by now.
+            if let Ok(Some(mesh)) = Mesh::running(self.env) {
+                self.mesh = mesh;
+            }
+        }
+    }
+
+    /// Waits until a signal was sent. `false`: the stream ended.
+    async fn next(&self, events: &mut Events) -> bool {
+        loop {
+            match events.next().await {
+                Next::Event { name, .. } if name == "signal_sent" => return true,
+                Next::Event { .. } => {}
+                Next::End => return false,
+            }
+        }
+    }
+
+    /// Shows what came since. `false`: the daemon is away.
+    async fn catch_up(&mut self, limit: u64) -> anyhow::Result<bool> {
+        let mut news = match self.options.newest(&self.mesh, limit, self.last).await {
+            Err(Trouble::Away(_) | Trouble::Late(_)) => return Ok(false),
+            news => news?,
+        };
+        say::status(None);
+        news.reverse();
+        for one in &news {
+            say::try_line(&if self.options.json { one.to_string() } else { line(one) })?;
+            self.last = self.last.max(seq(one));
+        }
+        Ok(true)
+    }
+}
+
+fn seq(signal: &Value) -> u64 {
+    signal["seq"].as_u64().unwrap_or_default()
+}
+
+/// A signal in one line.
+fn line(one: &Value) -> String {
+    let word = |name: &str| one[name].as_str().unwrap_or("?");
+    let body: String = one["body"].as_str().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
+    format!(
+        "{:>6}  {}  {} > {}  {}  {}  {}  {body}",
+        seq(one),
+        clock(&one["sent_at"]),
+        word("from"),
+        word("to"),
+        word("type"),
+        word("state"),
+        word("signal_id"),
+    )
+}

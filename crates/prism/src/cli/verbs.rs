@@ -1,0 +1,272 @@
+//! The verbs of the mesh, as the commands ask them of the daemon: `POST /prism/mesh/VERB`, the page of everything, and
+//! the events. What is asked, and what is made of the answer, is each command's own affair.
+
+use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
+
+use anyhow::anyhow;
+use bytes::Bytes;
+use hyper::{
+    HeaderMap, Method, Response, Uri,
+    header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, USER_AGENT},
+};
+use serde_json::Value;
+use tokio::time::timeout;
+
+use super::{daemon, say, start};
+use crate::{
+    config::Env,
+    drive::remote::{
+        Failure, Target,
+        pool::Answer,
+        reading::{self, Content, Piece, Reading},
+    },
+    home::{self, Token},
+    registration::Registration,
+};
+
+/// Who it is when nobody says.
+pub(super) const PERSON: &str = "person";
+/// What commands that only look exit with when there is no daemon, as `prism status` does.
+pub(super) const NOT_RUNNING: u8 = 3;
+/// How long a verb may take that waits for nobody.
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+/// The longest answer that is read. A page of 200 signals is far below it.
+const MAX_ANSWER_BYTES: usize = 32 << 20;
+/// How long the head of an event stream may take.
+const STREAM_PATIENCE: Duration = Duration::from_secs(5);
+
+/// The mesh of a daemon.
+pub(super) struct Mesh {
+    target: Arc<Target>,
+    token: Token,
+}
+
+/// Why a verb has no result.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Trouble {
+    /// Nobody is there, or the connection broke.
+    #[error("the daemon cannot be reached: {0}")]
+    Away(String),
+    #[error("the daemon did not answer within {} s\n  fix: prism doctor", .0.as_secs())]
+    Late(Duration),
+    #[error("{message}{}", hint(code))]
+    Refused { code: String, message: String },
+    #[error("the daemon's answer cannot be read: {0}\n  fix: an older Prism is replaced by `prism restart`")]
+    Strange(String),
+}
+
+/// What a verb answers with: the result, or one row after the other.
+pub(super) enum Told {
+    Result(Value),
+    Rows(Events),
+}
+
+/// Events that come as they happen.
+pub(super) struct Events(Reading);
+
+/// What is next on a stream of events.
+pub(super) enum Next {
+    Event { name: String, data: Value },
+    End,
+}
+
+/// What a person can do about a refusal, by its code.
+fn hint(code: &str) -> &'static str {
+    match code {
+        "unknown_agent" => "\n  fix: prism mesh --once shows who is there",
+        "unknown_signal" => "\n  fix: prism signals shows them with their ids",
+        "unauthorized" => {
+            "\n  fix: set PRISM_HOME (or PRISM_API_KEY) as it was set where the daemon was started, or stop it"
+        }
+        "no_mesh" => "\n  fix: an older Prism is replaced by `prism restart`",
+        _ => "",
+    }
+}
+
+/// Says that there is no daemon.
+pub(super) fn say_not_running() -> ExitCode {
+    say::note("Prism is not running");
+    say::note("  fix: prism serve --detach");
+    ExitCode::from(NOT_RUNNING)
+}
+
+/// Returns whom a command acts for: as it was said, or as the environment of an agent says.
+pub(super) fn acting(named: Option<&str>, env: &Env) -> Option<String> {
+    let from_env = || env.var("PRISM_AGENT").and_then(|name| name.to_str());
+    named.or_else(from_env).map(|name| name.trim().to_lowercase()).filter(|name| !name.is_empty())
+}
+
+// === impl Mesh ===
+
+impl Mesh {
+    /// Returns the mesh of the daemon, which is started if there is none. Blocks until it answers.
+    pub(super) fn started(env: &Env) -> anyhow::Result<Self> {
+        if let Some(elsewhere) = Self::elsewhere(env)? {
+            return Ok(elsewhere);
+        }
+        let home = daemon::home(env)?;
+        let daemon = start::ensure_running(env, &home)?;
+        let (token, _) = home.token()?;
+        Self::at(daemon, token)
+    }
+
+    /// Returns the mesh of the daemon, if there is one. Looks at files only.
+    pub(super) fn running(env: &Env) -> anyhow::Result<Option<Self>> {
+        if let Some(elsewhere) = Self::elsewhere(env)? {
+            return Ok(Some(elsewhere));
+        }
+        let Some(daemon) = Registration::alive(&home::folder(env)?) else { return Ok(None) };
+        // A daemon that lives has made its token.
+        let Some(token) = home::existing_token(env)? else { return Ok(None) };
+        Self::at(daemon, token).map(Some)
+    }
+
+    /// A daemon that need not be looked for, as with `prism stdio`.
+    fn elsewhere(env: &Env) -> anyhow::Result<Option<Self>> {
+        let (Some(url), Some(token)) = (env.var("PRISM_URL"), home::existing_token(env)?) else { return Ok(None) };
+        let url = url.to_str().ok_or_else(|| anyhow!("PRISM_URL is no URL"))?;
+        Self::new(url.trim_end_matches('/'), None, token).map(Some)
+    }
+
+    /// The socket is preferred: it needs no port, and a port may be somebody else's tomorrow.
+    fn at(daemon: Registration, token: Token) -> anyhow::Result<Self> {
+        Self::new(&daemon.url, daemon.socket.filter(|socket| socket.exists()), token)
+    }
+
+    fn new(base: &str, socket: Option<PathBuf>, token: Token) -> anyhow::Result<Self> {
+        let target = match socket {
+            Some(socket) => Target::over_socket(socket, "http://localhost/", Vec::new(), MAX_ANSWER_BYTES),
+            None => Target::new(&format!("{base}/"), Vec::new(), None, MAX_ANSWER_BYTES),
+        };
+        Ok(Self { target: target?, token })
+    }
+
+    /// Calls a verb.
+    pub(super) async fn call(&self, verb: &str, arguments: &Value, patience: Duration) -> Result<Value, Trouble> {
+        let asking = async {
+            match self.told(verb, arguments).await? {
+                Told::Result(result) => Ok(result),
+                Told::Rows(_) => Err(Trouble::Strange("it is a stream of events".to_owned())),
+            }
+        };
+        within(patience, asking).await
+    }
+
+    /// Calls a verb that may answer row by row.
+    pub(super) async fn told(&self, verb: &str, arguments: &Value) -> Result<Told, Trouble> {
+        let body = Bytes::from(arguments.to_string());
+        let response = self.send(Method::POST, &format!("/prism/mesh/{verb}"), body).await?;
+        match reading::content(response.headers()) {
+            Content::Events => Ok(Told::Rows(Events(Reading::new(response.into_body(), MAX_ANSWER_BYTES)))),
+            _ => result(response).await.map(Told::Result),
+        }
+    }
+
+    /// Returns all there is to see, in one page.
+    pub(super) async fn page(&self) -> Result<Value, Trouble> {
+        let asking = async { result(self.send(Method::GET, "/prism/mesh", Bytes::new()).await?).await };
+        within(PATIENCE, asking).await
+    }
+
+    /// Opens the stream of what happens.
+    pub(super) async fn events(&self) -> Result<Events, Trouble> {
+        let opening = async {
+            let response = self.send(Method::GET, "/prism/mesh/events", Bytes::new()).await?;
+            match reading::content(response.headers()) {
+                Content::Events => Ok(Events(Reading::new(response.into_body(), MAX_ANSWER_BYTES))),
+                _ => Err(Trouble::Strange("it is no stream of events".to_owned())),
+            }
+        };
+        within(STREAM_PATIENCE, opening).await
+    }
+
+    async fn send(&self, method: Method, path: &str, body: Bytes) -> Result<Response<Answer>, Trouble> {
+        let mut parts = self.target.url.clone().into_parts();
+        parts.path_and_query = path.parse().ok();
+        let url = Uri::from_parts(parts).map_err(|error| Trouble::Strange(error.to_string()))?;
+        let sent = self.target.send(method, &url, || self.headers(), body).await;
+        let (_, response) = sent.map_err(trouble)?;
+        let status = response.status().as_u16();
+        match status {
+            200..=299 => Ok(response),
+            _ => Err(refusal(status, response).await),
+        }
+    }
+
+    fn headers(&self) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        headers.insert(USER_AGENT, HeaderValue::from_static(concat!("prism-cli/", env!("CARGO_PKG_VERSION"))));
+        if let Ok(mut value) = HeaderValue::from_str(&format!("Bearer {}", self.token.expose())) {
+            value.set_sensitive(true);
+            headers.insert(AUTHORIZATION, value);
+        }
+        headers
+    }
+}
+
+// === impl Events ===
+
+impl Events {
+    /// The next event whose data is JSON. Cancel safe.
+    pub(super) async fn next(&mut self) -> Next {
+        loop {
+            match self.0.next().await {
+                Piece::Event { name, data } => {
+                    let Ok(data) = serde_json::from_slice(&data) else { continue };
+                    let name = name.map_or_else(|| "message".to_owned(), String::from);
+                    return Next::Event { name, data };
+                }
+                Piece::TooLong => {}
+                Piece::End => return Next::End,
+            }
+        }
+    }
+}
+
+async fn within<T>(patience: Duration, asking: impl Future<Output = Result<T, Trouble>>) -> Result<T, Trouble> {
+    timeout(patience, asking).await.unwrap_or(Err(Trouble::Late(patience)))
+}
+
+/// Reads a result. What was waited for has its status before its end is known, so that it may be a refusal after all.
+async fn result(response: Response<Answer>) -> Result<Value, Trouble> {
+    let body = reading::whole(response.into_body(), MAX_ANSWER_BYTES).await.map_err(trouble)?;
+    // A long poll that the daemon's end cut short has had nothing but blanks.
+    if body.trim_ascii().is_empty() {
+        return Err(Trouble::Away("the answer ended before it began".to_owned()));
+    }
+    let value: Value = serde_json::from_slice(&body).map_err(|error| Trouble::Strange(error.to_string()))?;
+    match refused(&value) {
+        Some(refused) => Err(refused),
+        None => Ok(value),
+    }
+}
+
+async fn refusal(status: u16, response: Response<Answer>) -> Trouble {
+    let body = reading::whole(response.into_body(), MAX_ANSWER_BYTES).await.unwrap_or_default();
+    let said = serde_json::from_slice::<Value>(&body).ok().as_ref().and_then(refused);
+    let refused = |code: &str, message: String| Trouble::Refused { code: code.to_owned(), message };
+    match (said, status) {
+        (Some(said), _) => said,
+        (None, 401 | 403) => refused("unauthorized", "the daemon has another token than the one here".to_owned()),
+        (None, 404 | 405) => refused("no_mesh", "the daemon that runs knows no mesh".to_owned()),
+        (None, status) => refused("refused", format!("the daemon answers HTTP {status}")),
+    }
+}
+
+/// The refusal that an answer is, if it is one. A JSON-RPC error, as the door gives it, has a number for a code.
+fn refused(value: &Value) -> Option<Trouble> {
+    let error = value.get("error")?;
+    let message = error["message"].as_str()?.to_owned();
+    let code = error["code"].as_str().unwrap_or("refused").to_owned();
+    Some(Trouble::Refused { code, message })
+}
+
+fn trouble(failure: Failure) -> Trouble {
+    match failure {
+        Failure::Unreachable { why } => Trouble::Away(why),
+        Failure::Cut => Trouble::Away("the connection broke".to_owned()),
+        other => Trouble::Strange(other.to_string()),
+    }
+}

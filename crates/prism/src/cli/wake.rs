@@ -1,0 +1,194 @@
+//! `prism wake test`: tries every way to wake an agent and shows what came of it, row by row (M-13).
+
+use std::{collections::BTreeSet, process::ExitCode, time::Duration};
+
+use anyhow::bail;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::{
+    reach::{self, Interrupts},
+    say::{self, Colour, Line},
+    status::words::took,
+    verbs::{Mesh, Next, Told, Trouble},
+};
+use crate::config::Env;
+
+/// How long one way may take to be tried.
+const ROW_PATIENCE: Duration = Duration::from_secs(120);
+
+/// The ways there are, and what sets up one that is missing.
+const SETUP: [(&str, &str); 10] = [
+    ("wait", "the agent calls prism_signals_wait and leaves it running"),
+    ("hook", "prism install claude-code --hooks (or codex, cursor)"),
+    ("codex_app_server", "run codex with --remote, and give prism_start wake.codex_app_server = {url, thread}"),
+    ("opencode", "run opencode serve, and give prism_start wake.opencode = {url, session}"),
+    ("acp", "let the editor start the agent as prism acp -- COMMAND"),
+    ("sse", "prism install SURFACE: the client opens the stream by itself, over HTTP"),
+    ("channel", "claude --dangerously-load-development-channels server:prism, with prism stdio as the server"),
+    ("piggyback", "nothing: it comes with the agent's next tool call"),
+    ("tmux", "run the agent in tmux, and give prism_start wake.tmux = {pane}"),
+    ("desktop", "a desktop session with notify-send"),
+];
+
+/// See how agents can be woken
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  prism wake test
+  prism wake test reviewer --ring
+
+Without --ring it is only looked who is there, and no agent notices.")]
+pub struct Wake {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Look at every way to wake an agent, or all agents
+    Test(Test),
+}
+
+#[derive(Debug, clap::Args)]
+struct Test {
+    /// Agent to try it with; all, if left out
+    agent: Option<String>,
+    /// Really ring, which may start a turn of the agent
+    #[arg(long)]
+    ring: bool,
+    /// Print JSON, for programs
+    #[arg(long)]
+    json: bool,
+}
+
+impl Wake {
+    pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
+        let Command::Test(test) = self.command;
+        let mesh = Mesh::started(env)?;
+        reach::run(async move {
+            let mut stop = Interrupts::new()?;
+            tokio::select! {
+                tested = test.run(&mesh) => tested,
+                code = stop.next() => Ok(code),
+            }
+        })
+    }
+}
+
+// === impl Test ===
+
+impl Test {
+    async fn run(&self, mesh: &Mesh) -> anyhow::Result<ExitCode> {
+        let mut arguments = json!({});
+        if let Some(agent) = &self.agent {
+            arguments["agent"] = agent.to_lowercase().into();
+        }
+        if self.ring {
+            arguments["ring"] = true.into();
+        }
+        let asked = timeout(ROW_PATIENCE, mesh.told("wake_test", &arguments)).await;
+        let mut rows = Vec::new();
+        match asked.unwrap_or(Err(Trouble::Late(ROW_PATIENCE)))? {
+            Told::Result(result) => {
+                for row in result["rows"].as_array().into_iter().flatten() {
+                    self.show(row, &mut rows);
+                }
+            }
+            Told::Rows(mut events) => loop {
+                match timeout(ROW_PATIENCE, events.next()).await.map_err(|_| Trouble::Late(ROW_PATIENCE))? {
+                    // The last one is the whole, which was seen row by row.
+                    Next::Event { data, .. } if data["rows"].is_array() => break,
+                    Next::Event { data, .. } if data["error"].is_object() => {
+                        bail!("{}", data["error"]["message"].as_str().unwrap_or("the daemon gives no reason"))
+                    }
+                    Next::Event { data, .. } => self.show(&data, &mut rows),
+                    Next::End => bail!("the daemon went away before the end\n  fix: prism wake test, once more"),
+                }
+            },
+        }
+        if self.json {
+            say::text(&serde_json::to_string_pretty(&json!({ "rows": rows }))?);
+            return Ok(ExitCode::SUCCESS);
+        }
+        if rows.is_empty() {
+            say::line("no agents yet; an agent comes with prism_start");
+        }
+        for line in missing(&rows) {
+            say::line(&line);
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn show(&self, row: &Value, rows: &mut Vec<Value>) {
+        if !self.json {
+            if rows.is_empty() {
+                say::coloured(&cells(["AGENT", "PATH", "ATTACHED", "OUTCOME"], "TOOK", "NOTE", Some(Colour::Dim)));
+            }
+            say::coloured(&line(row));
+        }
+        rows.push(row.clone());
+    }
+}
+
+/// A row. It is shown before the next one is known, so the columns have the room that is usually enough.
+fn line(row: &Value) -> Line {
+    let word = |name: &str| row[name].as_str().unwrap_or_default();
+    let ms = row["ms"].as_f64().map(took).unwrap_or_default();
+    let colour = match word("outcome") {
+        "there" | "rang" | "confirmed" => Some(Colour::Green),
+        "send-failed" => Some(Colour::Red),
+        "absent" | "uncaptured" => Some(Colour::Yellow),
+        _ if !attached(row) => Some(Colour::Dim),
+        _ => None,
+    };
+    let attached = if attached(row) { "yes" } else { "no" };
+    cells([word("agent"), word("path"), attached, word("outcome")], &ms, word("note"), colour)
+}
+
+fn cells([agent, path, attached, outcome]: [&str; 4], ms: &str, note: &str, colour: Option<Colour>) -> Line {
+    vec![
+        (format!("{agent:16}  {path:16}  {attached:8}  "), colour.filter(|colour| *colour == Colour::Dim)),
+        (format!("{outcome:12}"), colour),
+        (format!("  {ms:>8}  {note}"), colour.filter(|colour| *colour == Colour::Dim)),
+    ]
+}
+
+/// Whether the way is set up for the agent.
+fn attached(row: &Value) -> bool {
+    row["attached"] == true
+}
+
+/// What to do for the ways that are set up for nobody. Why one that is set up leads nowhere stands in its row.
+fn missing(rows: &[Value]) -> Vec<String> {
+    let ways = |wanted: bool| -> BTreeSet<&str> {
+        rows.iter().filter(|row| attached(row) == wanted).filter_map(|row| row["path"].as_str()).collect()
+    };
+    let there = ways(true);
+    let missing: Vec<(&str, &str)> =
+        SETUP.into_iter().filter(|(path, _)| ways(false).contains(path) && !there.contains(path)).collect();
+    if missing.is_empty() {
+        return Vec::new();
+    }
+    let lines = missing.iter().map(|(path, how)| format!("  {path:16}  {how}"));
+    ["".to_owned(), "to set up what is missing:".to_owned()].into_iter().chain(lines).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_way_that_leads_to_nobody_is_explained_once() {
+        let rows = [
+            json!({"agent": "a", "path": "wait", "attached": true, "outcome": "there", "ms": 0.2}),
+            json!({"agent": "a", "path": "sse", "attached": true, "outcome": "absent", "note": "no open stream"}),
+            json!({"agent": "a", "path": "hook", "attached": false, "outcome": "not set up"}),
+            json!({"agent": "b", "path": "hook", "attached": false, "outcome": "not set up"}),
+            json!({"agent": "b", "path": "wait", "attached": false, "outcome": "not set up"}),
+        ];
+        let said = missing(&rows);
+        assert_eq!(said.len(), 3, "{said:#?}");
+        assert!(said[2].contains("prism install claude-code --hooks"), "{said:#?}");
+        assert_eq!(missing(&rows[..1]), Vec::<String>::new());
+    }
+}
