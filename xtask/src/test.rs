@@ -13,8 +13,9 @@ use crate::{Outcome, Place, checks, say::say, tidy, yardstick};
 /// How long each fuzz target runs: enough to notice a target that falls over, no substitute for a night.
 const FUZZ_SECS: u32 = 5;
 
-/// How often the daemon is killed.
+/// How often the daemon is killed under calls, and under signals.
 const KILLS: &str = "50";
+const KILLS_UNDER_SIGNALS: &str = "100";
 
 struct Lane {
     name: &'static str,
@@ -60,6 +61,7 @@ const LANES: &[Lane] = &[
     lane("fuzz", "each fuzz target for a few seconds", fuzz),
     lane(RELEASE, "the release binaries", release),
     yard("survival", "the daemon killed 50 times under load, and nothing lost or grown", survival),
+    yard("mesh-survival", "the daemon killed 100 times under signals, each drained exactly once", mesh_survival),
     yard("crosstalk", "many sessions with the same ids on one child", yardstick::crosstalk),
     yard("conformance", "the official suite, both ways", yardstick::conformance),
     yard("clients", "real clients on a server of either era", yardstick::clients),
@@ -187,6 +189,14 @@ fn survival(place: &Place) -> anyhow::Result<Verdict> {
     pass(command, "see above")
 }
 
+/// The same of signals. It prints what it counted.
+fn mesh_survival(place: &Place) -> anyhow::Result<Verdict> {
+    let test = ["test", "--locked", "-p", "prism", "--test", "it", "--", "--nocapture", "mesh_survival::"];
+    let mut command = place.cargo(&test);
+    command.env("PRISM_KILLS", KILLS_UNDER_SIGNALS).env("PRISM_TESTED_BINARY", place.release("prism"));
+    pass(command, "see above")
+}
+
 /// Installs a rustup component that is not there, where there is a rustup.
 fn component(place: &Place, subcommand: &str, name: &str) -> anyhow::Result<()> {
     if succeeds(place.cargo(&[subcommand, "--version"])) {
@@ -223,7 +233,7 @@ impl std::fmt::Display for Row {
             Mark::Failed => "FAILED",
             Mark::Skipped => "SKIPPED",
         };
-        let line = format!("{:<12} {mark:<8} {:>6.1} s  {}", self.lane, self.took.as_secs_f64(), self.note);
+        let line = format!("{:<13} {mark:<8} {:>6.1} s  {}", self.lane, self.took.as_secs_f64(), self.note);
         f.write_str(line.trim_end())
     }
 }

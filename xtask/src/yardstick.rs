@@ -183,7 +183,7 @@ pub(crate) fn servers(place: &Place) -> anyhow::Result<Verdict> {
 }
 
 pub(crate) fn newcomer(place: &Place) -> anyhow::Result<Verdict> {
-    by_itself(place, "newcomer/run.sh", Duration::from_secs(180))
+    by_itself(place, &[Tool::Node], "newcomer/run.sh", Duration::from_secs(180))
 }
 
 pub(crate) fn real_clients(place: &Place) -> anyhow::Result<Verdict> {
@@ -191,12 +191,12 @@ pub(crate) fn real_clients(place: &Place) -> anyhow::Result<Verdict> {
         return Ok(Verdict::Skipped(format!("set {REAL_CLIENTS}=1 to fetch the agents (1.2 GB) and run them")));
     }
     // Long, because the first run fetches the agents.
-    by_itself(place, "real-clients/run.sh", Duration::from_secs(1200))
+    by_itself(place, &[Tool::Node, Tool::Tmux], "real-clients/run.sh", Duration::from_secs(1800))
 }
 
 /// Runs a yardstick that is given the program and starts its daemon itself, as a person does.
-fn by_itself(place: &Place, script: &'static str, limit: Duration) -> anyhow::Result<Verdict> {
-    let tools = match Tools::find(place, &[Tool::Node])? {
+fn by_itself(place: &Place, needed: &[Tool], script: &'static str, limit: Duration) -> anyhow::Result<Verdict> {
+    let tools = match Tools::find(place, needed)? {
         Ok(tools) => tools,
         Err(missing) => return Ok(Verdict::Skipped(missing)),
     };

@@ -1,16 +1,11 @@
-// A model on loopback, for agents that are tested without an account. Asked with a tool of Prism's on offer it calls that
-// tool (an agent that only names its tools is asked for this one first, as a real model would); asked with the tool's
-// answer it quotes the answer; asked anything else it says "ok". It speaks to Claude Code (Anthropic's messages), to Codex
-// (OpenAI's responses) and to OpenCode (OpenAI's chat completions).
+// A model on loopback, for agents that are tested without an account. What it says is a script's (`scripts.mjs`); here is
+// how it is asked and how it answers: as Claude Code (Anthropic's messages), Codex (OpenAI's responses) and OpenCode
+// (OpenAI's chat completions) want it.
 import { createServer } from 'node:http';
 
-const TOOL = /demo__echo$/;
-// Claude Code names the tools of MCP servers in a message, and describes them to whoever searches.
-const SEARCH = 'ToolSearch';
-const [FIND, ECHO] = ['toolu_find', 'toolu_echo'];
-
-// Starts it. `phrase` is what it tells the tool to say back; `requests` is what it was asked.
-export async function startModel(phrase) {
+// Starts it. `script` is asked for each answer: `{text}`, or `{id, tool, input}` for a call, or a promise of one of them.
+// `requests` is what the model was asked, each with the time `at` which it came and what was `said`.
+export async function startModel(script) {
   const requests = [];
   const server = createServer(async (request, response) => {
     let text = '';
@@ -20,13 +15,14 @@ export async function startModel(phrase) {
     let body;
     try { body = JSON.parse(text); } catch { body = undefined; }
     if (!dialect || !body) {
-      requests.push({ path, tools: [], results: [] });
+      requests.push({ path, at: performance.now(), tools: [], results: [], text: '' });
       response.writeHead(path.endsWith('/models') ? 200 : 404, { 'content-type': 'application/json' });
       return response.end('{"data":[],"models":[]}');
     }
-    const asked = { path, tools: dialect.tools(body), results: dialect.results(body) };
+    const asked = { path, at: performance.now(), tools: dialect.tools(body), results: dialect.results(body), text };
     requests.push(asked);
-    const say = next(asked, phrase);
+    const say = await Promise.resolve(asked).then(script).catch((error) => ({ text: `the script failed: ${error.message}` }));
+    asked.said = say;
     if (dialect.streams(body)) {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       for (const [event, data] of dialect.events(say, body)) {
@@ -38,19 +34,8 @@ export async function startModel(phrase) {
     response.end(JSON.stringify(dialect.whole(say, body)));
   });
   await new Promise((done) => server.listen(0, '127.0.0.1', done));
-  return { url: `http://127.0.0.1:${server.address().port}`, requests, close: () => server.close() };
-}
-
-// What a model does that wants the tool to say something. The id of a call tells what its result is of.
-function next({ tools, results }, phrase) {
-  const tool = tools.find((name) => TOOL.test(name));
-  const result = results.find(({ id }) => id === ECHO);
-  if (result) return { text: `The tool said: ${result.text}` };
-  if (!tool) return { text: 'ok' };
-  if (tools.includes(SEARCH) && !results.some(({ id }) => id === FIND)) {
-    return { id: FIND, tool: SEARCH, input: JSON.stringify({ query: `select:${tool}`, max_results: 5 }) };
-  }
-  return { id: ECHO, tool, input: JSON.stringify({ text: phrase }) };
+  const close = () => { server.close(); server.closeAllConnections(); };
+  return { url: `http://127.0.0.1:${server.address().port}`, requests, close };
 }
 
 const flat = (content) => (typeof content === 'string' ? content : (content ?? []).map((part) => part.text ?? '').join(''));

@@ -40,14 +40,18 @@ enum Kind {
     Fanout,
     First,
     Rest,
+    /// `load NAME` on agents of a daemon's mesh, that often at most; the other side is the bare disk under its store.
+    Mesh(&'static str, usize),
 }
 
-/// What the ratio to the floor must be.
+/// What the ratio to the floor must be, or the figure itself.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Promise {
     None,
     AtLeast(f64),
     AtMost(f64),
+    /// The figure itself, as it was promised to people and not to a machine.
+    Below(f64),
     /// That the sessions open at all.
     Opens,
 }
@@ -88,6 +92,8 @@ pub(super) const MEASURES: &[Measure] = &[
     other("idle", Kind::Idle, "kib_per_session", "KiB", Promise::AtMost(1.25)),
     other("many", Kind::Many, "sessions", "open", Promise::Opens),
     other("fanout", Kind::Fanout, "all_heard_us_median", "us", Promise::AtMost(2.0)),
+    other("signal", Kind::Mesh("signal", 3), "p99_us", "us", Promise::Below(5000.0)),
+    other("mesh-scale", Kind::Mesh("mesh-scale", 1), "p99_us", "us", Promise::Below(5000.0)),
     other("first", Kind::First, "first_call_ms", "ms", Promise::None),
     other("rest", Kind::Rest, "rss_kib", "KiB", Promise::None),
 ];
@@ -149,6 +155,14 @@ impl Measure {
                 }
             }
             Kind::Rest => fresh(rig, 1, &mut report, rest)?,
+            Kind::Mesh(..) if rig.options.bridge.is_some() => {
+                report.skipped = Some("--bridge has no mesh".to_owned());
+            }
+            Kind::Mesh(load, most) => {
+                for _ in 0..rounds.min(most) {
+                    report.rounds.push(meshed(rig, load)?);
+                }
+            }
         }
         report.judge_rounds();
         Ok(report)
@@ -159,6 +173,7 @@ impl Measure {
         match (side, &self.kind) {
             (Side::Floor, Kind::Proxied(_)) => "proxy",
             (Side::Floor, Kind::Hub(..)) => "direct",
+            (Side::Floor, Kind::Mesh(..)) => "disk",
             _ => side.name(),
         }
     }
@@ -238,6 +253,15 @@ fn idle(running: &Running, sessions: &str) -> anyhow::Result<Value> {
     running.load("idle", &["--sessions", sessions, "--pid", &pid], Duration::from_secs(240))
 }
 
+/// A load on the mesh of a daemon, and on the bare disk right after it.
+fn meshed(rig: &Rig, load: &str) -> anyhow::Result<Round> {
+    let daemon = rig.hub(1, 1)?;
+    let (pid, home) = (daemon.pid().to_string(), daemon.home().to_string_lossy().into_owned());
+    let mut figures = daemon.load(load, &["--pid", &pid, "--dir", &home], Duration::from_secs(300))?;
+    figures["left"] = json!(daemon.stop());
+    Ok(Round { floor: figures["disk"].take(), bridge: figures })
+}
+
 /// Memory after one call, at rest.
 fn rest(running: &Running) -> anyhow::Result<Value> {
     let mut figures = running.load("call", &["--conns", "1", "--secs", "0.05"], Duration::from_secs(30))?;
@@ -249,11 +273,12 @@ fn rest(running: &Running) -> anyhow::Result<Value> {
 // === impl Promise ===
 
 impl Promise {
-    fn is_kept(self, ratio: f64) -> bool {
+    fn is_kept(self, ratio: f64, figure: f64) -> bool {
         match self {
             Self::None => true,
             Self::AtLeast(least) => ratio >= least,
             Self::AtMost(most) => ratio <= most,
+            Self::Below(most) => figure < most,
             Self::Opens => ratio >= 1.0,
         }
     }
@@ -265,6 +290,7 @@ impl fmt::Display for Promise {
             Self::None => f.pad("none"),
             Self::AtLeast(least) => f.pad(&format!(">= {least:.2}")),
             Self::AtMost(most) => f.pad(&format!("<= {most:.2}")),
+            Self::Below(most) => f.pad(&format!("< {most:.0}")),
             Self::Opens => f.pad("all open"),
         }
     }
@@ -305,8 +331,9 @@ impl Report {
     }
 
     pub(super) fn is_kept(&self) -> bool {
-        self.skipped.is_some()
-            || self.faults.is_empty() && self.ratio().is_some_and(|ratio| self.measure.promise.is_kept(ratio))
+        let kept =
+            || Some(self.measure.promise.is_kept(self.ratio()?, self.middle(Side::Bridge, self.measure.figure)?));
+        self.skipped.is_some() || self.faults.is_empty() && kept().unwrap_or(false)
     }
 
     /// Median over the rounds of bridge / floor.
@@ -364,6 +391,37 @@ impl Report {
             Kind::Many => {
                 let (kib, floor_kib) = pair("kib_per_session")?;
                 Some(format!("{kib:.1} KiB a session (floor {floor_kib:.1})"))
+            }
+            Kind::Mesh("signal", _) => {
+                let of = |figure: &str| self.middle(Side::Bridge, figure);
+                Some(format!(
+                    "from the send's return; with the send and its commit p50 {:.0} us (bare disk {:.0}), p99 {:.0} us, worst \
+                     {:.0} us; {:.2} commits a signal, {:.0} of {:.0} coalesced",
+                    of("call_p50_us")?,
+                    self.middle(Side::Floor, "p50_us")?,
+                    of("call_p99_us")?,
+                    of("call_max_us")?,
+                    of("commits_per_signal")?,
+                    of("coalesced")?,
+                    of("signals")?,
+                ))
+            }
+            Kind::Mesh(..) => {
+                let figures = &self.rounds.last()?.bridge;
+                let of = |way: &str| {
+                    let figures = &figures[way];
+                    format!("{way} p99 {} us, worst {} us", figures["p99_us"], figures["max_us"])
+                };
+                Some(format!(
+                    "{}; {}; {} signals and {} agents: {} KiB before, {} with, {} after",
+                    of("http"),
+                    of("mcp"),
+                    figures["signals"],
+                    figures["agents"],
+                    figures["rss_before_kib"],
+                    figures["rss_with_kib"],
+                    figures["rss_after_kib"],
+                ))
             }
             Kind::Idle | Kind::Fanout | Kind::First | Kind::Rest => None,
         }

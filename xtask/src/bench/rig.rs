@@ -4,6 +4,7 @@ use std::{
     ffi::OsString,
     fs,
     net::{TcpListener, TcpStream},
+    path::Path,
     process::{Command, Stdio},
     thread,
     time::{Duration, Instant},
@@ -69,7 +70,7 @@ pub(super) struct Running<'a> {
     rig: &'a Rig<'a>,
     daemon: Daemon,
     port: u16,
-    _home: Scratch,
+    home: Scratch,
 }
 
 // === impl Side ===
@@ -100,7 +101,7 @@ impl<'a> Rig<'a> {
         let (port, home) = (free_port()?, Scratch::new()?);
         let command = self.command(side, behind, port, extra);
         let daemon = self.daemon(&format!("bench-{}", side.name()), &command, port, &home)?;
-        Ok(Running { rig: self, daemon, port, _home: home })
+        Ok(Running { rig: self, daemon, port, home })
     }
 
     /// Starts a `prism serve` in front of this many children, `d1` and so on, that have that many tools each.
@@ -117,7 +118,7 @@ impl<'a> Rig<'a> {
         let words = [self.place.release("prism").into(), "serve".into(), "--config".into(), file.into_os_string()];
         let words = [&words[..], &["--port".into(), port.to_string().into()]].concat();
         let daemon = self.daemon("bench-hub", &words, port, &home)?;
-        Ok(Running { rig: self, daemon, port, _home: home })
+        Ok(Running { rig: self, daemon, port, home })
     }
 
     /// Starts the server that a proxy and Prism are compared in front of.
@@ -241,6 +242,11 @@ fn outcome(command: Command, limit: Duration) -> anyhow::Result<Value> {
 impl Running<'_> {
     pub(super) fn pid(&self) -> u32 {
         self.daemon.pid()
+    }
+
+    /// Prism's own folder.
+    pub(super) fn home(&self) -> &Path {
+        self.home.path()
     }
 
     /// How long a load of the usual length may take.

@@ -31,6 +31,8 @@ pub(super) enum Tool {
     Python,
     /// With npm.
     Node,
+    /// A terminal for programs that want a person.
+    Tmux,
 }
 
 /// What a yardstick runs on; `path` has a node that is new enough in front.
@@ -48,6 +50,7 @@ impl Tool {
                 answer("python3", &["-c", script]).is_some()
             }
             Self::Node => node_major().is_some() && answer("npm", &["--version"]).is_some(),
+            Self::Tmux => answer("tmux", &["-V"]).is_some(),
         }
     }
 
@@ -55,6 +58,7 @@ impl Tool {
         match self {
             Self::Python => "python3 (3.10 or newer) with venv",
             Self::Node => "node (20 or newer) with npm",
+            Self::Tmux => "tmux",
         }
     }
 
@@ -62,6 +66,7 @@ impl Tool {
         match self {
             Self::Python => "python3 python3-venv",
             Self::Node => "nodejs npm",
+            Self::Tmux => "tmux",
         }
     }
 }

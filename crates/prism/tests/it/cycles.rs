@@ -3,7 +3,7 @@
 //! grows (issue 5, must show 2).
 
 mod callers;
-mod life;
+pub(crate) mod life;
 mod measure;
 mod stdio;
 
@@ -235,7 +235,7 @@ impl Stage {
 }
 
 /// The daemon that has the lock of a home, whether it listens already or not.
-fn starting(home: &Home) -> Option<u32> {
+pub(crate) fn starting(home: &Home) -> Option<u32> {
     let text = fs::read(home.path().join("daemon.lock")).ok()?;
     let holder: Value = serde_json::from_slice(&text).ok()?;
     u32::try_from(holder["pid"].as_u64()?).ok().filter(|pid| process::is_alive(*pid))
@@ -249,7 +249,7 @@ fn mark_of(line: &str) -> Option<String> {
 }
 
 /// A port that the daemon can have after each kill: not one of those that the system gives to whoever connects.
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     loop {
         let port = 10_240 + u16::try_from(below(20_000)).expect("a small number");
         if TcpListener::bind(("127.0.0.1", port)).is_ok() {

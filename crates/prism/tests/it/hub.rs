@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 
 use crate::support::{
     Client, MODERN, destination,
-    hub::{LISTS, Scripted, names, serve, unavailable},
+    hub::{LISTS, PRISM, Scripted, names, serve, unavailable},
     result_text,
 };
 
-/// Tools of Prism's own, which come first: `prism_destinations`, and the workspace's four.
-const OWN: usize = 5;
+/// Tools of Prism's own, which come first: those of its own server, and the workspace's four.
+const OWN: usize = PRISM.len() + 4;
 
 const REVISIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 
@@ -314,7 +314,10 @@ async fn without_prefixes_only_what_two_have_in_common_gets_one() {
     assert_eq!(hub.error("tools/call", json!({"name": "nothing"})).await["code"], -32602);
 
     let resources = names(&hub.result("resources/list", json!({})).await, "resources", "uri");
-    assert_eq!(resources, ["prism://destinations", "demo://hello", "demo://counter", "own://one"]);
+    assert_eq!(
+        resources,
+        ["prism://destinations", "prism://signals/pending", "demo://hello", "demo://counter", "own://one"]
+    );
     for (uri, text) in [
         ("demo://hello", "Hello from prism-demo."),
         ("demo://item/3", "This is item 3."),
@@ -357,7 +360,7 @@ async fn prisms_own_server_is_part_of_the_hub_and_there_by_itself() {
     let hub = daemon.hub().initialize().await;
     hub.tools().await;
     let alone = daemon.client_at("/prism/mcp").initialize().await;
-    assert_eq!(alone.tools().await, ["prism_destinations"]);
+    assert_eq!(alone.tools().await, PRISM);
     for client in [&hub, &alone] {
         let said: Value = result_text(&json!({"result": client
             .result("tools/call", json!({"name": "prism_destinations", "arguments": {}}))

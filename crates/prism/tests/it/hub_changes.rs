@@ -331,3 +331,17 @@ async fn a_list_is_fetched_once_for_everybody() {
         assert_eq!(counted(method), 1, "{method}");
     }
 }
+
+// M-05
+#[tokio::test]
+async fn the_bell_of_prism_itself_can_be_watched_and_nothing_like_it() {
+    let daemon = serve(&[]).await;
+    for client in [daemon.hub().initialize().await, daemon.client_at("/prism/mcp").initialize().await] {
+        for rest in ["", "/0197f3a4-5b6c-7d8e-9f00-112233445566"] {
+            client.result("resources/subscribe", json!({"uri": format!("prism://signals/pending{rest}")})).await;
+        }
+        for rest in ["/", "/x", "s"] {
+            client.error("resources/subscribe", json!({"uri": format!("prism://signals/pending{rest}")})).await;
+        }
+    }
+}

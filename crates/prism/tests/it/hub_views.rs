@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::support::{
     Client, Modern, NEWEST, destination,
-    hub::{Scripted, names, serve},
+    hub::{PRISM, Scripted, names, serve},
     result_text,
 };
 
@@ -102,7 +102,7 @@ async fn a_profile_chooses_destinations_and_tools() {
     assert!(tools_at(&hub, "/mcp?profile=plain&prefix=true").await.iter().any(|tool| tool == "c__echo"));
     assert_eq!(tools_at(&hub, "/mcp?profile=search").await, ["prism_find_tools", "prism_call_tool"]);
     let few = hub.at("/mcp?profile=few").initialize().await;
-    assert_eq!(few.tools().await, ["prism_destinations", "a__echo", "a__whoami", "b__echo", "c__echo"]);
+    assert_eq!(few.tools().await, [&PRISM[..], &["a__echo", "a__whoami", "b__echo", "c__echo"]].concat());
     assert_eq!(few.text("c__echo", json!({"text": "x"})).await, "x");
     for hidden in ["b__whoami", "a__big", "c__fail"] {
         assert_eq!(few.error("tools/call", json!({"name": hidden, "arguments": {}})).await["code"], -32602, "{hidden}");

@@ -1,6 +1,7 @@
 //! `prism install` and `prism uninstall` on configs as people have them (D-06).
 
 mod corpus;
+mod hooks;
 
 use std::{
     fs,

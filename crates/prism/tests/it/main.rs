@@ -2,6 +2,7 @@
 //! subject; what they share is in `support`.
 #![cfg(test)]
 
+mod acp;
 mod bad_child;
 mod bad_client;
 mod bad_start;
@@ -30,6 +31,17 @@ mod import;
 mod install;
 mod listening;
 mod lock;
+mod mesh;
+mod mesh_bells;
+mod mesh_cli;
+mod mesh_doors;
+mod mesh_hooks;
+mod mesh_live;
+mod mesh_obligations;
+mod mesh_restart;
+mod mesh_scale;
+mod mesh_survival;
+mod mesh_waits;
 mod messages;
 mod modern;
 mod modern_calls;

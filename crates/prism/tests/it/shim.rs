@@ -8,6 +8,7 @@ use std::{
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use crate::support::{
     Home, MODERN, NEWEST, SUBSCRIPTION_ID, demo, result_text,
@@ -243,6 +244,7 @@ async fn every_request_says_who_it_comes_from_and_the_session_is_ended() {
     let mut shim = in_front_of(&upstream).await;
     let stream = open(&mut shim, &mut upstream, "s1").await;
     assert_eq!((stream.header("mcp-session-id"), stream.header("mcp-protocol-version")), (Some("s1"), Some(NEWEST)));
+    let first = stream.header("prism-instance").map(str::to_owned);
     let stream = stream.events();
     shim.call("echo", json!({}));
     let asked = upstream.asked("tools/call").await;
@@ -256,6 +258,8 @@ async fn every_request_says_who_it_comes_from_and_the_session_is_ended() {
     ] {
         assert_eq!(asked.header(name), Some(value), "{name}");
     }
+    let instance = asked.header("prism-instance").map(str::to_owned);
+    assert!(instance.as_deref().is_some_and(|id| Uuid::try_parse(id).is_ok()) && instance == first, "{instance:?}");
     asked.result(text("ok")).await;
     shim.answer(2).await;
     shim.close_stdin();

@@ -1,14 +1,17 @@
 //! What the tests stand on: the daemon as a process, a client that speaks plain HTTP to it, a look at `/proc`, and
 //! ways to wait that do not depend on how busy the machine is.
 
+pub(crate) mod agents;
 mod client;
 mod daemon;
 mod http;
 pub(crate) mod hub;
+pub(crate) mod mesh;
 mod modern;
 mod plain;
 pub(crate) mod process;
 pub(crate) mod shim;
+pub(crate) mod terminal;
 pub(crate) mod upstream;
 
 use std::time::{Duration, Instant};

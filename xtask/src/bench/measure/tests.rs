@@ -31,6 +31,14 @@ fn a_promise_is_kept_or_missed_on_its_own_side() {
 }
 
 #[test]
+fn a_figure_that_people_were_promised_is_held_against_itself() {
+    let signal = |p99: u32| report("signal", &[(json!({"p99_us": 1}), json!({"p99_us": p99}))]);
+    assert!(signal(4999).is_kept());
+    assert!(!signal(5000).is_kept());
+    assert!(signal(4999).to_string().contains("promise < 5000"), "{}", signal(4999));
+}
+
+#[test]
 fn a_fault_is_a_miss_even_where_nothing_was_promised() {
     let faulty = report("call64", &[(json!({"rps": 1.0}), json!({"rps": 1.0, "failed": "3 wrong answers"}))]);
     assert_eq!((faulty.is_kept(), faulty.verdict()), (false, "MISSED"));

@@ -6,7 +6,7 @@ use tokio::sync::watch;
 
 use crate::support::soon;
 
-pub(super) struct Life {
+pub(crate) struct Life {
     kills: watch::Sender<Kills>,
     works: watch::Sender<bool>,
     resting: AtomicUsize,
@@ -24,10 +24,10 @@ struct Kills {
 
 /// The kills that were over when something began.
 #[derive(Clone, Copy)]
-pub(super) struct Since(u64);
+pub(crate) struct Since(u64);
 
 impl Life {
-    pub(super) fn new(sessions: usize) -> Self {
+    pub(crate) fn new(sessions: usize) -> Self {
         Self {
             kills: watch::Sender::new(Kills::default()),
             works: watch::Sender::new(false),
@@ -38,52 +38,52 @@ impl Life {
     }
 
     /// Said before the daemon is killed, so that nobody learns of it earlier.
-    pub(super) fn killing(&self) {
+    pub(crate) fn killing(&self) {
         self.kills.send_modify(|kills| kills.all += 1);
     }
 
     /// The daemon is there again.
-    pub(super) fn back(&self) {
+    pub(crate) fn back(&self) {
         self.kills.send_modify(|kills| kills.survived = kills.all);
     }
 
-    pub(super) fn now(&self) -> Since {
+    pub(crate) fn now(&self) -> Since {
         Since(self.kills.borrow().survived)
     }
 
     /// Whether the daemon was dead at any moment since then.
-    pub(super) fn was_killed(&self, since: Since) -> bool {
+    pub(crate) fn was_killed(&self, since: Since) -> bool {
         self.kills.borrow().all > since.0
     }
 
     /// Waits until the daemon was dead at any moment since then.
-    pub(super) async fn killed(&self, since: Since) {
+    pub(crate) async fn killed(&self, since: Since) {
         let mut kills = self.kills.subscribe();
         kills.wait_for(|kills| kills.all > since.0).await.expect("the test outlives its clients");
     }
 
     /// Waits until there is a daemon again.
-    pub(super) async fn is_back(&self) {
+    pub(crate) async fn is_back(&self) {
         let mut kills = self.kills.subscribe();
         let back = soon("the daemon is back", kills.wait_for(|kills| kills.all == kills.survived)).await;
         back.expect("the test outlives its clients");
     }
 
-    pub(super) fn go(&self) {
+    pub(crate) fn go(&self) {
         self.works.send_replace(true);
     }
 
-    pub(super) fn rest(&self) {
+    pub(crate) fn rest(&self) {
         self.works.send_replace(false);
     }
 
     /// How many clients rest.
-    pub(super) fn resting(&self) -> usize {
+    pub(crate) fn resting(&self) -> usize {
         self.resting.load(SeqCst)
     }
 
     /// Waits until it is time to work.
-    pub(super) async fn turn(&self) {
+    pub(crate) async fn turn(&self) {
         let mut works = self.works.subscribe();
         if !*works.borrow_and_update() {
             self.resting.fetch_add(1, SeqCst);
@@ -92,25 +92,29 @@ impl Life {
         }
     }
 
-    pub(super) fn answered(&self, session: usize) {
+    pub(crate) fn is_working(&self) -> bool {
+        *self.works.borrow()
+    }
+
+    pub(crate) fn answered(&self, session: usize) {
         self.answers[session].fetch_add(1, SeqCst);
     }
 
-    pub(super) fn lost(&self) {
+    pub(crate) fn lost(&self) {
         self.lost.fetch_add(1, SeqCst);
     }
 
-    pub(super) fn answers(&self) -> Vec<u64> {
+    pub(crate) fn answers(&self) -> Vec<u64> {
         self.answers.iter().map(|answers| answers.load(SeqCst)).collect()
     }
 
     /// The calls that were answered, and those that were lost with a daemon.
-    pub(super) fn counts(&self) -> (u64, u64) {
+    pub(crate) fn counts(&self) -> (u64, u64) {
         (self.answers().iter().sum(), self.lost.load(SeqCst))
     }
 }
 
 /// A random number below that.
-pub(super) fn below(bound: u64) -> u64 {
+pub(crate) fn below(bound: u64) -> u64 {
     u64::from(getrandom::u32().expect("the system has randomness")) % bound
 }

@@ -22,7 +22,8 @@ const FILES: [&str; 11] = [
 /// Kills after which everything is there that is going to be: caches, the log, connections that are kept.
 const WARM_UP: usize = 2;
 
-/// SQLite empties its journal at 4 MiB; what is written meanwhile comes on top.
+/// The journal of the database begins anew when a daemon finds what the last one has left, and after every few hundred
+/// commits.
 const MAX_JOURNAL_KIB: u64 = 6 << 10;
 
 #[derive(Clone, Debug)]

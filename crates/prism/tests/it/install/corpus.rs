@@ -219,3 +219,63 @@ pub(crate) const BROKEN: &[(Sample, &str)] = &[
     (sample("a key twice in toml", "codex", "model = \"o3\"\nmodel = \"o4\"\n"), ":2:"),
     (sample("servers that are a text in toml", "codex", "mcp_servers = \"none\"\n"), ":1:1"),
 ];
+
+/// Files with hooks that can be changed.
+pub(crate) const HOOKS: &[Sample] = &[
+    sample("an empty object", "claude-code", "{}\n"),
+    sample("an empty object in two lines", "claude-code", "{\n}\n"),
+    sample("no hooks", "claude-code", "{\n  \"model\": \"opus\",\n  \"permissions\": {\n    \"allow\": []\n  }\n}\n"),
+    sample("no hooks yet", "claude-code", "{\n  \"hooks\": {},\n  \"model\": \"opus\"\n}\n"),
+    sample("no hooks yet, in two lines", "claude-code", "{\n  \"hooks\": {\n  }\n}\n"),
+    sample("an empty list", "claude-code", "{\n  \"hooks\": {\n    \"Stop\": []\n  }\n}\n"),
+    sample("an empty list in two lines", "claude-code", "{\n  \"hooks\": {\n    \"Stop\": [\n    ]\n  }\n}\n"),
+    sample(
+        "an empty list and a comment",
+        "claude-code",
+        "{\n  \"hooks\": {\n    \"Stop\": [\n      // none\n    ]\n  }\n}\n",
+    ),
+    sample(
+        "others' hooks",
+        "claude-code",
+        "{\n  \"hooks\": {\n    \"Stop\": [\n      {\n        \"matcher\": \"\",\n        \"hooks\": [\n          { \"type\": \"command\", \"command\": \"say done\" }\n        ]\n      }\n    ],\n    \"PreToolUse\": []\n  }\n}\n",
+    ),
+    sample(
+        "others' hooks on one line",
+        "claude-code",
+        "{ \"hooks\": { \"SessionStart\": [{ \"hooks\": [{ \"type\": \"command\", \"command\": \"date\" }] }] } }\n",
+    ),
+    sample(
+        "tight",
+        "claude-code",
+        "{\"hooks\":{\"Stop\":[{\"hooks\":[{\"type\":\"command\",\"command\":\"date\"}]}]}}",
+    ),
+    sample(
+        "a list that begins at its bracket",
+        "claude-code",
+        "{\n  \"hooks\": {\n    \"Stop\": [{\n      \"hooks\": [{ \"type\": \"command\", \"command\": \"date\" }]\n    }]\n  }\n}\n",
+    ),
+    sample(
+        "comments and trailing commas",
+        "claude-code",
+        "{\n  // mine\n  \"hooks\": {\n    \"Stop\": [\n      { \"hooks\": [] }, // first\n      { \"hooks\": [] }, // last\n    ],\n  },\n}\n",
+    ),
+    sample(
+        "tabs and windows line ends",
+        "claude-code",
+        "{\r\n\t\"hooks\": {\r\n\t\t\"Stop\": [\r\n\t\t\t{ \"hooks\": [] }\r\n\t\t]\r\n\t}\r\n}\r\n",
+    ),
+    sample("a mark at the start", "claude-code", "\u{feff}{\n  \"model\": \"opus\"\n}"),
+    sample("no hooks", "codex", "{}\n"),
+    sample(
+        "others' hooks",
+        "codex",
+        "{\n  \"hooks\": {\n    \"Stop\": [\n      {\n        \"hooks\": [\n          {\n            \"type\": \"command\",\n            \"command\": \"uvx codhc\",\n            \"timeout\": 30\n          }\n        ]\n      }\n    ]\n  }\n}\n",
+    ),
+    sample("no hooks yet", "cursor", "{\n  \"version\": 1,\n  \"hooks\": {}\n}\n"),
+    sample("a version and nothing else", "cursor", "{\"version\": 1}\n"),
+    sample(
+        "others' hooks",
+        "cursor",
+        "{\n  \"version\": 1,\n  \"hooks\": {\n    \"stop\": [{ \"command\": \"./audit.sh\" }],\n    \"afterFileEdit\": [\n      { \"command\": \"./format.sh\" }\n    ]\n  }\n}\n",
+    ),
+];

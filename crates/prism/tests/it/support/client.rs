@@ -32,6 +32,11 @@ impl Client {
         Self { path: path.to_owned(), ..self.clone() }
     }
 
+    /// The same client of a daemon that listens elsewhere.
+    pub(crate) fn moved(&self, place: Place) -> Self {
+        Self { place, ..self.clone() }
+    }
+
     /// The same client with this session, whether there is one or not.
     pub(crate) fn with_session(&self, session: &str) -> Self {
         Self { session: Some(session.to_owned()), ..self.clone() }

@@ -13,6 +13,22 @@ use super::{
     upstream::{Asked, Flow, Upstream},
 };
 
+/// The tools of Prism's own server, as they are listed.
+pub(crate) const PRISM: [&str; 12] = [
+    "prism_destinations",
+    "prism_start",
+    "prism_checkpoint",
+    "prism_wrap",
+    "prism_status",
+    "prism_signal_send",
+    "prism_signals_pending",
+    "prism_signals_wait",
+    "prism_signal_reply",
+    "prism_signal_recall",
+    "prism_obligations",
+    "prism_runtime_diagnostics",
+];
+
 /// The lists that there are: the method, the member that holds the items, and the one that names an item.
 pub(crate) const LISTS: [(&str, &str, &str); 4] = [
     ("tools/list", "tools", "name"),
