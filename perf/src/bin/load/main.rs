@@ -4,12 +4,17 @@
 //! load list    URL   the same of tools/list
 //! load idle    URL   memory that N sessions with an open GET stream cost
 //! load fanout  URL   time for one list_changed to reach N open GET streams
+//! load signal  URL   time from a signal to its bell, among N agents at a steady rate
+//! load mesh-scale URL   drains of a page among thousands of signals and agents, and the memory they cost
 //! load first   URL -- COMMAND [ARGS]   time from the start of COMMAND to its first answers
 //!
 //! `call` with `--revision 2026-07-28` makes stateless requests, each with the headers and the envelope of that revision.
 //!
 //! One JSON line on stdout. Exit status 1 when an answer was wrong, missing or late.
+mod agents;
 mod list;
+mod mesh_scale;
+mod signal;
 
 use anyhow::{Context, bail};
 use bytes::Bytes;
@@ -21,6 +26,7 @@ use serde_json::{Value, json};
 use std::{
     collections::HashSet,
     future::Future,
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering::Relaxed},
@@ -96,6 +102,39 @@ enum Command {
         sessions: usize,
         #[arg(long, default_value_t = 5)]
         rounds: usize,
+    },
+    Signal {
+        url: String,
+        #[arg(long, default_value_t = 100)]
+        agents: usize,
+        /// Signals a second, of all agents together.
+        #[arg(long, default_value_t = 200.0)]
+        rate: f64,
+        #[arg(long, default_value_t = 20.0)]
+        secs: f64,
+        /// Pid of the daemon, for what it writes.
+        #[arg(long)]
+        pid: u32,
+        /// A folder on the daemon's filesystem, to compare with the bare disk.
+        #[arg(long)]
+        dir: PathBuf,
+    },
+    MeshScale {
+        url: String,
+        #[arg(long, default_value_t = 1000)]
+        agents: usize,
+        /// Signals that wait before the first is drained.
+        #[arg(long, default_value_t = 10_000)]
+        signals: usize,
+        /// How often they are sent and drained.
+        #[arg(long, default_value_t = 3)]
+        times: usize,
+        /// Pid of the daemon, for its memory and what it writes.
+        #[arg(long)]
+        pid: u32,
+        /// A folder on the daemon's filesystem, to compare with the bare disk.
+        #[arg(long)]
+        dir: PathBuf,
     },
     First {
         url: String,
@@ -232,6 +271,20 @@ impl Client {
         Ok(session)
     }
 
+    /// The body of a plain GET.
+    async fn get(&mut self) -> anyhow::Result<Bytes> {
+        in_time(async {
+            let response = self.send("GET", None, Bytes::new()).await?;
+            let status = response.status();
+            let body = response.into_body().collect().await?.to_bytes();
+            if !status.is_success() {
+                bail!("{status}: {}", String::from_utf8_lossy(&body[..body.len().min(300)]))
+            }
+            Ok(body)
+        })
+        .await
+    }
+
     async fn listen(&mut self, session: Option<&str>) -> anyhow::Result<Incoming> {
         let response = in_time(self.send("GET", session, Bytes::new())).await.context("GET")?;
         if !response.status().is_success() {
@@ -276,6 +329,14 @@ async fn main() -> anyhow::Result<()> {
         Command::List { url, conns, secs, tools } => list::list(target(url)?, *conns, *secs, *tools).await,
         Command::Idle { url, sessions, pid } => idle(target(url)?, *sessions, *pid).await,
         Command::Fanout { url, sessions, rounds } => fanout(target(url)?, *sessions, *rounds).await,
+        Command::Signal { url, agents, rate, secs, pid, dir } => {
+            let plan = signal::Plan { agents: (*agents).max(2), rate: *rate, secs: *secs, pid: *pid, dir };
+            signal::signal(target(url)?, plan).await
+        }
+        Command::MeshScale { url, agents, signals, times, pid, dir } => {
+            let plan = mesh_scale::Plan { agents: *agents, signals: *signals, times: *times, pid: *pid, dir };
+            mesh_scale::mesh_scale(target(url)?, plan).await
+        }
         Command::First { url, secs, command } => first(target(url)?, *secs, command).await,
     }
 }
