@@ -231,6 +231,8 @@ impl Link {
 
     /// Tells the server to stop working on a call, and its client why; nothing, if it was the client who said so.
     pub(super) fn stop_call(&mut self, id: WireId, fault: Option<Fault>, now: Instant) {
+        // One that was not sent yet never is.
+        self.held.retain(|(held, _)| *held != id);
         self.withdraw_asked(id);
         self.withdraw_round(id);
         self.push_cancel(id, None);
@@ -274,7 +276,6 @@ impl Link {
         let Some(exchange) = self.exchanges.get_mut(&id.0) else { return };
         exchange.reply = Reply::Left;
         if exchange.modern().is_some() || self.settings.leaving_cancels {
-            self.held.retain(|(held, _)| *held != id);
             return self.stop_call(id, None, now);
         }
         // Without a timeout, a server that never answers would keep it for ever.

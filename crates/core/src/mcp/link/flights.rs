@@ -116,10 +116,13 @@ impl Link {
         }
     }
 
-    /// A call that waits for another's answer is over.
+    /// A call that waits for another's answer is over; or one that others wait with, and they ask again when they may.
     pub(super) fn leave_flight(&mut self, id: WireId) {
         for flight in &mut self.flights {
             flight.followers.retain(|(follower, _)| *follower != id);
+        }
+        for flight in self.flights.extract_if(.., |flight| flight.leader == id) {
+            self.held.extend(flight.followers);
         }
     }
 }
