@@ -135,15 +135,21 @@ impl Replay {
         events.map(|event| (event.number, &event.bytes, &event.what))
     }
 
-    /// Forgets a question that was answered or withdrawn: nobody may be asked it again.
-    pub fn forget_question(&mut self, number: u64) {
-        self.kept.retain(|event| {
-            let keep = event.what != What::Question(number);
-            if !keep {
-                self.bytes -= event.bytes.len();
-            }
-            keep
+    /// The questions after the given event, by their numbers.
+    pub fn questions_after(&self, number: u64) -> Vec<u64> {
+        let questions = self.after(number).filter_map(|(_, _, what)| match what {
+            What::Question(number) => Some(*number),
+            What::Message | What::Change(_) => None,
         });
+        questions.collect()
+    }
+
+    /// Forgets a question that was answered or withdrawn: nobody may be asked it again. Returns it.
+    pub fn forget_question(&mut self, number: u64) -> Option<Bytes> {
+        let at = self.kept.iter().position(|event| event.what == What::Question(number))?;
+        let event = self.kept.remove(at)?;
+        self.bytes -= event.bytes.len();
+        Some(event.bytes)
     }
 
     pub fn kept_bytes(&self) -> usize {

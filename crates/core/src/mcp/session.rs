@@ -416,15 +416,21 @@ impl Session {
                 // Its client was back before it was known to be gone, and has not seen what went to one stream only.
                 Some(newest) => {
                     let since = if newest.resumes { had.min(newest.from) } else { had };
-                    for (number, bytes, what) in self.standalone.after(since) {
-                        let What::Question(asked) = what else { continue };
+                    let (stream_now, by_method) = (newest.stream, newest.by_method);
+                    for number in self.standalone.questions_after(since) {
                         let shown = |question: &&mut Question| question.shown_on == Some(stream);
-                        let questions = &mut self.questions;
-                        if let Some(question) = questions.iter_mut().find(|q| q.number == *asked).filter(shown) {
-                            question.shown_on = Some(newest.stream);
-                            let bytes = named(bytes, newest.by_method);
-                            actions.push_back(Action::Event { stream: newest.stream, number, bytes });
-                        }
+                        let question = self.questions.iter_mut().find(|q| q.number == number).filter(shown);
+                        let Some(question) = question else { continue };
+                        question.shown_on = Some(stream_now);
+                        // As a new event: this stream may have gone beyond the old one, and a stream only goes on.
+                        let Some(bytes) = self.standalone.forget_question(number) else { continue };
+                        let id = EventId { stream: STANDALONE, event: self.standalone.next_number() };
+                        let bytes = frame::renumbered(&bytes, id);
+                        let shown = named(&bytes, by_method);
+                        actions.push_back(Action::Event { stream: stream_now, number: id.event, bytes: shown });
+                        self.standalone.push(bytes, What::Question(number));
+                        self.standalone.mark_delivered();
+                        self.told_more(false, actions);
                     }
                 }
             }
@@ -495,7 +501,7 @@ impl Session {
         let at = self.questions.iter().position(matches)?;
         let question = self.questions.remove(at);
         match question.track {
-            STANDALONE => self.standalone.forget_question(question.number),
+            STANDALONE => drop(self.standalone.forget_question(question.number)),
             track => {
                 if let Some(post) = self.posts.iter_mut().find(|post| post.number == track) {
                     post.replay.forget_question(question.number);

@@ -127,6 +127,17 @@ pub fn event(id: Option<EventId>, parts: &[&[u8]]) -> Bytes {
     out.freeze()
 }
 
+/// The same event under another id.
+pub fn renumbered(event: &Bytes, id: EventId) -> Bytes {
+    const DATA: &[u8] = b"\ndata: ";
+    let data = memchr::memmem::find(event, DATA).map_or(event.len(), |end| end + 1);
+    let mut out = BytesMut::with_capacity(event.len() + 24);
+    out.put_slice(NAME);
+    put_id(&mut out, id);
+    out.put_slice(&event[data..]);
+    out.freeze()
+}
+
 /// An event named after its message's method, for a client that wants to be told it by that (N-03).
 pub fn by_method(event: &Bytes) -> Bytes {
     let Some(rest) = event.strip_prefix(NAME) else { return event.clone() };
