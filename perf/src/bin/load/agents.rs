@@ -16,7 +16,7 @@ use std::{
 use anyhow::{Context, anyhow, bail};
 use serde_json::{Value, json};
 
-use super::{Client, Target, answer_in};
+use super::client::{Client, Target, answer_in};
 
 /// Bytes of text in every signal: a sentence or two.
 pub(super) const BODY: usize = 200;

@@ -5,7 +5,10 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use serde_json::json;
 
-use super::{PATIENCE, Tally, Target, answer_in};
+use super::{
+    Tally,
+    client::{PATIENCE, Target, answer_in},
+};
 
 /// Asks for the list until all servers are in it, then measures.
 pub(super) async fn list(target: Target, conns: usize, secs: f64, tools: usize) -> anyhow::Result<()> {

@@ -7,8 +7,8 @@ use anyhow::{Context, bail};
 use serde_json::{Value, json};
 
 use super::{
-    Client, Target,
     agents::{BODY, Disk, quantile, written},
+    client::{Client, Target},
     kib_in,
 };
 

@@ -3,7 +3,7 @@
 
 use std::{
     path::Path,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -18,9 +18,8 @@ use tokio::{
 };
 
 use super::{
-    Client, Target,
     agents::{BODY, Disk, quantile, written},
-    count,
+    client::{Client, Target, count},
 };
 
 /// What a bell on a stream of the legacy era is known by.
@@ -60,6 +59,10 @@ struct Agent {
 
 type Fates = Arc<Mutex<Vec<Fate>>>;
 
+fn lock(fates: &Mutex<Vec<Fate>>) -> MutexGuard<'_, Vec<Fate>> {
+    fates.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 pub(super) async fn signal(target: Target, plan: Plan<'_>) -> anyhow::Result<()> {
     let fates: Fates = Arc::default();
     let mut agents = Vec::with_capacity(plan.agents);
@@ -77,7 +80,7 @@ pub(super) async fn signal(target: Target, plan: Plan<'_>) -> anyhow::Result<()>
         if before.is_none() && start.elapsed() >= WARM {
             let warm = written(&target, plan.pid).await?;
             before = Some((warm, Disk::measure(plan.dir, warm.bytes_per_commit(&cold))));
-            (first, late, due) = (fates.lock().unwrap().len(), Duration::ZERO, Instant::now());
+            (first, late, due) = (lock(&fates).len(), Duration::ZERO, Instant::now());
         }
         let from = dice.below(agents.len());
         let to = (from + 1 + dice.below(agents.len() - 1)) % agents.len();
@@ -90,12 +93,12 @@ pub(super) async fn signal(target: Target, plan: Plan<'_>) -> anyhow::Result<()>
     let took = start.elapsed().saturating_sub(WARM);
     let faults: Vec<anyhow::Error> = sends.join_all().await.into_iter().filter_map(Result::err).collect();
     let last = Instant::now();
-    while fates.lock().unwrap().iter().any(|fate| fate.drained == 0) && last.elapsed() < PATIENCE {
+    while lock(&fates).iter().any(|fate| fate.drained == 0) && last.elapsed() < PATIENCE {
         sleep(Duration::from_millis(20)).await;
     }
     let (before, disk) = before.context("it ended before it was warm")?;
     let after = written(&target, plan.pid).await?;
-    let fates = fates.lock().unwrap()[first..].to_vec();
+    let fates = lock(&fates)[first..].to_vec();
     let mut figures = figures(&fates, took.as_secs_f64());
     let commits = after.commits - before.commits;
     figures["commits_per_signal"] = json!((commits as f64 / fates.len() as f64 * 100.0).round() / 100.0);
@@ -143,7 +146,7 @@ async fn drain(mut client: Client, session: String, mut bells: mpsc::Receiver<In
                 // What was not read is found missing at the end.
                 return;
             };
-            let mut fates = fates.lock().unwrap();
+            let mut fates = lock(&fates);
             for signal in page["signals"].as_array().into_iter().flatten() {
                 let number = signal["body"].as_str().and_then(|body| body.split(' ').next()?.parse::<usize>().ok());
                 if let Some(fate) = number.and_then(|number| fates.get_mut(number)) {
@@ -158,10 +161,10 @@ async fn drain(mut client: Client, session: String, mut bells: mpsc::Receiver<In
     }
 }
 
-async fn send(from: &Agent, to: &str, fates: &Mutex<Vec<Fate>>) -> anyhow::Result<()> {
+async fn send(from: &Agent, to: &str, fates: &Fates) -> anyhow::Result<()> {
     let mut client = from.sender.lock().await;
     let number = {
-        let mut fates = fates.lock().unwrap();
+        let mut fates = lock(fates);
         fates.push(Fate { begun: Instant::now(), returned: None, drained: 0, rang: None });
         fates.len() - 1
     };
@@ -169,7 +172,7 @@ async fn send(from: &Agent, to: &str, fates: &Mutex<Vec<Fate>>) -> anyhow::Resul
     let arguments = json!({"to": to, "type": kind, "body": format!("{number} {:.<BODY$}", "")});
     let begun = Instant::now();
     client.tool(Some(&from.session), "prism_signal_send", arguments).await?;
-    let fate = &mut fates.lock().unwrap()[number];
+    let fate = &mut lock(fates)[number];
     (fate.begun, fate.returned) = (begun, Some(Instant::now()));
     Ok(())
 }
