@@ -16,14 +16,15 @@ use say::{complain, say};
 
 const USAGE: &str = "\
 cargo xtask test [LANE...]      format, lints, all tests and the yardsticks, fast ones first
-    lanes: fmt tidy checks lint unit fuzz release crosstalk conformance clients matrix servers newcomer real-clients
-    (default: all; real-clients is skipped unless PRISM_REAL_CLIENTS=1, it fetches 1.2 GB)
+    lanes: fmt tidy checks lint unit fuzz release survival mesh-survival crosstalk conformance clients matrix servers newcomer real-clients
+    (default: all, in a line each where nobody watches, with their words in target/xtask; real-clients is skipped unless PRISM_REAL_CLIENTS=1, it fetches 1.2 GB)
     a yardstick lane builds the release binary first, and installs what it needs
 
 cargo xtask checks              what must hold between all revisions, each with the tests that assert it
 
 cargo xtask bench [MEASURE...]  Prism and the floor, interleaved in one run, against the promises
-    measures: call1 call16 call64 sess16 modern16 notify big proxy16 hublist hubcall idle many fanout first rest     (default: all)
+    measures: call1 call16 call64 sess16 modern16 notify big proxy16 hublist hubcall idle many fanout signal mesh-scale first rest
+    (default: all)
     --rounds N     back-to-back pairs a measure; the ratio is their median (5)
     --secs S       seconds of load in a round (3)
     --sessions N   sessions of idle, and streams of fanout (1000)
@@ -34,6 +35,8 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match arguments.split_first() {
         Some((verb, rest)) if verb == "test" => Place::find().and_then(|place| test::run(&place, rest)),
+        // How a run that nobody watches starts each of its lanes.
+        Some((verb, [lane])) if verb == "lane" => Place::find().and_then(|place| test::run_one(&place, lane)),
         Some((verb, [])) if verb == "checks" => Place::find().and_then(|place| checks::run(&place)),
         Some((verb, rest)) if verb == "bench" => Place::find().and_then(|place| bench::run(&place, rest)),
         Some((verb, _)) if !matches!(verb.as_str(), "help" | "--help" | "-h") => {

@@ -1,7 +1,10 @@
 //! `cargo xtask test`: the lanes, in order, and what came of them.
 
+mod apart;
+
 use std::{
     fs,
+    io::IsTerminal,
     process::{Command, Stdio},
     time::{Duration, Instant},
 };
@@ -38,7 +41,7 @@ pub(crate) enum Verdict {
     Skipped(String),
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mark {
     Passed,
     Failed,
@@ -82,33 +85,39 @@ const fn yard(name: &'static str, about: &'static str, run: fn(&Place) -> anyhow
 }
 
 /// Runs the named lanes, or all of them. One that fails does not stop the others, but nothing runs on a
-/// binary that could not be built.
+/// binary that could not be built. Many lanes that nobody watches are told in a line each.
 pub(crate) fn run(place: &Place, names: &[String]) -> anyhow::Result<Outcome> {
     let lanes = chosen(names)?;
+    let is_quiet = names.len() != 1 && !std::io::stdout().is_terminal();
     let mut rows: Vec<Row> = Vec::new();
     for lane in lanes {
-        say(format_args!("\n=== {}: {} ===", lane.name, lane.about));
-        let begun = Instant::now();
         let unbuilt = rows.iter().any(|row| row.lane == RELEASE && row.mark == Mark::Failed);
-        let verdict = match lane.needs {
+        let row = Row::of(lane, || match lane.needs {
             Needs::Release if unbuilt => Ok(Verdict::Skipped("the release build failed".into())),
-            Needs::Release | Needs::Nothing => (lane.run)(place),
-        };
-        let (mark, note) = match verdict {
-            Ok(Verdict::Passed) => (Mark::Passed, String::new()),
-            Ok(Verdict::Skipped(why)) => (Mark::Skipped, why),
-            Err(error) => (Mark::Failed, format!("{error:#}")),
-        };
-        let row = Row { lane: lane.name, mark, took: begun.elapsed(), note };
-        say(format_args!("--- {row}"));
+            Needs::Release | Needs::Nothing if is_quiet => apart::run(place, lane),
+            Needs::Release | Needs::Nothing => lane.aloud(place),
+        });
+        say(if is_quiet { row.to_string() } else { format!("--- {row}") });
         rows.push(row);
     }
+    let failed = || rows.iter().filter(|row| row.mark == Mark::Failed);
+    if is_quiet {
+        failed().for_each(|row| apart::explain(place, row.lane));
+    }
     say("");
-    rows.iter().for_each(say);
+    rows.iter().filter(|row| !is_quiet || row.mark == Mark::Failed).for_each(say);
     let count = |mark| rows.iter().filter(|row| row.mark == mark).count();
     let (passed, failed, skipped) = (count(Mark::Passed), count(Mark::Failed), count(Mark::Skipped));
     say(format_args!("{passed} passed, {failed} failed, {skipped} skipped"));
     Ok(if failed == 0 { Outcome::Good } else { Outcome::Bad })
+}
+
+/// Runs one lane, and nothing that it needs.
+pub(crate) fn run_one(place: &Place, name: &str) -> anyhow::Result<Outcome> {
+    let lane = LANES.iter().find(|lane| lane.name == name).with_context(|| format!("unknown lane {name:?}"))?;
+    let row = Row::of(lane, || lane.aloud(place));
+    say(format_args!("--- {row}"));
+    Ok(if row.mark == Mark::Failed { Outcome::Bad } else { Outcome::Good })
 }
 
 /// The named lanes in their own order, with the build that they need.
@@ -138,7 +147,10 @@ fn unit(place: &Place) -> anyhow::Result<Verdict> {
     if !succeeds(place.cargo(&["nextest", "--version"])) {
         return pass(place.cargo(&["test", "--workspace", "--locked", "--no-fail-fast"]), "see above");
     }
-    pass(place.cargo(&["nextest", "run", "--workspace", "--locked", "--no-fail-fast"]), "see above")?;
+    pass(
+        place.cargo(&["nextest", "run", "--workspace", "--locked", "--no-fail-fast", "--status-level", "slow"]),
+        "see above",
+    )?;
     // nextest does not run the examples in doc comments.
     pass(place.cargo(&["test", "--doc", "--workspace", "--locked", "--quiet"]), "an example in a doc comment")
 }
@@ -183,18 +195,22 @@ fn release(place: &Place) -> anyhow::Result<Verdict> {
 
 /// A test of the workspace, which kills a few times only, on the binary that people use.
 fn survival(place: &Place) -> anyhow::Result<Verdict> {
-    let test = ["test", "--locked", "-p", "prism", "--test", "it", "--", "--nocapture", "cycles::"];
-    let mut command = place.cargo(&test);
+    let mut command = integration(place, "cycles::");
     command.env("PRISM_CYCLES", KILLS).env("PRISM_TESTED_BINARY", place.release("prism"));
     pass(command, "see above")
 }
 
 /// The same of signals. It prints what it counted.
 fn mesh_survival(place: &Place) -> anyhow::Result<Verdict> {
-    let test = ["test", "--locked", "-p", "prism", "--test", "it", "--", "--nocapture", "mesh_survival::"];
-    let mut command = place.cargo(&test);
+    let mut command = integration(place, "mesh_survival::");
     command.env("PRISM_KILLS", KILLS_UNDER_SIGNALS).env("PRISM_TESTED_BINARY", place.release("prism"));
     pass(command, "see above")
+}
+
+/// Some tests of the one integration binary, as the unit lane has built it: with `-p` cargo would choose other features,
+/// and build it anew.
+fn integration(place: &Place, tests: &str) -> Command {
+    place.cargo(&["test", "--locked", "--workspace", "--test", "it", "--", "--nocapture", tests])
 }
 
 /// Installs a rustup component that is not there, where there is a rustup.
@@ -226,13 +242,53 @@ fn succeeds(mut command: Command) -> bool {
     command.stdin(Stdio::null()).output().is_ok_and(|output| output.status.success())
 }
 
+// === impl Lane ===
+
+impl Lane {
+    /// Runs it in sight of whoever looks.
+    fn aloud(&self, place: &Place) -> anyhow::Result<Verdict> {
+        say(format_args!("\n=== {}: {} ===", self.name, self.about));
+        (self.run)(place)
+    }
+}
+
+// === impl Row ===
+
+impl Row {
+    fn of(lane: &Lane, run: impl FnOnce() -> anyhow::Result<Verdict>) -> Self {
+        let begun = Instant::now();
+        let (mark, note) = match run() {
+            Ok(Verdict::Passed) => (Mark::Passed, String::new()),
+            Ok(Verdict::Skipped(why)) => (Mark::Skipped, why),
+            Err(error) => (Mark::Failed, format!("{error:#}")),
+        };
+        Self { lane: lane.name, mark, took: begun.elapsed(), note }
+    }
+
+    /// What came of a lane, off the line that it ended with.
+    fn read(line: &str) -> Option<(Mark, String)> {
+        let (head, note) = line.strip_prefix("--- ")?.split_once(" s").filter(|(head, _)| head.contains('.'))?;
+        let mut marks = [Mark::Passed, Mark::Failed, Mark::Skipped].into_iter();
+        let mark = marks.find(|mark| head.split_whitespace().nth(1) == Some(mark.word()))?;
+        Some((mark, note.trim_start().to_owned()))
+    }
+}
+
+// === impl Mark ===
+
+impl Mark {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Passed => "passed",
+            Self::Failed => "FAILED",
+            Self::Skipped => "SKIPPED",
+        }
+    }
+}
+
 impl std::fmt::Display for Row {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mark = match self.mark {
-            Mark::Passed => "passed",
-            Mark::Failed => "FAILED",
-            Mark::Skipped => "SKIPPED",
-        };
+        let mark = self.mark.word();
         let line = format!("{:<13} {mark:<8} {:>6.1} s  {}", self.lane, self.took.as_secs_f64(), self.note);
         f.write_str(line.trim_end())
     }

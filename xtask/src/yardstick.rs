@@ -36,6 +36,10 @@ const ERAS: [&[&str]; 3] = [&[], &["--legacy-only"], &["--modern-only"]];
 /// bridge makes them up, as it would for any other.
 const OWN_KEYS: [&str; 2] = ["input-required-result-basic-elicitation", "input-required-result-ignore-extra-params"];
 
+/// A scenario that gives a server 600 ms for the first frame of an answer, in which a client that can be asked is given a
+/// process of its own: on a busy machine that start alone takes as long.
+const HURRIED: &str = "server-stateless";
+
 /// One call of a yardstick: `yardstick/SCRIPT URL ARGUMENTS`.
 struct Run<'a> {
     script: &'static str,
@@ -56,11 +60,8 @@ pub(crate) fn crosstalk(place: &Place) -> anyhow::Result<Verdict> {
     let server = Server::Command(vec!["python3".into(), server.into()]);
     let limit = Duration::from_secs(240);
     let mut runs = Vec::new();
-    for sessions in ["32", "128"] {
-        for mixed in [None, Some("--mixed-ids")] {
-            let arguments: Vec<&str> = ["--sessions", sessions].into_iter().chain(mixed).collect();
-            runs.push(Run { arguments, ..Run::new("crosstalk/run.sh", limit) });
-        }
+    for arguments in [vec!["--sessions", "32"], vec!["--sessions", "128", "--mixed-ids"]] {
+        runs.push(Run { arguments, ..Run::new("crosstalk/run.sh", limit) });
     }
     // These clients can be asked, so by default each has a child of its own. Once more with all of them on one, less the
     // questions, whose owner nobody could know there.
@@ -90,7 +91,10 @@ pub(crate) fn conformance(place: &Place) -> anyhow::Result<Verdict> {
         let behind = |how: &str| format!("fixture {} over {how}", era.first().unwrap_or(&"as it is"));
         let server = tools.fixture(place, era)?;
         // The suite cannot send a token.
-        wrong.of(run("all", spared).on_its_own_bridge(place, &tools, Auth::Off, &server, &behind("stdio")));
+        let started = || run("all", spared).on_its_own_bridge(place, &tools, Auth::Off, &server, &behind("stdio"));
+        wrong
+            .of(started()
+                .or_else(|error| if error.ends_with(&format!("({HURRIED})")) { started() } else { Err(error) }));
         let fixture = Fixture::start(place, &tools, &[&["--http", "0"], era].concat())?;
         let server = Server::Url(fixture.url.clone());
         wrong.of(run("all", spared).on_its_own_bridge(place, &tools, Auth::Off, &server, &behind("HTTP")));
