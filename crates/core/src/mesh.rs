@@ -34,6 +34,8 @@ use self::{
 
 /// The human at the machine: always there, never started.
 pub const PERSON: &str = "person";
+/// Who has sent what nobody has: nobody else may have that name.
+pub const SYSTEM: &str = "prism";
 /// The longest name of an agent.
 const MAX_NAME: usize = 64;
 /// How long a call of an agent's shows that it is at work.
@@ -232,6 +234,25 @@ impl Mesh {
         });
     }
 
+    /// Nobody has seen the agent for so long that its name means nothing any more.
+    pub fn forget(&mut self, agent: &Name) {
+        let Some(Agent { window, due, .. }) = self.agents.remove(agent) else { return };
+        if let Some(window) = window {
+            self.sessions.remove(&window.session);
+        }
+        if let Some(due) = due {
+            self.due.remove(&(due, agent.clone()));
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.agents.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.agents.is_empty()
+    }
+
     pub fn is_known(&self, agent: &str) -> bool {
         agent == PERSON || self.agents.contains_key(agent)
     }
@@ -326,7 +347,8 @@ impl Mesh {
         self.with(agent, now, Doorbell::stream_opened);
     }
 
-    pub fn reconciled(&mut self, agent: &Name, look: Look, first: Option<Lead>, now: Time) {
+    /// What the look brought; `None` if it failed.
+    pub fn reconciled(&mut self, agent: &Name, look: Option<Look>, first: Option<Lead>, now: Time) {
         self.with(agent, now, |bell| bell.reconciled(look, first, now));
     }
 

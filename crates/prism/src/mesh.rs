@@ -44,6 +44,7 @@ pub use events::{Event, Events};
 pub use trouble::{Code, Trouble};
 pub use verbs::Verb;
 pub(crate) use verbs::run;
+pub use who::Caller;
 
 /// What the verbs take.
 pub(crate) mod arguments {
@@ -56,14 +57,13 @@ pub(crate) mod arguments {
         waiting::Wait,
     };
 }
-pub use who::Caller;
 
 use self::{agents::Facts, clock::Clock, polls::Polls, record::Recorder, streams::Streams};
 use crate::{
     config::{self, Env},
     drive::Sessions,
     telemetry::mesh::MeshMetrics,
-    wake::{Adapters, Allowed, Bell, Rung},
+    wake::{Adapters, AgentFacts, Allowed, Bell, Rung},
 };
 
 /// Signals out of date that are ended in one commit before the mesh starts.
@@ -81,7 +81,7 @@ pub struct Mesh {
     clock: Clock,
     settings: config::Mesh,
     /// Rung when the next deadline may be another.
-    changed: Notify,
+    changed: Arc<Notify>,
     this: Weak<Self>,
 }
 
@@ -130,7 +130,7 @@ impl Mesh {
             metrics,
             clock: Clock::start(),
             settings,
-            changed: Notify::new(),
+            changed: Arc::default(),
             this: this.clone(),
         });
         mesh.take_up()?;
@@ -173,9 +173,7 @@ impl Mesh {
             Action::Ring { agent, session, path, attempt, bell } => self.ring(agent, session, path, attempt, &bell),
             Action::Note { agent, session, path, outcome, lead, after, at } => {
                 self.metrics.bell(path, outcome, after);
-                self.events.tell(
-                    "surface_doorbell_sent",
-                    at,
+                let told = || {
                     json!({
                         "agent": &*agent,
                         "session": hyphenated(session),
@@ -185,24 +183,32 @@ impl Mesh {
                         "signal_type": lead.kind.name(),
                         "trace_id": hyphenated(lead.trace),
                         "after_ms": after.map(|after| after.as_secs_f64() * 1e3),
-                    }),
-                );
+                    })
+                };
+                self.events.tell("surface_doorbell_sent", at, told);
                 self.recorder.bell(&agent, session, path, outcome, &lead, after, at);
             }
             Action::Reread(agent) => self.reread(agent),
-            Action::Support(agent, support) => {
-                info!(agent = &*agent, support = support.name(), "What an agent's surface supports has changed");
-                self.recorder.bucket(&agent, support);
-                self.events.tell("support", self.now(), json!({"agent": &*agent, "surface_support": support.name()}));
-                let mut state = self.state();
-                let now = self.now();
-                if let Some(facts) = state.facts.get_mut(&agent) {
-                    facts.note_support(support, now);
-                }
-            }
+            Action::Support(agent, _) => self.note_support(&agent),
             Action::Piggyback(agent, _) => self.arm(&self.state(), &agent),
             Action::Overdue(obligation) => self.escalate(&obligation),
         }
+    }
+
+    /// Puts on record what an agent's surface supports: what it does now, as news of it may come in any order.
+    fn note_support(&self, agent: &Name) {
+        let now = self.now();
+        let support = {
+            let mut state = self.state();
+            let support = state.core.support(agent);
+            if let Some(facts) = state.facts.get_mut(agent) {
+                facts.note_support(support, now);
+            }
+            support
+        };
+        info!(agent = &**agent, support = support.name(), "What an agent's surface supports has changed");
+        self.recorder.bucket(agent, support);
+        self.events.tell("support", now, || json!({"agent": &**agent, "surface_support": support.name()}));
     }
 
     /// Lets results of tools carry an agent's bell, or not, at the doors that they leave by.
@@ -262,11 +268,14 @@ impl Mesh {
     fn reread(&self, agent: Name) {
         let Some(mesh) = self.this.upgrade() else { return };
         tokio::spawn(async move {
-            match mesh.look(&agent) {
-                Ok((look, first)) => mesh.act(|state, now| state.core.reconciled(&agent, look, first, now)),
-                // It rings with the next signal, and the next result carries the bell.
-                Err(error) => warn!(agent = &*agent, %error, "Cannot look into an agent's queue"),
-            }
+            let (look, first) = match mesh.look(&agent) {
+                Ok((look, first)) => (Some(look), first),
+                Err(error) => {
+                    warn!(agent = &*agent, %error, "Cannot look into an agent's queue");
+                    (None, None)
+                }
+            };
+            mesh.act(|state, now| state.core.reconciled(&agent, look, first, now));
         });
     }
 
@@ -287,28 +296,37 @@ impl Mesh {
         );
         self.metrics.overdue(obligation.bucket);
         self.recorder.overdue(obligation.signal, at);
-        let told = json!({
-            "state": "overdue",
-            "signal_id": hyphenated(obligation.signal),
-            "type": kind.name(),
-            "debtor": &**debtor,
-            "creditor": &**creditor,
-            "sla_exempt": obligation.is_exempt(),
-        });
+        let told = || {
+            json!({
+                "state": "overdue",
+                "signal_id": hyphenated(obligation.signal),
+                "type": kind.name(),
+                "debtor": &**debtor,
+                "creditor": &**creditor,
+                "sla_exempt": obligation.is_exempt(),
+            })
+        };
         self.events.tell("obligation", at, told);
-        let text = format!("{debtor} has not dealt with a {} from {creditor}. See: prism mesh", kind.name());
+        self.notify(&format!("{debtor} has not dealt with a {} from {creditor}. See: prism mesh", kind.name()));
+    }
+
+    /// Puts a notice on the person's screen, where that is allowed and there is one.
+    fn notify(&self, text: &str) {
+        let person = AgentFacts { agent: core::PERSON.into(), ..AgentFacts::default() };
         let bell = Bell {
             text: text.into(),
-            agent: (**debtor).into(),
+            agent: core::PERSON.into(),
             session: "".into(),
-            sender: (**creditor).into(),
-            kind: kind.name().into(),
+            sender: core::SYSTEM.into(),
+            kind: core::Kind::StatusUpdate.name().into(),
         };
-        let contact = self.state().facts.get(&**debtor).and_then(|facts| facts.contact(Path::Desktop));
-        let (Some(mesh), Some(contact)) = (self.this.upgrade(), contact) else { return };
+        let Some(mesh) = self.this.upgrade() else { return };
         tokio::spawn(async move {
-            if let Some(adapter) = mesh.adapters.of(Path::Desktop) {
-                let _ = adapter.ring(&contact, &bell).await;
+            if let Some(adapter) = mesh.adapters.of(Path::Desktop)
+                && let Some(contact) = adapter.attach(&Arc::new(person))
+                && let Rung::SendFailed(why) = adapter.ring(&contact, &bell).await
+            {
+                warn!(why = &*why, "The person could not be sent a notice");
             }
         });
     }

@@ -58,6 +58,13 @@ impl fmt::Display for Bell {
 }
 
 impl Outcome {
+    pub const ALL: [Self; 6] =
+        [Self::Rang, Self::Coalesced, Self::Filtered, Self::Uncaptured, Self::SendFailed, Self::Confirmed];
+
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|outcome| outcome.name() == name)
+    }
+
     pub fn name(self) -> &'static str {
         match self {
             Self::Rang => "rang",

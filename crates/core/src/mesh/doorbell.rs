@@ -167,7 +167,8 @@ impl Doorbell {
     pub fn take_up(&mut self, look: Look, first: Option<Lead>, now: Time) {
         self.backlog.looked(look);
         (self.connection, self.open, self.unheard) = (Connection::Disconnected, Paths::default(), false);
-        self.cycle = first.filter(|_| self.backlog.ringing() > 0).map(|lead| Cycle::new(lead, now));
+        let first = first.or_else(|| self.newest.clone()).filter(|_| self.backlog.ringing() > 0);
+        self.cycle = first.map(|lead| Cycle::new(lead, now));
         self.tell();
     }
 
@@ -263,12 +264,15 @@ impl Doorbell {
         self.tell();
     }
 
-    /// The queue was read for a stream that has come. What has gathered rings once.
-    pub fn reconciled(&mut self, look: Look, first: Option<Lead>, now: Time) {
+    /// The queue was read for a stream that has come; if it could not be, what is known has to do. What has gathered rings
+    /// once.
+    pub fn reconciled(&mut self, look: Option<Look>, first: Option<Lead>, now: Time) {
         if self.connection != Connection::Reconciling {
             return;
         }
-        self.backlog.looked(look);
+        if let Some(look) = look {
+            self.backlog.looked(look);
+        }
         self.connection = Connection::Connected;
         self.open.insert(Path::Sse);
         self.unheard = false;

@@ -40,7 +40,7 @@ impl Room {
         let ringing = self.mesh.bell(agent).map_or(0, Doorbell::ringing);
         let (agent, look) = (agent.into(), Look { newest: self.seq, ringing, quiet: 0 });
         self.mesh.stream_opened(&agent, self.now);
-        self.mesh.reconciled(&agent, look, None, self.now);
+        self.mesh.reconciled(&agent, Some(look), None, self.now);
     }
 
     fn send(&mut self, kind: Kind, from: &str, to: &str) -> u128 {
@@ -175,6 +175,17 @@ fn presence_is_what_is_known() {
     room.mesh.wrap(&sable, room.now);
     assert_eq!(presence(&room), Presence::Wrapped);
     assert_eq!(room.mesh.presence("nobody", room.now), Presence::Gone);
+}
+
+#[test]
+fn what_is_forgotten_leaves_nothing_behind() {
+    let mut room = Room::of(&["sable"]);
+    room.connect("sable");
+    room.send(Kind::StatusUpdate, "donna", "sable");
+    assert!(room.mesh.deadline().is_some());
+    room.mesh.forget(&"sable".into());
+    assert_eq!((room.mesh.deadline(), room.mesh.agent_of(1), room.mesh.is_empty()), (None, None, true));
+    assert!(!room.mesh.is_known("sable"));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Prism's own server: what it knows of the servers behind it. It is the home of the hub's sessions, so it can do all
 //! that the hub can: what it does not have itself, the hub has from its members.
 
-mod signals;
+pub(crate) mod signals;
 
 use std::sync::{Arc, OnceLock, Weak};
 

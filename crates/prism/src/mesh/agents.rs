@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use prism_core::mesh::{Kind, Lead, Look, Name, PERSON, Path, Presence, Support, Time, Window, name};
+use prism_core::mesh::{Kind, Lead, Look, Name, PERSON, Path, Presence, SYSTEM, Support, Time, Window, name};
 use prism_store::{
     ReadError,
     mesh::{AgentRow, Pending},
@@ -22,6 +22,9 @@ use crate::{
     wake::{AgentFacts, ClientFacts, Contact, Rung, Tmux},
 };
 
+/// Names of agents, those included that are away. Beyond it no new one can start; one that nobody has seen for a month is
+/// forgotten.
+const MAX_AGENTS: usize = 10_000;
 /// Changes of what a surface supports that are remembered for each agent; the oldest goes first.
 const MAX_CHANGES: usize = 16;
 /// The longest text that an agent may give for anything but a signal's body.
@@ -135,8 +138,18 @@ impl Mesh {
 
     pub(crate) async fn start(&self, caller: &Caller, arguments: Start) -> Result<Value, Trouble> {
         let agent = name(&arguments.agent)?;
-        if *agent == *PERSON {
-            return Err(Trouble::bad(format!("{PERSON:?} is the human at this machine; choose another name")));
+        if [PERSON, SYSTEM].contains(&&*agent) {
+            return Err(Trouble::bad(format!(
+                "{agent:?} is the human at this machine, or Prism itself; choose another name"
+            )));
+        }
+        {
+            let state = self.state();
+            if !state.core.is_known(&agent) && state.core.len() >= MAX_AGENTS {
+                let why =
+                    format!("there are {MAX_AGENTS} agents already; start under a name that there is: prism_status");
+                return Err(Trouble::new(Code::Busy, why));
+            }
         }
         for text in [&arguments.surface, &arguments.workspace, &arguments.surface_session].into_iter().flatten() {
             if text.len() > MAX_TEXT {
@@ -162,7 +175,7 @@ impl Mesh {
             before.filter(|before| before.session != row.session)
         });
         let at = self.now();
-        self.events.tell("agent", at, json!({"agent": &*agent, "change": "started", "surface": row.surface}));
+        self.events.tell("agent", at, || json!({"agent": &*agent, "change": "started", "surface": row.surface}));
         info!(agent = &*agent, surface = row.surface, transport = row.transport, "An agent has started");
         self.watch_over(&agent);
         let mut news = Vec::new();
@@ -253,7 +266,7 @@ impl Mesh {
             return Ok(());
         }
         let change = if wrapped { "wrapped" } else { "left" };
-        self.events.tell("agent", now, json!({"agent": &**agent, "change": change}));
+        self.events.tell("agent", now, || json!({"agent": &**agent, "change": change}));
         let body = format!("{agent} has {}.", if wrapped { "wrapped up" } else { "gone without a word" });
         self.tell_news(peers.into_iter().map(|peer| (Kind::PeerLeft, peer, body.clone())).collect()).await;
         Ok(())
@@ -292,6 +305,12 @@ impl Mesh {
 // === impl State ===
 
 impl State {
+    /// Forgets an agent altogether.
+    pub(super) fn forget_all(&mut self, agent: &Name) {
+        self.forget(agent);
+        self.core.forget(agent);
+    }
+
     /// Forgets by which ways an agent came.
     fn forget(&mut self, agent: &Name) {
         self.facts.remove(agent);

@@ -118,7 +118,7 @@ impl Mesh {
         self.tell_ended(ended.into_iter(), "done");
         for signal in &page.signals {
             self.metrics.drained(now.since(Time(signal.sent_at_us)));
-            let told = json!({"signal_id": hyphenated(signal.id), "seq": signal.seq, "agent": &**agent});
+            let told = || json!({"signal_id": hyphenated(signal.id), "seq": signal.seq, "agent": &**agent});
             self.events.tell("signal_drained", now, told);
         }
         let (first, last) = (page.signals.first()?.seq, page.signals.last()?.seq);

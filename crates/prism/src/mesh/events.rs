@@ -25,9 +25,10 @@ impl Events {
         self.0.subscribe()
     }
 
-    pub(super) fn tell(&self, name: &'static str, at: Time, mut data: Value) {
-        // Nobody looks on most of the time, and words cost more than the rest.
+    /// Tells what happened, in words that are only looked for if somebody looks on.
+    pub(super) fn tell(&self, name: &'static str, at: Time, data: impl FnOnce() -> Value) {
         if self.0.receiver_count() > 0 {
+            let mut data = data();
             data["at"] = written(at).into();
             let _ = self.0.send(Event { name, data: data.to_string().into() });
         }

@@ -2,13 +2,11 @@
 
 use std::collections::HashMap;
 
-use prism_core::mesh::{Name, PERSON, Path, name};
+use prism_core::mesh::{Name, PERSON, Path, Time, name};
 use prism_store::mesh::BellRow;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-
-use prism_core::mesh::Time;
 
 use super::{Caller, Mesh, State, Trouble, clock::written, hyphenated, who::Claim};
 use crate::telemetry::mesh::Seen;

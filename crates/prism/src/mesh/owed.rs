@@ -41,13 +41,11 @@ impl Mesh {
         let filter = ObligationFilter {
             debtor: (whose == Whose::Me).then(|| agent.to_string()),
             creditor: (whose == Whose::Others).then(|| agent.to_string()),
+            is_open: arguments.state.is_none(),
             state: arguments.state,
             limit: MAX_ROWS,
         };
-        let rows = self.store.obligations(&filter)?;
-        let open = filter.state.is_some();
-        let rows: Vec<Value> =
-            rows.iter().filter(|row| open || row.closed_at_us.is_none()).map(shown_obligation).collect();
+        let rows: Vec<Value> = self.store.obligations(&filter)?.iter().map(shown_obligation).collect();
         Ok(self.carrying(caller, &agent, json!({"obligations": rows})))
     }
 }
@@ -106,18 +104,9 @@ pub(super) fn obligation_row(obligation: &Obligation) -> ObligationRow {
 
 /// What the store has of an obligation, in the core's words.
 pub(super) fn obligation(row: &ObligationRow) -> Option<Obligation> {
-    let outcomes = [
-        Outcome::Rang,
-        Outcome::Coalesced,
-        Outcome::Filtered,
-        Outcome::Uncaptured,
-        Outcome::SendFailed,
-        Outcome::Confirmed,
-    ];
     let last = row.last_wake_at_us.map(Time).and_then(|at| {
         let path = Path::named(row.last_wake_path.as_deref()?)?;
-        let result = row.last_wake_result.as_deref()?;
-        Some((at, path, outcomes.into_iter().find(|outcome| outcome.name() == result)?))
+        Some((at, path, Outcome::named(row.last_wake_result.as_deref()?)?))
     });
     Some(Obligation {
         signal: row.signal,

@@ -1,6 +1,8 @@
 //! Sending, replying, taking back (M-02, M-10, M-12, M-16). How signals are read is in `drain.rs`.
 
-use prism_core::mesh::{Duty, Kind, Lead, Name, Obligation, PERSON, Support, name};
+use std::time::Duration;
+
+use prism_core::mesh::{Duty, Kind, Lead, Name, Obligation, PERSON, SYSTEM, Support, name};
 use prism_store::mesh::{NewSignal, Recalled, Sent, SignalRow};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -192,7 +194,8 @@ impl Mesh {
         let obligation =
             Obligation::of(out.kind, ids, [&out.sender, &out.recipient], support, now, &self.settings.terms);
         let ttl = match out.ttl_s {
-            Some(seconds) => std::time::Duration::from_secs(seconds),
+            Some(0) => return Err(Trouble::bad("`ttl_s` is 0: nobody could read it; leave it out, or say how long")),
+            Some(seconds) => Duration::from_secs(seconds),
             None => self.ttl(out.kind),
         };
         let new = NewSignal {
@@ -211,26 +214,31 @@ impl Mesh {
             max_pending: MAX_PENDING,
         };
         let sent = self.store.send_signals(vec![new]).await?.into_iter().next();
-        let (seq, trace) = match sent {
+        let (seq, trace, due) = match sent {
             Some(Sent::Accepted { seq }) => {
                 let lead = Lead { seq, signal: out.id, trace: out.trace, kind: out.kind, sender: (*out.sender).into() };
                 self.metrics.sent(out.kind);
-                let told = json!({
-                    "signal_id": hyphenated(out.id),
-                    "seq": seq,
-                    "type": out.kind.name(),
-                    "from": &*out.sender,
-                    "to": &*out.recipient,
-                });
+                let told = || {
+                    json!({
+                        "signal_id": hyphenated(out.id),
+                        "seq": seq,
+                        "type": out.kind.name(),
+                        "from": &*out.sender,
+                        "to": &*out.recipient,
+                    })
+                };
                 self.events.tell("signal_sent", now, told);
                 let done = self.act(|state, now| {
                     state.core.arrived(&out.recipient, lead, obligation.clone(), now);
                     out.closes.and_then(|closes| state.core.done(closes))
                 });
                 self.tell_ended(done.into_iter(), "done");
-                (seq, out.trace)
+                if *out.recipient == *PERSON {
+                    self.notify(&format!("Signal from {}: {}. See: prism signal pending", out.sender, out.kind.name()));
+                }
+                (seq, out.trace, obligation.and_then(|obligation| obligation.due))
             }
-            Some(Sent::Again { seq, trace }) => (seq, trace),
+            Some(Sent::Again { seq, trace }) => (seq, trace, None),
             Some(Sent::Full { pending }) => {
                 let why = format!("{} has {pending} signals that it has not read; wait until it has", out.recipient);
                 return Err(Trouble::new(Code::MailboxFull, why));
@@ -246,13 +254,13 @@ impl Mesh {
             "seq": seq,
             "recipient_state": self.state_of(&out.recipient),
         });
-        if let Some(due) = obligation.and_then(|obligation| obligation.due) {
+        if let Some(due) = due {
             result["obligation"] = json!({"due_at": written(due)});
         }
         Ok(result)
     }
 
-    fn ttl(&self, kind: Kind) -> std::time::Duration {
+    fn ttl(&self, kind: Kind) -> Duration {
         match kind.duty() {
             Some(Duty::Reply) => self.settings.keep_asked,
             Some(Duty::Hear) => self.settings.keep_told,
@@ -284,7 +292,7 @@ impl Mesh {
             id: new_id(),
             trace: new_id(),
             kind: kind.name().to_owned(),
-            sender: "prism".to_owned(),
+            sender: SYSTEM.to_owned(),
             recipient: recipient.to_string(),
             body: body.clone(),
             reply_to: None,
@@ -304,7 +312,7 @@ impl Mesh {
         self.act(|state, now| {
             for ((sent, (signal, trace)), (kind, recipient, _)) in sent.into_iter().zip(ids).zip(news) {
                 if let Sent::Accepted { seq } = sent {
-                    let lead = Lead { seq, signal, trace, kind, sender: "prism".into() };
+                    let lead = Lead { seq, signal, trace, kind, sender: SYSTEM.into() };
                     state.core.arrived(&recipient, lead, None, now);
                 }
             }
@@ -315,13 +323,15 @@ impl Mesh {
         let at = self.now();
         for obligation in ended {
             self.metrics.ended(&obligation, at);
-            let told = json!({
-                "state": state,
-                "signal_id": hyphenated(obligation.signal),
-                "type": obligation.kind.name(),
-                "debtor": &*obligation.debtor,
-                "creditor": &*obligation.creditor,
-            });
+            let told = || {
+                json!({
+                    "state": state,
+                    "signal_id": hyphenated(obligation.signal),
+                    "type": obligation.kind.name(),
+                    "debtor": &*obligation.debtor,
+                    "creditor": &*obligation.creditor,
+                })
+            };
             self.events.tell("obligation", at, told);
         }
     }

@@ -25,6 +25,8 @@ pub enum Code {
     Unreachable,
     /// The recipient has more than it can read.
     MailboxFull,
+    /// There are as many agents, or waits, as there may be.
+    Busy,
     /// The same id was used for something else.
     Conflict,
     CursorAhead,
@@ -56,6 +58,7 @@ impl Code {
             Self::AlreadyGone => "already_gone",
             Self::Unreachable => "unreachable",
             Self::MailboxFull => "mailbox_full",
+            Self::Busy => "busy",
             Self::Conflict => "conflict",
             Self::CursorAhead => "cursor_ahead",
             Self::CursorExpired => "cursor_expired",

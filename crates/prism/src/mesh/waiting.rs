@@ -21,7 +21,6 @@ use crate::{builtin::kit::Call, wake::Poll};
 /// How long a wait lasts where nothing else is said, and at most, by what the surface was seen to bear (measured: Codex cuts a
 /// call off at 300 s whatever it is told, Claude Code never while it hears of progress).
 const USUAL: Duration = Duration::from_secs(50);
-const LONGEST: Duration = Duration::from_secs(50);
 const LONGEST_OF: [(&str, Duration); 3] = [
     ("claude_code", Duration::from_secs(24 * 3600)),
     ("codex", Duration::from_secs(280)),
@@ -82,8 +81,8 @@ impl Mesh {
                 |bell| self.rung(agent.as_ref(), &bell.to_string()),
             ));
         }
-        let (opened, at_once) = self.act(|state, now| {
-            let opened = state.polls.open(kind, asked, agent.clone());
+        let opened = self.act(|state, now| {
+            let (number, ended) = state.polls.open(kind, asked, agent.clone())?;
             let at_once = agent.as_ref().and_then(|agent| match kind {
                 Poll::Tool => state.core.wait(agent, now),
                 _ => {
@@ -91,10 +90,10 @@ impl Mesh {
                     None
                 }
             });
-            (opened, at_once)
+            Some((number, ended, at_once))
         });
-        let Some((number, ended)) = opened else {
-            return Err(Trouble::new(Code::MailboxFull, "too many programs wait for bells; try again in a while"));
+        let Some((number, ended, at_once)) = opened else {
+            return Err(Trouble::new(Code::Busy, "too many programs wait for bells; try again in a while"));
         };
         let _held = Held { mesh: self.clone(), number };
         if let Some(bell) = at_once {
@@ -207,7 +206,7 @@ impl Mesh {
             }
         };
         let known = LONGEST_OF.into_iter().find(|(name, _)| *name == surface).map(|(_, longest)| longest);
-        let longest = known.unwrap_or(LONGEST);
+        let longest = known.unwrap_or(USUAL);
         // Whoever can wait for long had better do: each wait that ends in vain costs a turn.
         let usual = if kind == Poll::Tool && matches!(caller, Caller::Script) { USUAL } else { longest };
         (longest, usual)

@@ -161,7 +161,7 @@ fn status(code: Code) -> StatusCode {
         Code::UnknownSession | Code::UnknownAgent | Code::UnknownSignal => StatusCode::NOT_FOUND,
         Code::AlreadyDrained | Code::AlreadyGone | Code::Conflict | Code::Unreachable => StatusCode::CONFLICT,
         Code::CursorExpired => StatusCode::GONE,
-        Code::MailboxFull => StatusCode::TOO_MANY_REQUESTS,
+        Code::MailboxFull | Code::Busy => StatusCode::TOO_MANY_REQUESTS,
         Code::Store => StatusCode::SERVICE_UNAVAILABLE,
     }
 }

@@ -8,26 +8,14 @@ use prism_core::{
 };
 
 use super::{Server, request::Through};
-use crate::drive::{Destination, Entry, Head};
-
-/// Tools of Prism's own that say by themselves what there is to say, or must not.
-const OWN: [&str; 11] = [
-    "prism_start",
-    "prism_checkpoint",
-    "prism_wrap",
-    "prism_status",
-    "prism_signal_send",
-    "prism_signals_pending",
-    "prism_signals_wait",
-    "prism_signal_reply",
-    "prism_signal_recall",
-    "prism_obligations",
-    "prism_runtime_diagnostics",
-];
+use crate::{
+    builtin::prism::signals,
+    drive::{Destination, Entry, Head},
+};
 
 /// Whether the answer to this may carry a bell. Known before the call is made: then its words are gone.
 pub(super) fn may_carry(destination: &Destination, message: &Message) -> bool {
-    let is_own = || message.string(message.params().name).is_some_and(|name| OWN.contains(&&*name));
+    let is_own = || message.string(message.params().name).is_some_and(|name| signals::NAMES.contains(&&*name));
     matches!(message.kind(), Kind::Request(Method::ToolsCall)) && !(destination.is_prism() && is_own())
 }
 

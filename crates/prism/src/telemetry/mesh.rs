@@ -123,16 +123,8 @@ impl MeshMetrics {
             let of = |path: Path| self.bells.get(&BellLabels { path: path.name(), result: outcome.name() });
             Path::ALL.into_iter().filter_map(|path| Some(of(path)?.get())).sum::<u64>()
         };
-        let outcomes = [
-            Outcome::Rang,
-            Outcome::Coalesced,
-            Outcome::Filtered,
-            Outcome::Uncaptured,
-            Outcome::SendFailed,
-            Outcome::Confirmed,
-        ];
         let mut counters: serde_json::Map<String, Value> =
-            outcomes.into_iter().map(|outcome| (outcome.name().to_owned(), count(outcome).into())).collect();
+            Outcome::ALL.into_iter().map(|outcome| (outcome.name().to_owned(), count(outcome).into())).collect();
         let sent =
             Kind::ALL.into_iter().filter_map(|kind| Some(self.sent.get(&KindLabel { kind: kind.name() })?.get()));
         counters.insert("sent".to_owned(), sent.sum::<u64>().into());

@@ -53,6 +53,18 @@ impl Store {
         self.writer.write(move |connection| touch(connection, &seen)).await
     }
 
+    /// Forgets agents that nobody has seen since then, for whom nothing waits and who owe nothing, and returns their names.
+    pub async fn forget_agents(&self, before_us: i64) -> Result<Vec<String>, WriteError> {
+        let sql = "DELETE FROM agent WHERE seen_at_us < ?1
+                   AND NOT EXISTS (SELECT 1 FROM mailbox WHERE mailbox.agent = agent.name AND pending > 0)
+                   AND NOT EXISTS (SELECT 1 FROM obligation INDEXED BY obligation_live
+                                   WHERE debtor = agent.name AND closed_at_us IS NULL) RETURNING name";
+        let forget = move |connection: &Connection| {
+            connection.prepare_cached(sql)?.query_map([before_us], |row| row.get(0))?.collect()
+        };
+        self.writer.write(forget).await
+    }
+
     /// Returns all agents, by name.
     pub fn agents(&self) -> Result<Vec<AgentRow>, ReadError> {
         let sql = "SELECT * FROM agent ORDER BY name";

@@ -42,6 +42,8 @@ pub struct ObligationFilter {
     pub debtor: Option<String>,
     pub creditor: Option<String>,
     pub state: Option<String>,
+    /// Only those that are not over.
+    pub is_open: bool,
     pub limit: u32,
 }
 
@@ -79,8 +81,10 @@ impl Store {
             (None, Some(_)) => "?1 IS NULL AND creditor = ?2",
             (None, None) => "?1 IS NULL AND ?2 IS NULL",
         };
-        let sql =
-            format!("SELECT * FROM obligation WHERE {by} AND (?3 IS NULL OR state = ?3) ORDER BY seq DESC LIMIT ?4");
+        let open = if filter.is_open { "AND closed_at_us IS NULL" } else { "" };
+        let sql = format!(
+            "SELECT * FROM obligation WHERE {by} {open} AND (?3 IS NULL OR state = ?3) ORDER BY seq DESC LIMIT ?4"
+        );
         let row = params![filter.debtor, filter.creditor, filter.state, filter.limit];
         self.read(|connection| connection.prepare_cached(&sql)?.query_map(row, obligation)?.collect())
     }

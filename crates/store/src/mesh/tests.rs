@@ -282,7 +282,13 @@ async fn wakes_are_counted_and_times_noted_once() {
     assert_eq!(second, owed(new(2, "b"), false).obligation.unwrap());
     let of = |debtor: Option<&str>, creditor: Option<&str>, state: Option<&str>| {
         let own = |text: Option<&str>| text.map(str::to_owned);
-        let filter = ObligationFilter { debtor: own(debtor), creditor: own(creditor), state: own(state), limit: 9 };
+        let filter = ObligationFilter {
+            debtor: own(debtor),
+            creditor: own(creditor),
+            state: own(state),
+            limit: 9,
+            is_open: false,
+        };
         store.obligations(&filter).unwrap().iter().map(|obligation| obligation.signal).collect::<Vec<_>>()
     };
     assert_eq!(of(None, None, None), [2, 1]);
@@ -307,13 +313,9 @@ async fn the_history_is_of_who_sent_and_who_received() {
     assert_eq!(part(Some("nobody"), None, 9), [0; 0]);
 }
 
-// M-01
-#[tokio::test]
-async fn an_agent_is_found_again_with_its_newest_session() {
-    let home = TempDir::new().unwrap();
-    let store = open(&home);
-    let agent = AgentRow {
-        name: "a".to_owned(),
+fn agent(name: &str) -> AgentRow {
+    AgentRow {
+        name: name.to_owned(),
         session: 1,
         surface: "cursor".to_owned(),
         workspace: "/w".to_owned(),
@@ -325,13 +327,53 @@ async fn an_agent_is_found_again_with_its_newest_session() {
         started_at_us: 1,
         seen_at_us: 1,
         wrapped_at_us: None,
-    };
-    store.save_agent(agent.clone()).await.unwrap();
-    let newer = AgentRow { session: 2, seen_at_us: 5, wrapped_at_us: Some(5), ..agent };
+    }
+}
+
+// M-01
+#[tokio::test]
+async fn an_agent_is_found_again_with_its_newest_session() {
+    let home = TempDir::new().unwrap();
+    let store = open(&home);
+    store.save_agent(agent("a")).await.unwrap();
+    let newer = AgentRow { session: 2, seen_at_us: 5, wrapped_at_us: Some(5), ..agent("a") };
     store.save_agent(newer.clone()).await.unwrap();
     store.touch_agents(vec![("a".to_owned(), 9), ("a".to_owned(), 7), ("nobody".to_owned(), 9)]).await.unwrap();
     drop(store);
     assert_eq!(open(&home).agents().unwrap(), [AgentRow { seen_at_us: 9, ..newer }]);
+}
+
+#[tokio::test]
+async fn an_agent_is_forgotten_when_it_was_not_seen_for_long_and_nothing_is_open_with_it() {
+    let home = TempDir::new().unwrap();
+    let store = open(&home);
+    for name in ["gone", "owes", "owed-to", "pending"] {
+        store.save_agent(agent(name)).await.unwrap();
+    }
+    store.save_agent(AgentRow { seen_at_us: 9, ..agent("there") }).await.unwrap();
+    store.send_signals(vec![owed(new(1, "owes"), false), new(2, "pending")]).await.unwrap();
+    page(&store, drain("owes", None, 9)).await;
+    assert_eq!(store.forget_agents(1).await.unwrap(), [""; 0], "it was seen then");
+    let mut gone = store.forget_agents(5).await.unwrap();
+    gone.sort();
+    assert_eq!(gone, ["gone", "owed-to"]);
+    let left: Vec<String> = store.agents().unwrap().into_iter().map(|agent| agent.name).collect();
+    assert_eq!(left, ["owes", "pending", "there"]);
+}
+
+// M-10
+#[tokio::test]
+async fn what_is_open_is_found_however_much_is_over() {
+    let home = TempDir::new().unwrap();
+    let store = open(&home);
+    store.send_signals((1..=9).map(|id| owed(new(id, "a"), id > 1)).collect()).await.unwrap();
+    page(&store, drain("a", None, 9)).await;
+    let few = ObligationFilter { debtor: Some("a".to_owned()), limit: 3, ..ObligationFilter::default() };
+    let signals = |filter: &ObligationFilter| {
+        store.obligations(filter).unwrap().iter().map(|obligation| obligation.signal).collect::<Vec<_>>()
+    };
+    assert_eq!(signals(&few), [9, 8, 7]);
+    assert_eq!(signals(&ObligationFilter { is_open: true, ..few }), [1]);
 }
 
 // M-07

@@ -1,6 +1,6 @@
-//! The doorbell's invariants, each by itself and then over random interleavings of everything that can happen.
+//! The doorbell's invariants, each by itself. Over random interleavings of everything they are in `lives.rs`.
 
-use proptest::prelude::*;
+mod lives;
 
 use super::*;
 use crate::mesh::Kind;
@@ -61,7 +61,7 @@ impl Desk {
 
     fn reconcile(&mut self) {
         let first = self.undrained.iter().find(|(_, kind)| kind.rings()).map(|(seq, kind)| lead(*seq, *kind));
-        self.bell.reconciled(self.look(), first, self.now);
+        self.bell.reconciled(Some(self.look()), first, self.now);
     }
 
     fn pass(&mut self, time: Duration) -> Vec<Chime> {
@@ -181,6 +181,15 @@ fn no_bell_before_the_queue_was_read_and_one_for_the_backlog() {
     assert_eq!(desk.bell.connection(), Connection::Emitting);
     assert_eq!(rings(&desk.send(Kind::Question)), []);
     assert_eq!(rings(&desk.said), [Path::Sse]);
+}
+
+#[test]
+fn a_queue_that_cannot_be_read_keeps_no_bell_back() {
+    let mut desk = Desk::new();
+    desk.send(Kind::Question);
+    desk.bell.stream_opened();
+    desk.bell.reconciled(None, None, desk.now);
+    assert_eq!(rings(&desk.hear()), [Path::Sse]);
 }
 
 // M-16
@@ -420,191 +429,4 @@ fn what_did_not_leave_rings_again() {
     desk.bell.put_back(desk.look(), first, desk.now);
     assert_eq!(rings(&desk.hear()), [Path::Sse]);
     assert_eq!(desk.bell.ringing(), 1);
-}
-
-// --- Everything at once ---
-
-#[derive(Clone, Debug)]
-enum Step {
-    Send(usize),
-    /// A signal that is committed now, and heard of with the next `Hear`.
-    Commit(usize),
-    Hear,
-    Drain(usize),
-    /// A drain that looks now, and is heard of with the next `Hear`.
-    Look(usize),
-    Open,
-    Reconcile,
-    Close,
-    Path(usize, bool),
-    Answer(bool),
-    Wait,
-    Piggyback,
-    Recall,
-    Restart,
-    Pass(u64),
-}
-
-fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let step = prop_oneof![
-        4 => (0..Kind::ALL.len()).prop_map(Step::Send),
-        2 => (0..Kind::ALL.len()).prop_map(Step::Commit),
-        2 => Just(Step::Hear),
-        3 => (1..5usize).prop_map(Step::Drain),
-        2 => (1..5usize).prop_map(Step::Look),
-        2 => Just(Step::Open),
-        3 => Just(Step::Reconcile),
-        1 => Just(Step::Close),
-        2 => (0..3usize, any::<bool>()).prop_map(|(path, up)| Step::Path(path, up)),
-        4 => any::<bool>().prop_map(Step::Answer),
-        1 => Just(Step::Wait),
-        1 => Just(Step::Piggyback),
-        1 => Just(Step::Recall),
-        1 => Just(Step::Restart),
-        2 => (1..90u64).prop_map(Step::Pass),
-    ];
-    prop::collection::vec(step, 1..120)
-}
-
-/// What has been committed and is not heard of yet.
-enum News {
-    Arrived(Lead),
-    Drained(u64, Look),
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
-
-    // M-04 … M-07, M-16
-    #[test]
-    fn whatever_happens_the_invariants_hold(steps in steps()) {
-        let mut desk = Desk::new();
-        let mut news: Vec<News> = Vec::new();
-        // Bells by path since the cycle could last have begun.
-        let mut since_drain: std::collections::HashMap<Path, u32> = std::collections::HashMap::new();
-        let mut arrivals = 0;
-        for step in steps {
-            let connection = desk.bell.connection();
-            match step {
-                Step::Send(kind) => {
-                    let kind = Kind::ALL[kind];
-                    let was_out = desk.bell.cycle.is_some();
-                    let said = desk.send(kind);
-                    arrivals += 1;
-                    // Each arrival has exactly one outcome, or a bell of which there will be one.
-                    let told = outcomes(&said).len() + rings(&said).len();
-                    prop_assert!(told >= 1, "{kind:?}: {said:?}");
-                    if kind.is_system() {
-                        prop_assert_eq!(rings(&said), vec![]);
-                    } else if was_out {
-                        prop_assert_eq!(rings(&said), vec![], "coalesced");
-                    }
-                }
-                Step::Commit(kind) => {
-                    let lead = desk.commit(Kind::ALL[kind]);
-                    arrivals += 1;
-                    news.push(News::Arrived(lead));
-                }
-                Step::Look(limit) => {
-                    let count = limit.min(desk.undrained.len());
-                    desk.undrained.drain(..count);
-                    news.push(News::Drained(count as u64, desk.look()));
-                }
-                // In the order that is the hardest: the last first.
-                Step::Hear => {
-                    while let Some(one) = news.pop() {
-                        match one {
-                            News::Arrived(lead) => desk.bell.arrived(lead, desk.now),
-                            News::Drained(count, look) => {
-                                desk.bell.drained(count, look, desk.now);
-                                if count > 0 {
-                                    since_drain.clear();
-                                }
-                            }
-                        }
-                    }
-                    since_drain.clear();
-                }
-                Step::Drain(limit) => {
-                    let some = !desk.undrained.is_empty();
-                    let said = desk.drain(limit);
-                    if some {
-                        since_drain.clear();
-                    }
-                    prop_assert!(rings(&said).len() <= 1);
-                }
-                Step::Open => {
-                    desk.bell.stream_opened();
-                    since_drain.remove(&Path::Sse);
-                }
-                Step::Reconcile => desk.reconcile(),
-                Step::Close => desk.bell.stream_closed(desk.now),
-                Step::Path(path, up) => {
-                    let path = [Path::Hook, Path::Opencode, Path::Tmux][path];
-                    if up { desk.bell.open(path, desk.now) } else { desk.bell.close(path, desk.now) }
-                }
-                Step::Answer(rang) => {
-                    desk.answer(if rang { Outcome::Rang } else { Outcome::SendFailed });
-                }
-                Step::Wait => {
-                    let told = desk.bell.wait(desk.now);
-                    let known = desk.bell.newest.is_some() || desk.bell.cycle.is_some();
-                    prop_assert_eq!(told.is_some(), desk.bell.ringing() > 0 && known);
-                }
-                Step::Piggyback => drop(desk.bell.piggyback(desk.now)),
-                Step::Recall => {
-                    if let Some((seq, kind)) = desk.undrained.pop() {
-                        desk.bell.gone(seq, kind.rings(), desk.now);
-                        // What is recalled before it is heard of never comes.
-                        news.retain(|one| !matches!(one, News::Arrived(lead) if lead.seq == seq));
-                    }
-                }
-                Step::Restart => {
-                    let first = desk.undrained.iter().find(|(_, kind)| kind.rings());
-                    let first = first.map(|(seq, kind)| lead(*seq, *kind));
-                    let mut next = Doorbell::new(Patience::default());
-                    next.take_up(desk.look(), first, desk.now);
-                    desk.bell = next;
-                    news.clear();
-                    since_drain.clear();
-                }
-                Step::Pass(seconds) => drop(desk.pass(Duration::from_secs(seconds))),
-            }
-            let from = desk.said.len();
-            desk.hear();
-            for chime in &desk.said[from..] {
-                if let Chime::Ring { path, lead, .. } = chime {
-                    prop_assert!(lead.kind.rings(), "system signals never ring");
-                    prop_assert!(
-                        *path != Path::Sse || connection != Connection::Disconnected || desk.bell.connection() != Connection::Reconciling,
-                        "no bell before the queue was read"
-                    );
-                    let count = since_drain.entry(*path).or_default();
-                    *count += 1;
-                    prop_assert!(*count <= 1, "{path:?} rang twice in a cycle");
-                }
-            }
-            if desk.bell.cycle.is_none() {
-                since_drain.clear();
-            }
-        }
-        // When all is heard of, and what waits can be reached, somebody has been told.
-        while let Some(one) = news.pop() {
-            match one {
-                News::Arrived(lead) => desk.bell.arrived(lead, desk.now),
-                News::Drained(count, look) => desk.bell.drained(count, look, desk.now),
-            }
-        }
-        desk.bell.stream_opened();
-        desk.reconcile();
-        desk.hear();
-        prop_assert_eq!(desk.bell.pending(), desk.undrained.len() as u64);
-        if desk.look().ringing > 0 {
-            prop_assert!(desk.bell.cycle.is_some());
-            prop_assert!(desk.ringing_now().is_some() || desk.bell.outstanding().is_some(), "nobody was told");
-        } else {
-            prop_assert!(desk.bell.cycle.is_none());
-        }
-        prop_assert!(arrivals >= desk.undrained.len());
-    }
 }

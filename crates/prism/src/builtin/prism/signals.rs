@@ -9,6 +9,21 @@ use crate::{
     mesh::{Caller, Mesh, Trouble, arguments},
 };
 
+/// The verbs' names. A bell never goes with their results: they say by themselves what there is to say, or must not.
+pub(crate) const NAMES: [&str; 11] = [
+    Start::NAME,
+    Checkpoint::NAME,
+    Wrap::NAME,
+    Status::NAME,
+    SignalSend::NAME,
+    SignalsPending::NAME,
+    SignalsWait::NAME,
+    SignalReply::NAME,
+    SignalRecall::NAME,
+    Obligations::NAME,
+    Diagnostics::NAME,
+];
+
 /// Adds the verbs to Prism's own server.
 pub(super) fn with(server: Server, mesh: &Arc<Mesh>) -> Server {
     server
