@@ -121,12 +121,12 @@ fn a_client_that_is_back_before_it_was_gone_misses_no_question() {
             a get ~ 0-1 {{"id":8589934593,"method":"roots/list"}}
             a get:2 after 0-0
             drop a get having {had}
-            a get:2 ~ 0-1 {{"id":8589934593,"method":"roots/list"}}
+            a get:2 ~ 0-2 {{"id":8589934593,"method":"roots/list"}}
             "#
         ));
     }
     // Two streams at once: what has left on one is not shown on the other, unless it was lost.
-    for (had, again) in [(1, ""), (0, r#"a get ~ 0-1 {"id":8589934593,"method":"roots/list"}"#)] {
+    for (had, again) in [(1, ""), (0, r#"a get ~ 0-2 {"id":8589934593,"method":"roots/list"}"#)] {
         check(&format!(
             r#"
             up a

@@ -356,10 +356,10 @@ fn a_question_is_not_shown_again_while_it_is_shown_or_once_it_is_answered() {
         a get:1 ~ 0-1 {"id":1,"method":"roots/list"}
         a get:2 after 0-0
         drop a get:1
-        a get:2 ~ 0-1 {"id":1,"method":"roots/list"}
+        a get:2 ~ 0-2 {"id":1,"method":"roots/list"}
         a get:3 after 0-0
         drop a get:2
-        a get:3 ~ 0-1 {"id":1,"method":"roots/list"}
+        a get:3 ~ 0-3 {"id":1,"method":"roots/list"}
         a > {"id":1,"result":{}}
         server < {"id":"q","result":{}}
         drop a get:3
