@@ -19,6 +19,7 @@ use super::{
     target::header,
 };
 use crate::{
+    builtin,
     client::{Client, Fault, Manners, Options, Wanted, Watch},
     config::{
         Config, Env, Flags, Http,
@@ -141,10 +142,12 @@ impl Toward {
         let home = daemon::home(env)?;
         let places = Places { explicit: self.config.clone(), here: PathBuf::new(), home: home.path().to_owned() };
         let config = file::load(&places, &[], &Flags::default(), env)?.config;
-        if config.destinations.is_empty() {
+        // What Prism is itself is there without being configured.
+        let is_own = name.is_some_and(|name| [builtin::prism::NAME, builtin::workspace::NAME].contains(&name));
+        if config.destinations.is_empty() && !is_own {
             bail!("no destinations yet\n  fix: prism add files -- npx -y @modelcontextprotocol/server-filesystem .");
         }
-        if let Some(name) = name.filter(|name| !config.destinations.contains_key(*name)) {
+        if let Some(name) = name.filter(|name| !is_own && !config.destinations.contains_key(*name)) {
             let known = config.destinations.keys().map(String::as_str);
             bail!("{}", unknown("destination", name, known));
         }

@@ -317,3 +317,13 @@ async fn the_sessions_own_stream_is_listened_to() {
     upstream.asked("DELETE").await.status(204).await;
     assert_eq!(command.end().await.stdout, "done\n");
 }
+
+#[tokio::test]
+async fn prisms_own_servers_are_called_without_a_config() {
+    let (home, nobody) = (Home::new(), Upstream::away());
+    let port = nobody.at("").rsplit(':').next().unwrap().to_owned();
+    let ended = call(&["prism", "prism_destinations"]).home(&home).env("PRISM_PORT", &port).end().await;
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let ended = call(&["pirsm", "prism_destinations"]).home(&home).env("PRISM_PORT", &port).end().await;
+    assert!(ended.code == Some(1) && ended.stderr.contains("no destinations yet"), "{ended:?}");
+}
