@@ -5,4 +5,8 @@
 
 pub mod mcp;
 pub mod mesh;
+pub mod policy;
+mod time;
 pub mod wire;
+
+pub use time::Time;

@@ -10,7 +10,6 @@ mod obligation;
 pub mod path;
 pub mod signal;
 mod support;
-mod time;
 
 pub use backlog::Look;
 pub use bell::{Bell, Lead, Outcome};
@@ -19,7 +18,8 @@ pub use obligation::{Obligation, Terms, Wakes};
 pub use path::Path;
 pub use signal::{Duty, Kind};
 pub use support::{Connection, Support};
-pub use time::Time;
+
+pub use crate::Time;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, VecDeque},

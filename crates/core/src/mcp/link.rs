@@ -199,6 +199,10 @@ pub enum Action {
     },
     /// Which headers calls of tools must carry. Other links of the server's should know.
     Tools(Arc<ToolHeaders>),
+    /// The `result` of a `tools/list`, as the server gave it.
+    Defined(Box<str>),
+    /// The server has said that its list of tools has changed.
+    Redefined,
     /// A tool's call was answered, and its client could have been asked.
     Answered {
         tool: Box<str>,
@@ -562,6 +566,7 @@ impl Link {
         if Arc::make_mut(&mut self.tools).learn(result) {
             self.actions.push_back(Action::Tools(self.tools.clone()));
         }
+        self.actions.push_back(Action::Defined(result.into()));
     }
 
     /// Whether the child has stopped reading. What is not owed to it is then not written.

@@ -195,6 +195,8 @@ impl Link {
             Kind::Notification(Method::Progress) => self.client_progress(key, &message),
             // The handshake with the server is ours.
             Kind::Notification(Method::Initialized) => {}
+            // One that wants no answer is no call, and some server might take it for one.
+            Kind::Notification(Method::ToolsCall) => {}
             // Between several clients nothing says whose roots changed, or whom an unknown note is about; and the
             // modern era has no such notes.
             Kind::Notification(_)

@@ -28,6 +28,9 @@ impl Link {
             Method::Progress => self.progress(&message, now),
             Method::Log => self.log_note(about, message, now),
             Method::ToolsChanged | Method::PromptsChanged | Method::ResourcesChanged => {
+                if method == Method::ToolsChanged {
+                    self.actions.push_back(Action::Redefined);
+                }
                 self.tell_everybody(method, &message);
             }
             Method::ResourceUpdated => self.resource_updated(&message),

@@ -1,8 +1,9 @@
-//! Time as the mesh has it: what it decides outlives the daemon, so it counts from 1970 and not from a start.
+//! Time as the mesh and the gate have it: what they decide outlives the daemon, so it counts from 1970 and not from a
+//! start.
 
 use std::{ops::Add, time::Duration};
 
-/// Microseconds since 1970, UTC, as the store has them. Whoever drives the mesh sees to it that they never go back.
+/// Microseconds since 1970, UTC, as the store has them. Whoever drives them sees to it that they never go back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(pub i64);
 

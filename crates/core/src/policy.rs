@@ -1,0 +1,31 @@
+//! Who may do what: scopes and the verbs that need them, grants and how they are narrowed, limits, and the decision about
+//! one action. The gate (`crates/prism/src/gate`) asks; nothing here opens a file or reads a clock.
+//!
+//! An action that has no row in the table is refused, and what is approved is never more than was asked for.
+
+mod action;
+pub mod canonical;
+mod decide;
+mod event;
+mod glob;
+mod grant;
+mod limit;
+mod preset;
+mod redact;
+mod request;
+mod root;
+pub mod rules;
+mod scope;
+
+pub use action::{Action, Category, Risk};
+pub use decide::{Code, Decision, Refusal, decide};
+pub use event::Event;
+pub use glob::{Glob, GlobError, MAX_PATTERN};
+pub use grant::{Grant, Limits, Narrowing, TooWide};
+pub use limit::Bucket;
+pub use preset::Preset;
+pub use redact::{HIDDEN, MAX_ARGS_BYTES, Redaction};
+pub use request::{State, Step};
+pub use root::{Root, RootError};
+pub use rules::{Otherwise, Rule, Rules, Verdict};
+pub use scope::{Scope, Scopes, UnknownScope};
