@@ -14,6 +14,7 @@ pub mod peek;
 mod proc;
 pub mod process;
 pub mod reader;
+pub mod root;
 pub mod terminal;
 pub mod watch;
 

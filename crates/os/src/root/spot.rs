@@ -1,0 +1,270 @@
+//! A name in an open folder, and what can be done with it: create, replace, remove, rename. A link by that name is never
+//! followed: it is removed or renamed itself, and for the rest it is refused.
+//!
+//! A file is replaced, not written to. What was behind the name stays as it is for whoever else has it, open or by a hard
+//! link; and a process that is killed half way leaves the old file or the new one.
+
+use std::{
+    ffi::{OsStr, OsString},
+    fs::File,
+    io::Write,
+    os::fd::OwnedFd,
+    path::Path,
+};
+
+use rustix::{
+    fs::{
+        AtFlags, FileType, Gid, Mode, OFlags, RenameFlags, ResolveFlags, Stat, Uid, fchmod, fchown, fstat, fsync,
+        mkdirat, openat, renameat_with, unlinkat,
+    },
+    io::Errno,
+    rand::{GetRandomFlags, getrandom},
+};
+
+use super::{BENEATH, READ, Root, RootError, open, regular};
+
+/// A name in an open folder. Whether something is there is another matter.
+#[derive(Debug)]
+pub struct Spot {
+    folder: Root,
+    name: OsString,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    File,
+    Folder,
+    Link,
+    /// A pipe, a socket, a device.
+    Special,
+}
+
+/// What there is by a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    pub kind: Kind,
+    pub bytes: u64,
+    pub stamp: Stamp,
+    mode: u32,
+    owner: (u32, u32),
+}
+
+/// What changes as soon as a file is another, or is changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// The file system and the file in it.
+    id: (u64, u64),
+    bytes: i64,
+    written: (i64, u64),
+    changed: (i64, u64),
+}
+
+/// What becomes of something that is already there by the new name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clobber {
+    Refuse,
+    Replace,
+}
+
+// === impl Spot ===
+
+impl Spot {
+    pub(super) fn new(folder: Root, name: OsString) -> Self {
+        Self { folder, name }
+    }
+
+    pub fn folder(&self) -> &Root {
+        &self.folder
+    }
+
+    pub fn name(&self) -> &OsStr {
+        &self.name
+    }
+
+    /// Tells what is there; of a link, the link itself.
+    pub fn look(&self) -> Result<Option<Found>, RootError> {
+        match self.open(OFlags::PATH | OFlags::NOFOLLOW) {
+            Ok(opened) => Ok(Some(Found::of(&fstat(&opened)?))),
+            Err(RootError::NotFound) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Opens the file that is there to read it.
+    pub fn open_file(&self) -> Result<(File, Found), RootError> {
+        let file = regular(self.open(READ | OFlags::NOFOLLOW)?)?;
+        let found = Found::of(&fstat(&file)?);
+        Ok((file, found))
+    }
+
+    /// Opens the folder that is there.
+    pub fn open_folder(&self) -> Result<Root, RootError> {
+        self.open(OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW).map(Root)
+    }
+
+    fn open(&self, flags: OFlags) -> Result<OwnedFd, RootError> {
+        open(&self.folder, Path::new(&self.name), flags, BENEATH | ResolveFlags::NO_SYMLINKS)
+    }
+
+    /// Makes a file of that name, all of it at once; refused if anything is there.
+    pub fn create(&self, bytes: &[u8]) -> Result<(), RootError> {
+        let temporary = Temporary::write(&self.folder, bytes, Mode::from_raw_mode(0o666), None)?;
+        temporary.become_named(&self.name, Clobber::Refuse)
+    }
+
+    /// Makes a folder of that name; refused if anything is there.
+    pub fn create_folder(&self) -> Result<(), RootError> {
+        mkdirat(&self.folder, &self.name, Mode::from_raw_mode(0o777))?;
+        sync(&self.folder);
+        Ok(())
+    }
+
+    /// Puts a new file in the place of the one that was `found` there, with its mode and its owner.
+    pub fn replace(&self, bytes: &[u8], found: &Found) -> Result<(), RootError> {
+        if found.kind != Kind::File {
+            return Err(if found.kind == Kind::Link { RootError::Linked } else { RootError::Special });
+        }
+        if found.is_read_only() {
+            return Err(RootError::ReadOnly);
+        }
+        let temporary = Temporary::write(&self.folder, bytes, Mode::from_raw_mode(0o600), Some(found))?;
+        temporary.become_named(&self.name, Clobber::Replace)
+    }
+
+    /// Removes the file, the link or the empty folder that is there.
+    pub fn remove(&self, kind: Kind) -> Result<(), RootError> {
+        let flags = if kind == Kind::Folder { AtFlags::REMOVEDIR } else { AtFlags::empty() };
+        unlinkat(&self.folder, &self.name, flags)?;
+        sync(&self.folder);
+        Ok(())
+    }
+
+    /// Gives what is there another name, in its folder or in another.
+    pub fn rename(&self, to: &Self, clobber: Clobber) -> Result<(), RootError> {
+        rename((&self.folder, &self.name), (&to.folder, &to.name), clobber)?;
+        sync(&self.folder);
+        sync(&to.folder);
+        Ok(())
+    }
+}
+
+// === impl Kind ===
+
+impl Kind {
+    pub(super) fn of(listed: FileType) -> Self {
+        match listed {
+            FileType::RegularFile => Self::File,
+            FileType::Directory => Self::Folder,
+            FileType::Symlink => Self::Link,
+            _ => Self::Special,
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::Folder => "folder",
+            Self::Link => "link",
+            Self::Special => "special",
+        }
+    }
+}
+
+// === impl Found ===
+
+impl Found {
+    fn of(stat: &Stat) -> Self {
+        Self {
+            kind: Kind::of(FileType::from_raw_mode(stat.st_mode)),
+            bytes: u64::try_from(stat.st_size).unwrap_or(0),
+            stamp: Stamp::of(stat),
+            mode: stat.st_mode & 0o7777,
+            owner: (stat.st_uid, stat.st_gid),
+        }
+    }
+
+    /// Nobody may write it, its owner included. To replace it would be possible, and not what was meant.
+    pub fn is_read_only(&self) -> bool {
+        self.mode & 0o222 == 0
+    }
+}
+
+impl Stamp {
+    #[expect(clippy::unnecessary_cast, reason = "the fields' types are not the same on every machine")]
+    fn of(stat: &Stat) -> Self {
+        Self {
+            id: (stat.st_dev as u64, stat.st_ino as u64),
+            bytes: stat.st_size as i64,
+            written: (stat.st_mtime as i64, stat.st_mtime_nsec as u64),
+            changed: (stat.st_ctime as i64, stat.st_ctime_nsec as u64),
+        }
+    }
+}
+
+/// A file under a name that nobody knows, until it gets its own. Dropped before that, it is removed.
+struct Temporary<'a> {
+    folder: &'a Root,
+    name: String,
+    is_kept: bool,
+}
+
+impl<'a> Temporary<'a> {
+    fn write(folder: &'a Root, bytes: &[u8], mode: Mode, like: Option<&Found>) -> Result<Self, RootError> {
+        let (file, this) = Self::open(folder, mode)?;
+        if let Some(found) = like {
+            // Not for us to give away: then it is ours from now on.
+            let (user, group) = found.owner;
+            let _ = fchown(&file, Some(Uid::from_raw(user)), Some(Gid::from_raw(group)));
+            // As the kernel has it when a file is written to: it runs as nobody else any more.
+            fchmod(&file, Mode::from_raw_mode(found.mode & 0o1777))?;
+        }
+        let mut file = File::from(file);
+        file.write_all(bytes).and_then(|()| file.sync_all()).map_err(RootError::System)?;
+        Ok(this)
+    }
+
+    fn open(folder: &'a Root, mode: Mode) -> Result<(OwnedFd, Self), RootError> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        loop {
+            let mut random = [0; 8];
+            getrandom(&mut random, GetRandomFlags::empty())?;
+            let name = format!(".prism-{:016x}.tmp", u64::from_ne_bytes(random));
+            match openat(folder, &name, flags, mode) {
+                Err(Errno::EXIST | Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+                Ok(file) => return Ok((file, Self { folder, name, is_kept: false })),
+            }
+        }
+    }
+
+    fn become_named(mut self, name: &OsStr, clobber: Clobber) -> Result<(), RootError> {
+        rename((self.folder, OsStr::new(&self.name)), (self.folder, name), clobber)?;
+        self.is_kept = true;
+        sync(self.folder);
+        Ok(())
+    }
+}
+
+impl Drop for Temporary<'_> {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            let _ = unlinkat(self.folder, &self.name, AtFlags::empty());
+        }
+    }
+}
+
+fn rename(from: (&Root, &OsStr), to: (&Root, &OsStr), clobber: Clobber) -> Result<(), RootError> {
+    let flags = if clobber == Clobber::Refuse { RenameFlags::NOREPLACE } else { RenameFlags::empty() };
+    renameat_with(from.0, from.1, to.0, to.1, flags).map_err(|error| match error {
+        Errno::XDEV => RootError::Apart,
+        Errno::INVAL => RootError::IntoItself,
+        error => error.into(),
+    })
+}
+
+/// Has the new names on the disk as well. The change itself is made, so a folder that cannot be read is no error.
+fn sync(folder: &Root) {
+    if let Ok(opened) = open(folder, Path::new("."), OFlags::RDONLY | OFlags::DIRECTORY, BENEATH) {
+        let _ = fsync(opened);
+    }
+}
