@@ -1,8 +1,10 @@
 //! What Prism remembers: the one database file, its schema and its writer; and the index of notes, a file of its own.
 //! Only this crate writes SQL; what the rows mean is decided elsewhere.
 
+pub mod audit;
 mod checkpoint;
 mod era;
+pub mod gate;
 pub mod memory;
 pub mod mesh;
 mod quiet;

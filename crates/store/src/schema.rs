@@ -13,6 +13,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { name: "0002_era", sql: include_str!("../migrations/0002_era.sql") },
     Migration { name: "0003_session", sql: include_str!("../migrations/0003_session.sql") },
     Migration { name: "0004_mesh", sql: include_str!("../migrations/0004_mesh.sql") },
+    Migration { name: "0005_gate", sql: include_str!("../migrations/0005_gate.sql") },
 ];
 
 struct Migration {

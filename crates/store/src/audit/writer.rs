@@ -1,0 +1,245 @@
+//! The one thread that writes the log. While the disk is busy with some lines, others gather, and are the next to go.
+
+use std::{
+    collections::VecDeque,
+    io, mem,
+    path::PathBuf,
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use tokio::sync::{Semaphore, broadcast, oneshot};
+
+use super::{
+    AuditError, Entry,
+    log::{Log, Written},
+    mend::notice,
+};
+
+/// Lines that may wait for the thread. Beyond it the caller waits before its line is even queued: what it wants to do has
+/// to wait for the disk either way.
+const MAX_QUEUED: usize = 1024;
+
+/// Lines that may wait of those that nobody waits for. Beyond it they are not written but counted, and a line says how
+/// many: they must not hold up what they tell of.
+const MAX_BEHIND: usize = 4096;
+
+/// Lines that are written at once. Beyond it they wait for the next time: more gain nothing, and the first waits for the
+/// last.
+const MAX_BATCH: usize = 512;
+
+/// How long after a failure those that nobody waits for are tried again, if nothing else comes.
+const RETRY: Duration = Duration::from_secs(1);
+
+pub(super) struct Writer {
+    shared: Arc<Shared>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+    lines: broadcast::Sender<Arc<str>>,
+}
+
+/// What the callers and the thread have in common.
+struct Shared {
+    queue: Mutex<Queue>,
+    /// Rung when `queue` changes.
+    changed: Condvar,
+    /// The free places of the queue; closed with it.
+    places: Semaphore,
+}
+
+#[derive(Default)]
+struct Queue {
+    jobs: VecDeque<Job>,
+    behind: VecDeque<Entry>,
+    /// How many there was no room for.
+    lost: u64,
+    /// The last write failed: `behind` can wait.
+    failed: bool,
+    closed: bool,
+}
+
+/// A line and who waits for it.
+struct Job {
+    entry: Entry,
+    done: oneshot::Sender<Result<u64, AuditError>>,
+}
+
+/// What is written at once.
+#[derive(Default)]
+struct Batch {
+    jobs: Vec<Job>,
+    behind: Vec<Entry>,
+    lost: u64,
+}
+
+// === impl Writer ===
+
+impl Writer {
+    pub(super) fn spawn(log: Log, first: VecDeque<Entry>, lines: broadcast::Sender<Arc<str>>) -> io::Result<Self> {
+        let queue = Mutex::new(Queue { behind: first, ..Queue::default() });
+        let shared = Arc::new(Shared { queue, changed: Condvar::new(), places: Semaphore::new(MAX_QUEUED) });
+        let (of_thread, told) = (shared.clone(), lines.clone());
+        let run = move || run(log, &of_thread, &told);
+        let thread = thread::Builder::new().name("prism-audit".to_owned()).spawn(run)?;
+        Ok(Self { shared, thread: Mutex::new(Some(thread)), lines })
+    }
+
+    pub(super) async fn write(&self, entry: Entry) -> Result<u64, AuditError> {
+        let (done, answer) = oneshot::channel();
+        {
+            let place = self.shared.places.acquire().await.map_err(|_| AuditError::Closed)?;
+            let mut queue = self.shared.queue();
+            // The place may have come just before the end.
+            if queue.closed {
+                return Err(AuditError::Closed);
+            }
+            queue.jobs.push_back(Job { entry, done });
+            // The thread gives the place back when it takes the line.
+            place.forget();
+        }
+        self.shared.changed.notify_one();
+        answer.await.unwrap_or(Err(AuditError::Closed))
+    }
+
+    pub(super) fn write_behind(&self, entry: Entry) {
+        {
+            let mut queue = self.shared.queue();
+            if queue.closed {
+                return;
+            }
+            if queue.behind.len() < MAX_BEHIND {
+                queue.behind.push_back(entry);
+            } else {
+                queue.lost += 1;
+            }
+        }
+        self.shared.changed.notify_one();
+    }
+
+    pub(super) fn subscribe(&self) -> broadcast::Receiver<Arc<str>> {
+        self.lines.subscribe()
+    }
+
+    pub(super) fn close(&self) {
+        self.shared.close();
+        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(thread) = thread.take() {
+            // If it has panicked, its callers have been told, and the panic hook has reported it.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+// === impl Shared ===
+
+impl Shared {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        // Nothing panics while it holds the lock, and a queue is whole between any two of its operations.
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn close(&self) {
+        self.queue().closed = true;
+        self.places.close();
+        self.changed.notify_one();
+    }
+
+    /// Waits for lines and takes what is there, at most a batch. Nothing is left, or can be written, when it returns
+    /// nothing.
+    fn next_batch(&self) -> Option<Batch> {
+        let mut queue = self.queue();
+        loop {
+            let some_behind = !queue.behind.is_empty() || queue.lost > 0;
+            if !queue.jobs.is_empty() || some_behind && !queue.failed {
+                break;
+            }
+            if queue.closed {
+                return None;
+            }
+            if some_behind {
+                queue = self.changed.wait_timeout(queue, RETRY).unwrap_or_else(PoisonError::into_inner).0;
+                queue.failed = false;
+            } else {
+                queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            }
+        }
+        // What is the longest here goes first.
+        let behind = queue.behind.len().min(MAX_BATCH / 2);
+        let behind: Vec<Entry> = queue.behind.drain(..behind).collect();
+        let taken = queue.jobs.len().min(MAX_BATCH - behind.len());
+        let jobs: Vec<Job> = queue.jobs.drain(..taken).collect();
+        // Where some were lost is known once the others are written.
+        let lost = if queue.behind.is_empty() { mem::take(&mut queue.lost) } else { 0 };
+        drop(queue);
+        self.places.add_permits(taken);
+        Some(Batch { jobs, behind, lost })
+    }
+
+    /// Takes back what nobody was promised, to be tried again.
+    fn put_back(&self, behind: Vec<Entry>, lost: u64) {
+        let mut queue = self.queue();
+        queue.failed = true;
+        queue.lost += lost;
+        behind.into_iter().rev().for_each(|entry| queue.behind.push_front(entry));
+    }
+}
+
+// === the thread ===
+
+/// Fails whoever still waits when the thread ends, by a panic too: an unanswered caller would wait for ever.
+struct LastWords<'a>(&'a Shared);
+
+impl Drop for LastWords<'_> {
+    fn drop(&mut self) {
+        self.0.close();
+        let unanswered = mem::take(&mut self.0.queue().jobs);
+        drop(unanswered);
+    }
+}
+
+fn run(mut log: Log, shared: &Shared, lines: &broadcast::Sender<Arc<str>>) {
+    let _last_words = LastWords(shared);
+    while let Some(batch) = shared.next_batch() {
+        let path = log.path();
+        let lost = (batch.lost > 0).then(|| notice("audit.lost", format!("{{\"lines\":{}}}", batch.lost)));
+        let waited_for = batch.jobs.iter().map(|job| &job.entry);
+        match log.write(batch.behind.iter().chain(&lost).chain(waited_for)) {
+            Ok(written) => {
+                shared.queue().failed = false;
+                let before = batch.behind.len() + usize::from(lost.is_some());
+                let first = written.first + before as u64;
+                for (seq, job) in (first..).zip(batch.jobs) {
+                    // One who no longer waits need not know.
+                    let _ = job.done.send(Ok(seq));
+                }
+                tell(&written, lines);
+            }
+            Err(error) => fail(batch, error, path, shared),
+        }
+    }
+    log.close();
+}
+
+fn tell(written: &Written<'_>, lines: &broadcast::Sender<Arc<str>>) {
+    if lines.receiver_count() == 0 {
+        return;
+    }
+    for line in written.lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+        // Nobody may listen any more.
+        let _ = lines.send(String::from_utf8_lossy(line).into());
+    }
+}
+
+fn fail(batch: Batch, error: io::Error, path: PathBuf, shared: &Shared) {
+    let source = Arc::new(error);
+    shared.put_back(batch.behind, batch.lost);
+    for job in batch.jobs {
+        let _ = job.done.send(Err(AuditError::Write { path: path.clone(), source: source.clone() }));
+    }
+}

@@ -1,0 +1,33 @@
+//! What the gate must not lose: requests, grants and the hashes of their tokens, confirmations, pinned definitions. What
+//! it all means is decided in `core::policy`; the clock is the caller's.
+//!
+//! The idea: a person, an agent and the clock may all want to end the same thing at the same moment. So every step names
+//! the states that it may start from, the database compares and sets at once, and whoever comes second is told so.
+
+mod confirmations;
+mod grants;
+mod pins;
+mod requests;
+mod trim;
+
+pub use confirmations::{Answer, ConfirmationFilter, ConfirmationRow};
+pub use grants::{GrantFilter, GrantRow};
+pub use pins::PinRow;
+pub use requests::{Added, RequestFilter, RequestPatch, RequestRow};
+
+use rusqlite::Row;
+
+fn key(id: u128) -> [u8; 16] {
+    id.to_be_bytes()
+}
+
+fn id(row: &Row<'_>, column: &str) -> rusqlite::Result<u128> {
+    Ok(u128::from_be_bytes(row.get(column)?))
+}
+
+fn optional_id(row: &Row<'_>, column: &str) -> rusqlite::Result<Option<u128>> {
+    Ok(row.get::<_, Option<[u8; 16]>>(column)?.map(u128::from_be_bytes))
+}
+
+#[cfg(test)]
+mod tests;
