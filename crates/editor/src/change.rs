@@ -1,0 +1,125 @@
+//! A change of one file: shown as the difference that it makes, and made only if the file is still the one that was shown.
+//!
+//! Between that last look and the change itself there are microseconds in which somebody else may have written the file; their
+//! change is then lost, as between any two editors. What a person has confirmed is never applied to a text that they
+//! have not seen for longer than that.
+
+use std::time::Duration;
+
+use prism_core::policy::{Code, Refusal};
+use prism_os::root::{Found, RootError, Spot};
+use serde_json::{Value, json};
+use similar::TextDiff;
+
+use crate::{
+    Shown,
+    files::{MAX_BYTES, whole},
+    ground::{Nearest, Way, place},
+    prepared::Work,
+    text,
+};
+
+/// A file that is to be replaced, and what it holds now.
+pub(crate) struct Old {
+    way: Way,
+    spot: Spot,
+    pub(crate) path: String,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) digest: String,
+}
+
+impl Old {
+    /// Reads the file, and refuses if it is another than the one that the change was made for.
+    pub(crate) fn open(way: Way, made_for: Option<&str>) -> Result<Self, Refusal> {
+        let spot = way.spot()?;
+        let (file, found) = spot.open_file().map_err(|error| way.refusal(error))?;
+        if found.is_read_only() {
+            return Err(way.refusal(RootError::ReadOnly));
+        }
+        let path = path_of(&spot, &way);
+        let bytes = whole(file, &path)?;
+        let digest = text::digest_of(&bytes);
+        if made_for.is_some_and(|made_for| made_for != digest) {
+            return Err(way.changed("it is not the file that the change was made for"));
+        }
+        Ok(Self { way, spot, path, bytes, digest })
+    }
+
+    /// Has it replaced.
+    pub(crate) fn replaced_by(self, new: Vec<u8>) -> Result<(Shown, Work), Refusal> {
+        check_size(&new)?;
+        let unified = unified(&self.path, Some(&self.bytes), &new);
+        let shown = Shown::Diff { path: self.path.clone(), old_text_digest: Some(self.digest.clone()), unified };
+        Ok((shown, Work::new(move |_| self.replace(&new))))
+    }
+
+    fn replace(self, new: &[u8]) -> Result<Value, Refusal> {
+        self.way.still_leads_to(self.spot.folder())?;
+        let found = self.still_there()?;
+        self.spot.replace(new, &found).map_err(|error| self.way.refusal(error))?;
+        Ok(told(&self.path, new))
+    }
+
+    fn still_there(&self) -> Result<Found, Refusal> {
+        let changed = || self.way.changed("it has changed since it was shown");
+        let (file, found) = self.spot.open_file().map_err(|_| changed())?;
+        // More than it was is more than was shown, so that it has grown too large to be read is no other error.
+        let now = whole(file, &self.path).map_err(|_| changed())?;
+        if text::digest_of(&now) == self.digest { Ok(found) } else { Err(changed()) }
+    }
+}
+
+/// Has a file made that is not there yet.
+pub(crate) fn creation(way: Way, nearest: Nearest, new: Vec<u8>) -> Result<(Shown, Work), Refusal> {
+    check_size(&new)?;
+    let path = nearest.path();
+    let shown = Shown::Diff { path: path.clone(), old_text_digest: None, unified: unified(&path, None, &new) };
+    let work = Work::new(move |_| {
+        let spot = nearest.make_way(&way)?;
+        spot.create(&new).map_err(|error| appeared(&way, error))?;
+        Ok(told(&path, &new))
+    });
+    Ok((shown, work))
+}
+
+/// Says that what was not there when it was shown now is.
+pub(crate) fn appeared(way: &Way, error: RootError) -> Refusal {
+    match error {
+        RootError::Exists => way.changed("somebody else has made it meanwhile"),
+        error => way.refusal(error),
+    }
+}
+
+/// Where a name is, as a person reads it.
+pub(crate) fn path_of(spot: &Spot, way: &Way) -> String {
+    place(spot.folder(), way.written()).join(spot.name()).display().to_string()
+}
+
+fn told(path: &str, bytes: &[u8]) -> Value {
+    json!({ "path": path, "bytes": bytes.len(), "digest": text::digest_of(bytes) })
+}
+
+fn check_size(bytes: &[u8]) -> Result<(), Refusal> {
+    if bytes.len() as u64 <= MAX_BYTES {
+        return Ok(());
+    }
+    Err(Refusal::new(Code::TooLarge, format!("a file of {} bytes; at most {MAX_BYTES} can be written", bytes.len())))
+}
+
+/// How long the smallest difference is looked for; after that a larger one, no less true, will do.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Returns the difference as `diff -u` has it; of what is no text, only that there is one.
+fn unified(path: &str, old: Option<&[u8]>, new: &[u8]) -> String {
+    let (Some(before), Some(after)) = (text::as_text(old.unwrap_or_default()), text::as_text(new)) else {
+        let before = old.map_or_else(|| "none".to_owned(), |old| format!("{} bytes", old.len()));
+        return format!("Not a text: {before} before, {} bytes after, SHA-256 {}\n", new.len(), text::digest_of(new));
+    };
+    // A name with a line break in it must not look like a part of the difference.
+    let path = path.replace(char::is_control, "\u{FFFD}");
+    let old_path = if old.is_some() { &path } else { "/dev/null" };
+    let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(before, after);
+    let unified = diff.unified_diff().context_radius(3).header(old_path, &path).to_string();
+    // Where no line differs, it is still about a file.
+    if unified.is_empty() { format!("--- {old_path}\n+++ {path}\n") } else { unified }
+}

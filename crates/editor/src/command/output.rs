@@ -1,0 +1,73 @@
+//! What a command prints: its beginning and its end, as much as an answer should hold.
+
+use std::collections::VecDeque;
+
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+/// The beginning and the end of a stream; what is between them is only counted.
+#[derive(Default)]
+pub(super) struct Output {
+    head: Vec<u8>,
+    tail: VecDeque<u8>,
+    left_out: u64,
+}
+
+/// What is kept of the beginning, and as much again of the end: 1 MiB in all. The rest is read and dropped, so that a command
+/// that prints much does not stand still; a mark says how much it was.
+pub(super) const HALF: usize = 512 << 10;
+
+impl Output {
+    /// Reads to the end. What was read is kept if the future is dropped.
+    pub(super) async fn read(&mut self, stream: &mut (impl AsyncRead + Unpin)) {
+        let mut buffer = vec![0; 64 << 10];
+        // An error is an end: the pipe is the child's.
+        while let Ok(bytes @ 1..) = stream.read(&mut buffer).await {
+            self.take(&buffer[..bytes]);
+        }
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        let (first, rest) = bytes.split_at(bytes.len().min(HALF - self.head.len()));
+        self.head.extend_from_slice(first);
+        self.tail.extend(rest);
+        let too_many = self.tail.len().saturating_sub(HALF);
+        self.tail.drain(..too_many);
+        self.left_out += too_many as u64;
+    }
+
+    /// Returns it as text, with a mark where something was left out, and how many bytes that was.
+    pub(super) fn told(mut self) -> (String, u64) {
+        let mut bytes = self.head;
+        if self.left_out > 0 {
+            bytes.extend_from_slice(format!("\n[… {} bytes left out …]\n", self.left_out).as_bytes());
+        }
+        bytes.extend_from_slice(self.tail.make_contiguous());
+        (String::from_utf8_lossy(&bytes).into_owned(), self.left_out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_beginning_and_the_end_are_kept_and_the_rest_is_counted() {
+        let mut output = Output::default();
+        output.take(b"first");
+        for _ in 0..40 {
+            output.take(&[b'.'; 64 << 10]);
+        }
+        output.take(b"last");
+        let (text, left_out) = output.told();
+        assert!(text.starts_with("first.") && text.ends_with(".last"));
+        assert_eq!(left_out, (40 * (64 << 10) + 9 - 2 * HALF) as u64);
+        assert!(text.contains(&format!("\n[… {left_out} bytes left out …]\n")));
+    }
+
+    #[test]
+    fn what_fits_is_kept_as_it_is() {
+        let mut output = Output::default();
+        output.take(&vec![b'a'; 2 * HALF]);
+        assert_eq!(output.told(), ("a".repeat(2 * HALF), 0));
+    }
+}

@@ -1,0 +1,85 @@
+//! What becomes of names: delete and rename. A link is treated as itself, never as what it points to.
+
+use prism_core::policy::Refusal;
+use prism_os::root::{Clobber, Found, Kind, RootError, Spot};
+use serde_json::json;
+
+use crate::{
+    Shown,
+    args::Args,
+    change::path_of,
+    ground::{Ground, Way},
+    prepared::Work,
+};
+
+pub(crate) fn delete(mut args: Args, ground: &Ground) -> Result<(Shown, Work), Refusal> {
+    let path = args.text("path")?;
+    args.done()?;
+    let way = ground.way(&path)?;
+    let (spot, found) = existing(&way)?;
+    if found.kind == Kind::Folder && !is_empty(&spot).map_err(|error| way.refusal(error))? {
+        return Err(way.wrong("the folder is not empty; delete what is in it first"));
+    }
+    let path = path_of(&spot, &way);
+    let shown = Shown::Delete { path: path.clone(), what: found.kind.name(), bytes: found.bytes };
+    let work = Work::new(move |_| {
+        still(&way, &spot, Some(found))?;
+        spot.remove(found.kind).map_err(|error| match error {
+            RootError::NotEmpty | RootError::NotFound | RootError::IsFolder | RootError::NotAFolder => {
+                way.changed("it has changed since it was shown")
+            }
+            error => way.refusal(error),
+        })?;
+        Ok(json!({ "path": path, "what": found.kind.name() }))
+    });
+    Ok((shown, work))
+}
+
+pub(crate) fn rename(mut args: Args, ground: &Ground) -> Result<(Shown, Work), Refusal> {
+    let path = args.text("path")?;
+    let new_path = args.text("new_path")?;
+    let replaces = args.flag("overwrite")?;
+    args.done()?;
+    let (way, to_way) = (ground.way(&path)?, ground.way(&new_path)?);
+    let (spot, found) = existing(&way)?;
+    let to = to_way.spot()?;
+    let taken = to.look().map_err(|error| to_way.refusal(error))?;
+    if taken.is_some() && !replaces {
+        return Err(to_way.wrong("it is already there; `overwrite` replaces it"));
+    }
+    let (from, new) = (path_of(&spot, &way), path_of(&to, &to_way));
+    let shown = Shown::Rename { from: from.clone(), to: new.clone(), replaces: taken.is_some() };
+    let work = Work::new(move |_| {
+        still(&way, &spot, Some(found))?;
+        still(&to_way, &to, taken)?;
+        // What was free when it was shown stays untouched if it is taken by now, even in this moment.
+        let clobber = if taken.is_some() { Clobber::Replace } else { Clobber::Refuse };
+        spot.rename(&to, clobber).map_err(|error| match error {
+            RootError::Exists => to_way.changed("somebody else has made it meanwhile"),
+            RootError::NotFound => way.changed("it has changed since it was shown"),
+            // These are about the new name.
+            error @ (RootError::NotEmpty | RootError::IsFolder | RootError::NotAFolder) => to_way.refusal(error),
+            error => way.refusal(error),
+        })?;
+        Ok(json!({ "path": from, "new_path": new }))
+    });
+    Ok((shown, work))
+}
+
+fn existing(way: &Way) -> Result<(Spot, Found), Refusal> {
+    let spot = way.spot()?;
+    let found = spot.look().map_err(|error| way.refusal(error))?;
+    let found = found.ok_or_else(|| way.refusal(RootError::NotFound))?;
+    Ok((spot, found))
+}
+
+fn is_empty(spot: &Spot) -> Result<bool, RootError> {
+    Ok(spot.open_folder()?.entries()?.next().is_none())
+}
+
+/// Refuses if what is there by a name is another than when it was shown.
+fn still(way: &Way, spot: &Spot, found: Option<Found>) -> Result<(), Refusal> {
+    way.still_leads_to(spot.folder())?;
+    let now = spot.look().map_err(|error| way.refusal(error))?;
+    if now == found { Ok(()) } else { Err(way.changed("it has changed since it was shown")) }
+}

@@ -1,0 +1,54 @@
+//! What a person is shown of an action before it is done. What is shown is what is run.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Shown {
+    Command {
+        command: Words,
+        cwd: String,
+        /// What is added to the usual environment.
+        env: BTreeMap<String, String>,
+        timeout_ms: u64,
+    },
+    /// A file as it will be, against what it is.
+    Diff {
+        path: String,
+        /// Of the whole file as it is, in hex; `None` if there is none yet.
+        old_text_digest: Option<String>,
+        unified: String,
+    },
+    Delete {
+        path: String,
+        /// `file`, `folder`, `link` or `special`.
+        what: &'static str,
+        bytes: u64,
+    },
+    Rename {
+        from: String,
+        to: String,
+        /// Whether something by the new name is lost.
+        replaces: bool,
+    },
+    /// What changes nothing, or nothing that there is a picture of.
+    Plain { title: String, lines: Vec<String> },
+}
+
+/// A command as it was given.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Words {
+    /// For `sh -c`.
+    Shell(String),
+    /// The program and its arguments.
+    List(Vec<String>),
+}
+
+impl Shown {
+    pub(crate) fn plain(title: impl Into<String>) -> Self {
+        Self::Plain { title: title.into(), lines: Vec::new() }
+    }
+}

@@ -1,0 +1,127 @@
+//! Actions on real files and children, as the gate orders them.
+
+mod changes;
+mod commands;
+mod escapes;
+mod listing;
+mod reading;
+mod swaps;
+
+use std::{
+    collections::BTreeMap,
+    ffi::OsString,
+    fs,
+    os::unix::ffi::OsStringExt,
+    path::{Path, PathBuf},
+};
+
+use prism_core::policy::{self, Action, Code, Refusal};
+use prism_os::census::Owner;
+use serde_json::{Value, json};
+
+use crate::{Order, Prepared, Runtime, Shown, Surroundings};
+
+/// A granted folder with something beside it that nobody was granted.
+struct Place {
+    /// Removed in the end.
+    _folder: tempfile::TempDir,
+    granted: PathBuf,
+    outside: PathBuf,
+    runtime: Runtime,
+}
+
+const SECRET: &str = "what nobody was granted\n";
+
+impl Place {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let real = folder.path().canonicalize().unwrap();
+        let (granted, outside, home) = (real.join("granted"), real.join("outside"), real.join("granted/home"));
+        for made in [&granted, &outside, &home] {
+            fs::create_dir(made).unwrap();
+        }
+        fs::write(outside.join("secret"), SECRET).unwrap();
+        fs::write(home.join("management-token"), SECRET).unwrap();
+        let mut env = environment();
+        env.insert("MCP_TOKEN".into(), "secret".into());
+        env.insert("PRISM_HOME".into(), "secret".into());
+        let owner = Owner::this_process(&real.join("owner"));
+        let runtime = Runtime::new(Surroundings { env, owner, closed: vec![home] });
+        Self { _folder: folder, granted, outside, runtime }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.granted.join(name)
+    }
+
+    fn write(&self, name: &str, text: impl AsRef<[u8]>) {
+        fs::write(self.path(name), text).unwrap();
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// What there is in the granted folder.
+    fn names(&self) -> Vec<String> {
+        let name = |entry: std::io::Result<fs::DirEntry>| entry.unwrap().file_name().into_string().unwrap();
+        let mut names: Vec<_> = fs::read_dir(&self.granted).unwrap().map(name).collect();
+        names.sort();
+        names
+    }
+
+    fn root(&self) -> policy::Root {
+        policy::Root::new(self.granted.to_str().unwrap()).unwrap()
+    }
+
+    fn order(&self, verb: &str, args: &Value) -> Order {
+        let verb = Action::named(verb).unwrap();
+        Order { verb, args: args.as_object().unwrap().clone(), roots: vec![self.root()] }
+    }
+
+    async fn prepare(&self, verb: &str, args: Value) -> Result<Prepared, Refusal> {
+        self.runtime.prepare(self.order(verb, &args)).await
+    }
+
+    async fn run(&self, verb: &str, args: Value) -> Result<Value, Refusal> {
+        self.prepare(verb, args).await?.run().await
+    }
+
+    async fn shown(&self, verb: &str, args: Value) -> Shown {
+        self.prepare(verb, args).await.unwrap().shown()
+    }
+
+    async fn code(&self, verb: &str, args: Value) -> Code {
+        self.run(verb, args).await.expect_err("it should be refused").code
+    }
+
+    /// Refuses to be called well if anything outside has changed.
+    fn assert_untouched(&self) {
+        let names: Vec<_> = fs::read_dir(&self.outside).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names, ["secret"]);
+        assert_eq!(fs::read_to_string(self.outside.join("secret")).unwrap(), SECRET);
+        assert_eq!(fs::read_to_string(self.path("home/management-token")).unwrap(), SECRET);
+    }
+}
+
+/// The environment of the tests themselves.
+fn environment() -> BTreeMap<OsString, OsString> {
+    let text = fs::read("/proc/self/environ").unwrap();
+    let variables = text.split(|byte| *byte == 0).filter_map(|line| {
+        let end = line.iter().position(|byte| *byte == b'=')?;
+        Some((OsString::from_vec(line[..end].to_owned()), OsString::from_vec(line[end + 1..].to_owned())))
+    });
+    variables.collect()
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+#[tokio::test]
+async fn what_the_built_in_editor_cannot_do_it_says() {
+    let place = Place::new();
+    for verb in ["watch_file", "get_buffers", "goto_definition", "git_status", "manage_plugins"] {
+        assert_eq!(place.code(verb, json!({})).await, Code::Unsupported, "{verb}");
+    }
+}

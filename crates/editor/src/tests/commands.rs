@@ -1,0 +1,187 @@
+//! `exec_command`.
+
+use std::time::{Duration, Instant};
+
+use tokio::time::timeout;
+
+use super::*;
+use crate::{Words, runtime::MAX_COMMANDS};
+
+/// Long enough for anything that works, on a machine that is busy.
+const SOON: Duration = Duration::from_secs(30);
+
+#[tokio::test]
+async fn a_command_says_how_it_ended_and_what_it_printed() {
+    let place = Place::new();
+    let args = json!({ "command": "echo out; echo err >&2; exit 3" });
+    let answer = place.run("exec_command", args).await.unwrap();
+    for (name, expected) in [
+        ("exit_code", json!(3)),
+        ("signal", json!(null)),
+        ("stdout", json!("out\n")),
+        ("stderr", json!("err\n")),
+        ("timed_out", json!(false)),
+        ("cwd", json!(place.granted)),
+    ] {
+        assert_eq!(answer[name], expected, "{name}");
+    }
+    let answer = place.run("exec_command", json!({ "command": "kill -9 $$" })).await.unwrap();
+    assert_eq!((&answer["exit_code"], &answer["signal"]), (&json!(null), &json!(9)));
+}
+
+//
+#[tokio::test]
+async fn what_is_shown_is_what_runs() {
+    let place = Place::new();
+    fs::create_dir(place.path("sub")).unwrap();
+    let list = ["printf", "%s|", "$HOME", "a b"].map(str::to_owned).to_vec();
+    let args = json!({ "command": list, "cwd": "sub", "env": { "A": "b" }, "timeout_ms": 5000 });
+    let prepared = place.prepare("exec_command", args).await.unwrap();
+    let cwd = text(&place.path("sub")).to_owned();
+    let env = [("A".to_owned(), "b".to_owned())].into();
+    let shown = Shown::Command { command: Words::List(list.clone()), cwd: cwd.clone(), env, timeout_ms: 5000 };
+    assert_eq!(prepared.shown(), shown);
+    let told = json!({ "kind": "command", "command": list, "cwd": cwd, "env": { "A": "b" }, "timeout_ms": 5000 });
+    assert_eq!(serde_json::to_value(&shown).unwrap(), told);
+    assert_eq!(prepared.run().await.unwrap()["stdout"], "$HOME|a b|");
+}
+
+#[tokio::test]
+async fn a_command_has_its_environment_and_none_of_prisms() {
+    let place = Place::new();
+    let command = "pwd; echo \"$PWD\"; echo \"$A-$MCP_TOKEN-$PRISM_HOME\"; command -v sh >/dev/null && echo path; cat";
+    let answer = place.run("exec_command", json!({ "command": command, "env": { "A": "b" } })).await.unwrap();
+    let cwd = text(&place.granted);
+    assert_eq!(answer["stdout"], format!("{cwd}\n{cwd}\nb--\npath\n"));
+    for env in [json!({ "PRISM_HOME": "x" }), json!({ "MCP_TOKEN": "x" }), json!({ "": "x" }), json!({ "A=B": "x" })] {
+        assert_eq!(place.code("exec_command", json!({ "command": "true", "env": env })).await, Code::BadArguments);
+    }
+}
+
+#[tokio::test]
+async fn a_command_that_takes_too_long_is_ended_with_all_it_started() {
+    let place = Place::new();
+    let command = "sleep 1000 & echo $!; wait";
+    let run = place.run("exec_command", json!({ "command": command, "timeout_ms": 300 }));
+    let answer = timeout(SOON, run).await.unwrap().unwrap();
+    assert_eq!((&answer["timed_out"], &answer["exit_code"]), (&json!(true), &json!(null)));
+    dead(answer["stdout"].as_str().unwrap().trim()).await;
+}
+
+#[tokio::test]
+async fn what_a_command_leaves_behind_ends_with_it() {
+    let place = Place::new();
+    let began = Instant::now();
+    let answer = place.run("exec_command", json!({ "command": "sleep 1000 & echo $!" })).await.unwrap();
+    assert_eq!(answer["exit_code"], 0);
+    assert!(began.elapsed() < SOON);
+    dead(answer["stdout"].as_str().unwrap().trim()).await;
+}
+
+#[tokio::test]
+async fn a_command_dies_with_whoever_waits_for_it() {
+    let place = Place::new();
+    let prepared = place.prepare("exec_command", json!({ "command": "echo $$ >pid; exec sleep 1000" })).await.unwrap();
+    let running = tokio::spawn(prepared.run());
+    let pid = timeout(SOON, async {
+        loop {
+            match fs::read_to_string(place.path("pid")) {
+                Ok(pid) if pid.ends_with('\n') => return pid.trim().to_owned(),
+                _ => tokio::task::yield_now().await,
+            }
+        }
+    })
+    .await
+    .unwrap();
+    running.abort();
+    dead(&pid).await;
+}
+
+#[tokio::test]
+async fn a_command_that_prints_much_is_not_held_up_and_the_rest_is_marked() {
+    let place = Place::new();
+    let command = "head -c 5000000 /dev/zero | tr '\\0' a; echo end; echo quiet >&2";
+    let answer = timeout(SOON, place.run("exec_command", json!({ "command": command }))).await.unwrap().unwrap();
+    let left_out = answer["stdout_bytes_left_out"].as_u64().unwrap();
+    assert_eq!(left_out, 5_000_004 - (1 << 20));
+    let stdout = answer["stdout"].as_str().unwrap();
+    assert!(stdout.contains(&format!("[… {left_out} bytes left out …]")) && stdout.ends_with("aend\n"));
+    assert_eq!((&answer["stderr"], &answer["stderr_bytes_left_out"]), (&json!("quiet\n"), &json!(0)));
+}
+
+#[tokio::test]
+async fn a_command_that_cannot_be_one_is_refused() {
+    let place = Place::new();
+    for (command, code) in [
+        (json!(null), Code::BadArguments),
+        (json!(""), Code::BadArguments),
+        (json!("  "), Code::BadArguments),
+        (json!([]), Code::BadArguments),
+        (json!([""]), Code::BadArguments),
+        (json!(["ls", 1]), Code::BadArguments),
+        (json!("a\0b"), Code::BadArguments),
+        (json!(7), Code::BadArguments),
+        (json!("x".repeat(200_000)), Code::TooLarge),
+        (json!(["prism-no-such-program"]), Code::NotFound),
+    ] {
+        let args = json!({ "command": command, "env": { "PATH": "/usr/bin:/bin" } });
+        assert_eq!(place.code("exec_command", args).await, code, "{command}");
+    }
+    for timeout_ms in [0, 600_001] {
+        let args = json!({ "command": "true", "timeout_ms": timeout_ms });
+        assert_eq!(place.code("exec_command", args).await, Code::BadArguments);
+    }
+}
+
+//
+#[tokio::test]
+async fn a_command_whose_folder_is_another_by_then_is_not_run() {
+    let place = Place::new();
+    fs::create_dir(place.path("sub")).unwrap();
+    let args = json!({ "command": "touch ran", "cwd": "sub" });
+    let prepared = place.prepare("exec_command", args).await.unwrap();
+    fs::rename(place.path("sub"), place.path("moved")).unwrap();
+    std::os::unix::fs::symlink(&place.outside, place.path("sub")).unwrap();
+    assert_eq!(prepared.run().await.unwrap_err().code, Code::Changed);
+    assert!(!place.path("moved/ran").exists());
+    place.assert_untouched();
+}
+
+#[tokio::test]
+async fn one_command_too_many_is_refused_and_told_to_come_back() {
+    let place = Place::new();
+    let mut running = Vec::new();
+    for i in 0..MAX_COMMANDS {
+        let args = json!({ "command": format!("touch began-{i}; exec sleep 1000") });
+        running.push(tokio::spawn(place.prepare("exec_command", args).await.unwrap().run()));
+    }
+    let all_began = async {
+        while !(0..MAX_COMMANDS).all(|i| place.path(&format!("began-{i}")).exists()) {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(SOON, all_began).await.unwrap();
+    let refusal = place.run("exec_command", json!({ "command": "true" })).await.unwrap_err();
+    assert_eq!(refusal.code, Code::TooFast);
+    assert!(refusal.retry_after.is_some());
+
+    let first = running.swap_remove(0);
+    first.abort();
+    let _ = first.await;
+    assert!(place.run("exec_command", json!({ "command": "true" })).await.is_ok(), "there is room again");
+    running.iter().for_each(tokio::task::JoinHandle::abort);
+}
+
+/// Waits until a process is no more.
+async fn dead(pid: &str) {
+    let is_dead = || {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.rsplit(')').next().is_none_or(|rest| rest.is_empty() || rest.trim_start().starts_with(['Z', 'X']))
+    };
+    let waiting = async {
+        while !is_dead() {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(SOON, waiting).await.expect("it should be dead by now");
+}
