@@ -14,13 +14,16 @@ use std::{
 use prism_core::mcp::Era;
 
 pub use env::Env;
+pub use gate::{Audit, AuditCalls, Gate};
 pub use http::{Http, Transport};
 pub use hub::{Hub, HubMode, Profile};
 pub use inherit::Inherit;
 pub use mesh::Mesh;
+pub use tools::{Pin, Tools};
 
 mod env;
 pub mod file;
+pub mod gate;
 pub mod http;
 pub mod hub;
 mod inherit;
@@ -28,6 +31,7 @@ pub mod mcp_json;
 pub mod mesh;
 pub mod raw;
 pub mod secret;
+mod tools;
 mod value;
 
 #[cfg(test)]
@@ -65,6 +69,8 @@ pub struct Config {
     pub log_bodies: bool,
     pub hub: Hub,
     pub mesh: Mesh,
+    pub gate: Gate,
+    pub audit: Audit,
     pub profiles: BTreeMap<String, Profile>,
     /// The root of the workspace memory; `None`: nobody said, and the config is no project's own.
     pub workspace: Option<PathBuf>,
@@ -105,6 +111,8 @@ pub struct Destination {
     pub hub: bool,
     /// Whether a POST may be answered with a stream. If not, what a call says on its way goes to the session's own.
     pub post_sse: bool,
+    /// Which tools may be called. Another word on that is no reason to start the server again.
+    pub tools: Tools,
 }
 
 /// Who shares a child (B-04).
@@ -299,6 +307,8 @@ impl Default for Config {
             log_bodies: false,
             hub: Hub::default(),
             mesh: Mesh::default(),
+            gate: Gate::default(),
+            audit: Audit::default(),
             profiles: BTreeMap::new(),
             workspace: None,
             destinations: BTreeMap::new(),
@@ -331,6 +341,7 @@ impl Destination {
             event_names: EventNames::default(),
             hub: true,
             post_sse: true,
+            tools: Tools::default(),
         }
     }
 
@@ -366,6 +377,7 @@ impl fmt::Debug for Destination {
             .field("event_names", &self.event_names)
             .field("hub", &self.hub)
             .field("post_sse", &self.post_sse)
+            .field("tools", &self.tools)
             .finish()
     }
 }

@@ -1,5 +1,5 @@
-//! Prism's folder, `~/.prism`, and the secret in it that opens the MCP endpoints (D-03, D-04). What else lies in
-//! the folder belongs to those who put it there.
+//! Prism's folder, `~/.prism`, and the two secrets in it: one opens the MCP endpoints (D-03, D-04), the other lets a
+//! person decide what agents may do (A-03). What else lies in the folder belongs to those who put it there.
 
 use std::{
     fmt,
@@ -22,6 +22,7 @@ mod tests;
 pub struct Home {
     path: PathBuf,
     api_key: Option<Token>,
+    management_key: Option<Token>,
     /// The mode that it had while others could look into it.
     tightened: Option<u32>,
 }
@@ -83,12 +84,22 @@ pub enum HomeError {
     NoToken { path: PathBuf },
     #[error("PRISM_API_KEY is not one word of visible ASCII, so no client could send it in a header")]
     ApiKey,
+    #[error("MCP_TOKEN is not one word of visible ASCII, so nobody could send it in a header")]
+    ManagementKey,
+    #[error(
+        "MCP_TOKEN and PRISM_API_KEY are the same, so every agent could approve its own requests\n  \
+         fix: give MCP_TOKEN another value, or none: then it is made"
+    )]
+    OneSecret,
     #[error("the system gives no random bytes")]
     Random { source: getrandom::Error },
 }
 
 /// The file that holds the secret.
 pub const TOKEN_FILE: &str = "http-mcp-token";
+
+/// The file that holds the one that agents do not have.
+pub const MANAGEMENT_FILE: &str = "management-token";
 
 /// Names the folder, whether it is there or not.
 pub fn folder(env: &Env) -> Result<PathBuf, HomeError> {
@@ -98,6 +109,17 @@ pub fn folder(env: &Env) -> Result<PathBuf, HomeError> {
         (None, None) => return Err(HomeError::Nowhere),
     };
     std::path::absolute(&path).map_err(|source| HomeError::Create { path, source })
+}
+
+/// The variable that holds it instead.
+const MANAGEMENT_VARIABLE: &str = "MCP_TOKEN";
+
+/// Returns the management secret if there is one, for those who call a daemon that runs.
+pub fn existing_management(env: &Env) -> Result<Option<Token>, HomeError> {
+    match env.var(MANAGEMENT_VARIABLE) {
+        Some(key) => key.to_str().and_then(Token::read).map(Some).ok_or(HomeError::ManagementKey),
+        None => Ok(read_token(&folder(env)?.join(MANAGEMENT_FILE))?.map(|(token, _)| token)),
+    }
 }
 
 /// Returns the token if there is one, and makes and mends nothing: for those who only look.
@@ -121,11 +143,13 @@ impl Home {
             Err(source) => return Err(HomeError::Create { path, source }),
         }
         let tightened = close_to_others(&path)?;
-        let api_key = match env.var("PRISM_API_KEY") {
-            Some(key) => Some(key.to_str().and_then(Token::read).ok_or(HomeError::ApiKey)?),
-            None => None,
+        let key = |name: &str, wrong: HomeError| match env.var(name) {
+            Some(key) => key.to_str().and_then(Token::read).map(Some).ok_or(wrong),
+            None => Ok(None),
         };
-        Ok(Self { path, api_key, tightened })
+        let api_key = key("PRISM_API_KEY", HomeError::ApiKey)?;
+        let management_key = key(MANAGEMENT_VARIABLE, HomeError::ManagementKey)?;
+        Ok(Self { path, api_key, management_key, tightened })
     }
 
     /// Returns the folder.
@@ -142,10 +166,25 @@ impl Home {
 
     /// Returns the token, which is made at first use. Two starts at once get the same one.
     pub fn token(&self) -> Result<(Token, TokenOrigin), HomeError> {
-        if let Some(key) = &self.api_key {
-            return Ok((key.clone(), TokenOrigin::Environment));
+        match &self.api_key {
+            Some(key) => Ok((key.clone(), TokenOrigin::Environment)),
+            None => self.kept(TOKEN_FILE),
         }
-        let path = self.path.join(TOKEN_FILE);
+    }
+
+    /// Returns the management secret in the same way. It is never the clients' token (A-03).
+    pub fn management(&self) -> Result<Token, HomeError> {
+        let secret = match &self.management_key {
+            Some(key) => key.clone(),
+            None => self.kept(MANAGEMENT_FILE)?.0,
+        };
+        let (clients, _) = self.token()?;
+        if clients.matches(secret.expose().as_bytes()) { Err(HomeError::OneSecret) } else { Ok(secret) }
+    }
+
+    /// The secret in a file, which is made if it is not there.
+    fn kept(&self, name: &str) -> Result<(Token, TokenOrigin), HomeError> {
+        let path = self.path.join(name);
         if let Some(found) = read_token(&path)? {
             return Ok(found);
         }
@@ -209,7 +248,7 @@ fn read_token(path: &Path) -> Result<Option<(Token, TokenOrigin)>, HomeError> {
 /// Writes the token, unless there is one by now; then returns `false`.
 fn write_token(folder: &Path, path: &Path, token: &Token) -> Result<bool, HomeError> {
     let cannot_write = |source| HomeError::Write { path: path.to_owned(), source };
-    let beside = folder.join(format!(".{TOKEN_FILE}.{}", hex(&random::<8>()?)));
+    let beside = folder.join(format!(".token.{}", hex(&random::<8>()?)));
     let written = (|| {
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
         file.write_all(format!("{}\n", token.expose()).as_bytes())?;

@@ -10,7 +10,6 @@
 //! in between finds the signal in the store, and rings again.
 
 mod agents;
-mod clock;
 mod drain;
 mod events;
 mod inside;
@@ -58,8 +57,9 @@ pub(crate) mod arguments {
     };
 }
 
-use self::{agents::Facts, clock::Clock, polls::Polls, record::Recorder, streams::Streams};
+use self::{agents::Facts, polls::Polls, record::Recorder, streams::Streams};
 use crate::{
+    clock::Clock,
     config::{self, Env},
     drive::Sessions,
     telemetry::mesh::MeshMetrics,
@@ -311,7 +311,7 @@ impl Mesh {
     }
 
     /// Puts a notice on the person's screen, where that is allowed and there is one.
-    fn notify(&self, text: &str) {
+    pub(crate) fn notify(&self, text: &str) {
         let person = AgentFacts { agent: core::PERSON.into(), ..AgentFacts::default() };
         let bell = Bell {
             text: text.into(),

@@ -3,6 +3,7 @@
 //! Ids, names, sizes and times only; bodies by a setting, secrets never (invariant 7).
 
 pub mod access;
+pub mod gate;
 mod latency;
 pub mod log;
 pub mod mesh;

@@ -14,9 +14,11 @@ use std::{
 use serde::Deserialize;
 use toml::{Spanned, Value, de::ValueDeserializer};
 
+use gate::{RawAudit, RawGate};
 use hub::{RawHub, RawProfile, RawWorkspace};
 use keys::unknown_key_fix;
 use mesh::RawMesh;
+use tools::RawTools;
 
 use super::{
     Config, ConfigError, Destination, Env, Flags, Http, NameError, Origin, Place,
@@ -27,9 +29,11 @@ use super::{
     },
 };
 
+mod gate;
 mod hub;
 pub(super) mod keys;
 mod mesh;
+mod tools;
 mod variables;
 
 /// `prism.toml`, as written.
@@ -55,6 +59,10 @@ pub struct Raw {
     hub: RawHub,
     #[serde(default)]
     mesh: RawMesh,
+    #[serde(default)]
+    gate: RawGate,
+    #[serde(default)]
+    audit: RawAudit,
     #[serde(default)]
     profile: BTreeMap<Spanned<String>, RawProfile>,
     #[serde(default)]
@@ -92,6 +100,7 @@ struct RawDestination {
     post_sse: Setting,
     inherit_env: Setting,
     max_memory: Setting,
+    tools: Option<RawTools>,
 }
 
 type Setting = Option<Spanned<Value>>;
@@ -113,8 +122,11 @@ struct Around<'a> {
 }
 
 /// Names of variables that were there before `PRISM_…`. The newer name beats them.
-const OLD_VARIABLES: [(&str, &str); 2] =
-    [("max_sessions", "MAX_STDIO_CONNECTIONS"), ("log_bodies", "AUDIT_LOG_BODIES")];
+const OLD_VARIABLES: [(&str, &str); 3] = [
+    ("max_sessions", "MAX_STDIO_CONNECTIONS"),
+    ("log_bodies", "AUDIT_LOG_BODIES"),
+    ("audit.bodies", "AUDIT_LOG_BODIES"),
+];
 
 /// First parts of a path that Prism answers itself, and the servers it is itself.
 const RESERVED: [&str; 9] =
@@ -231,6 +243,8 @@ impl Raw {
 
         config.hub = self.hub(around)?;
         config.mesh = self.mesh(around)?;
+        config.gate = self.gate(around)?;
+        config.audit = self.audit(around)?;
         config.workspace = self.workspace(around)?;
         for (name, written) in &self.profile {
             config.profiles.insert(name.get_ref().clone(), self.profile(name, written)?);
@@ -313,6 +327,7 @@ impl Raw {
                 .unwrap_or(defaults.event_names),
             hub: self.local(name, "hub", &written.hub, boolean)?.unwrap_or(defaults.hub),
             post_sse: self.local(name, "post_sse", &written.post_sse, boolean)?.unwrap_or(defaults.post_sse),
+            tools: self.tools(name, written.tools.as_ref())?,
             ..defaults
         })
     }

@@ -149,9 +149,11 @@ fn every_key_is_understood() {
         login_path: false,
         max_memory: Some(2 << 30),
         destinations: [files, web, docs].map(|destination| (destination.name.clone(), destination)).into(),
-        // Theirs are in `hub/tests.rs` and `mesh.rs`.
+        // Theirs are in `hub/tests.rs`, `mesh.rs` and `gate.rs`.
         hub: Hub::default(),
         mesh: Mesh::default(),
+        gate: Gate::default(),
+        audit: Audit::default(),
         profiles: BTreeMap::new(),
         workspace: None,
     };
@@ -338,7 +340,7 @@ fn a_value_that_is_beaten_must_still_make_sense() {
 
 #[test]
 fn every_global_setting_is_read_from_the_environment() {
-    let tables = ["hub", "mesh", "profile", "workspace", "destination"];
+    let tables = ["hub", "mesh", "gate", "audit", "profile", "workspace", "destination"];
     for key in GLOBAL_KEYS.into_iter().filter(|key| !tables.contains(key)) {
         let variable = format!("PRISM_{}", key.to_uppercase());
         let env = Env::from([(variable.as_str(), "*no such thing*")]);

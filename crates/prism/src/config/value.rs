@@ -2,12 +2,12 @@
 
 use std::{net::IpAddr, time::Duration};
 
-use prism_core::mcp::Era;
+use prism_core::{mcp::Era, policy::Otherwise};
 use toml::Value;
 
 use super::{
-    ConfigError, EventNames, HubMode, Inherit, Origin, Process, Sessions, Transport, http, inherit::is_pattern,
-    raw::nearest,
+    AuditCalls, ConfigError, EventNames, HubMode, Inherit, Origin, Pin, Process, Sessions, Transport, http,
+    inherit::is_pattern, raw::nearest,
 };
 
 /// A value before it is understood. `Bare` comes from outside a file, where nothing has quotes.
@@ -50,14 +50,18 @@ impl<'a> From<&'a Value> for Written<'a> {
 impl Written<'_> {
     /// Makes the complaint that this value is not what is wanted.
     fn is_not(&self, wanted: &str, example: &str) -> Wrong {
-        let shown = match self {
+        Wrong { problem: format!("is {}, not {wanted}", self.shown()), example: example.to_owned() }
+    }
+
+    /// What a person is told that it is.
+    pub(super) fn shown(&self) -> String {
+        match self {
             Self::Text(text) | Self::Bare(text) => format!("{text:?}"),
             Self::Integer(number) => number.to_string(),
             Self::Boolean(value) => value.to_string(),
             Self::List(_) => "a list".to_owned(),
             Self::Other(kind) => (*kind).to_owned(),
-        };
-        Wrong { problem: format!("is {shown}, not {wanted}"), example: example.to_owned() }
+        }
     }
 }
 
@@ -101,6 +105,35 @@ pub(super) fn count(value: &Written<'_>) -> Result<usize, Wrong> {
         _ => None,
     };
     number.filter(|number| *number > 0).ok_or_else(|| value.is_not("a whole number from 1 up", "10"))
+}
+
+/// What becomes of a call that no rule is for.
+pub(super) fn otherwise(value: &Written<'_>) -> Result<Otherwise, Wrong> {
+    match value {
+        Written::Text("allow") => Ok(Otherwise::Allow),
+        Written::Text("confirm") => Ok(Otherwise::Confirm),
+        Written::Text("deny") => Ok(Otherwise::Deny),
+        _ => Err(value.is_not("\"allow\", \"confirm\" or \"deny\"", "\"deny\"")),
+    }
+}
+
+/// What becomes of a tool that is no longer what it was.
+pub(super) fn pin(value: &Written<'_>) -> Result<Pin, Wrong> {
+    match value {
+        Written::Text("ask") => Ok(Pin::Ask),
+        Written::Text("warn") => Ok(Pin::Warn),
+        Written::Text("off") => Ok(Pin::Off),
+        _ => Err(value.is_not("\"ask\", \"warn\" or \"off\"", "\"ask\"")),
+    }
+}
+
+/// How many files are kept; 0 keeps all.
+pub(super) fn files_kept(value: &Written<'_>) -> Result<usize, Wrong> {
+    match value {
+        Written::Integer(0) => Ok(0),
+        Written::Bare(text) if text.trim() == "0" => Ok(0),
+        _ => count(value).map_err(|_| value.is_not("a whole number (0 keeps all)", "10")),
+    }
 }
 
 /// How long a name may be. Below the least there is no room for what tells two tools apart; the most is what the
@@ -158,6 +191,14 @@ pub(super) fn duration(value: &Written<'_>) -> Result<Duration, Wrong> {
         .map(Duration::from_millis)
         .filter(|duration| *duration <= LONGEST)
         .ok_or_else(|| value.is_not("at most 365 days", "\"365d\""))
+}
+
+/// A duration as one would write it.
+pub(super) fn in_words(duration: Duration) -> String {
+    let milliseconds = duration.as_millis();
+    let units = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)];
+    let fits = units.into_iter().find(|(_, unit)| milliseconds >= *unit && milliseconds.is_multiple_of(*unit));
+    fits.map_or_else(|| "0s".to_owned(), |(name, unit)| format!("{}{name}", milliseconds / unit))
 }
 
 /// Elsewhere zero waits for ever, and here it could as well mean not at all; so it is neither.
@@ -330,6 +371,10 @@ pub(super) fn hub_mode(value: &Written<'_>) -> Result<HubMode, Wrong> {
     choice(value, HubMode::ALL, HubMode::as_str)
 }
 
+pub(super) fn audit_calls(value: &Written<'_>) -> Result<AuditCalls, Wrong> {
+    choice(value, AuditCalls::ALL, AuditCalls::as_str)
+}
+
 fn choice<T: Copy, const N: usize>(value: &Written<'_>, all: [T; N], name: fn(T) -> &'static str) -> Result<T, Wrong> {
     let typed = match value {
         Written::Text(text) => *text,
@@ -390,6 +435,10 @@ pub(super) fn some_destinations(value: &Written<'_>) -> Result<Vec<String>, Wron
 
 pub(super) fn tool_patterns(value: &Written<'_>) -> Result<Vec<String>, Wrong> {
     list(value, &example_list(value, "files__*"))
+}
+
+pub(super) fn member_patterns(value: &Written<'_>) -> Result<Vec<String>, Wrong> {
+    list(value, &example_list(value, "*_pin"))
 }
 
 /// A list as an example: with the text in it that somebody wrote in place of a list.

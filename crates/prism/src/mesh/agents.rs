@@ -16,9 +16,10 @@ use serde_json::{Map, Value, json};
 use tracing::info;
 use uuid::Uuid;
 
-use super::{Caller, Code, Mesh, State, Trouble, clock::written, hyphenated, who::Claim};
+use super::{Caller, Code, Mesh, State, Trouble, hyphenated, who::Claim};
 use crate::{
     builtin::prism::PENDING,
+    clock::written,
     wake::{AgentFacts, ClientFacts, Contact, Rung, Tmux},
 };
 

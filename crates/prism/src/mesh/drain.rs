@@ -9,7 +9,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tracing::warn;
 
-use super::{Caller, Code, Mesh, Trouble, clock::written, hyphenated, owed::obligation, who::Claim};
+use super::{Caller, Code, Mesh, Trouble, hyphenated, owed::obligation, who::Claim};
+use crate::clock::written;
 
 /// Signals in one page of a drain, where nobody asks for another number, and at most; and the bytes of their bodies.
 const PAGE: u32 = 20;

@@ -4,7 +4,7 @@ use prism_core::mesh::Time;
 use serde_json::Value;
 use tokio::sync::broadcast;
 
-use super::clock::written;
+use crate::clock::written;
 
 /// Events that a slow onlooker may be behind. Beyond it, it misses the oldest and is told how many.
 const MAX_BEHIND: usize = 1024;

@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Caller, Mesh, State, Trouble, clock::written, hyphenated, who::Claim};
-use crate::telemetry::mesh::Seen;
+use super::{Caller, Mesh, State, Trouble, hyphenated, who::Claim};
+use crate::{clock::written, telemetry::mesh::Seen};
 
 /// Bells that are shown of one agent, and of all.
 const RECENT: u32 = 20;

@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Caller, Mesh, Trouble, clock::written, hyphenated, who::Claim};
+use super::{Caller, Mesh, Trouble, hyphenated, who::Claim};
+use crate::clock::written;
 
 /// Obligations that are told at once.
 const MAX_ROWS: u32 = 1000;

@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use tracing::warn;
 use uuid::Uuid;
 
-use super::{Caller, Code, Mesh, Trouble, clock::written, hyphenated, owed::obligation_row, who::Claim};
+use super::{Caller, Code, Mesh, Trouble, hyphenated, owed::obligation_row, who::Claim};
+use crate::clock::written;
 
 /// The longest body of a signal, in bytes. A longer one is refused: signals point to work, they do not carry it.
 const MAX_BODY: usize = 64 << 10;
@@ -279,6 +280,21 @@ impl Mesh {
             "surface_support": state.core.support(agent).name(),
             "pending": state.core.bell(agent).map_or(0, |bell| bell.pending()),
         })
+    }
+
+    /// The agent that a client is, if it is one.
+    pub fn agent_with(&self, session: Option<Uuid>, instance: Option<Uuid>) -> Option<Name> {
+        self.state().of_ids(session, instance)
+    }
+
+    /// Tells one agent what came of a thing that it has asked for, and rings for it.
+    pub async fn tell_agent(&self, agent: Name, body: String) -> Result<(), Trouble> {
+        let (sender, kind) = (SYSTEM.into(), Kind::StatusUpdate);
+        let (id, trace) = (new_id(), new_id());
+        let (reply_to, closes, ttl_s) = (None, None, None);
+        self.dispatch(Outgoing { sender, recipient: agent, kind, body, id, trace, reply_to, closes, ttl_s }, false)
+            .await
+            .map(drop)
     }
 
     /// Sends what Prism itself has to say. It waits for nobody: who does not read it has missed nothing.

@@ -34,6 +34,12 @@ impl Mesh {
         state.core.seen(&agent, now);
         Ok(agent)
     }
+
+    /// The agent that a client is, if it is one.
+    pub(crate) fn agent_of(&self, caller: &Caller) -> Option<String> {
+        let Caller::Client(mark) = caller else { return None };
+        self.state().of_client(mark).map(|name| name.to_string())
+    }
 }
 
 impl State {
@@ -72,8 +78,12 @@ impl State {
 
     /// The agent that a client is, by its MCP session or its shim.
     pub(super) fn of_client(&self, mark: &CallerMark) -> Option<Name> {
+        self.of_ids(mark.session, mark.instance)
+    }
+
+    pub(super) fn of_ids(&self, session: Option<Uuid>, instance: Option<Uuid>) -> Option<Name> {
         let of = |id: Option<Uuid>, among: &HashMap<u128, Name>| id.and_then(|id| among.get(&id.as_u128()).cloned());
-        of(mark.session, &self.by_mcp).or_else(|| of(mark.instance, &self.by_instance))
+        of(session, &self.by_mcp).or_else(|| of(instance, &self.by_instance))
     }
 
     /// The agent whose live window that session is.

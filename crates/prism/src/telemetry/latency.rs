@@ -41,6 +41,11 @@ impl Latency {
         self.counts().iter().sum()
     }
 
+    /// How long all of them took together.
+    pub(super) fn sum(&self) -> Duration {
+        Duration::from_nanos(self.0.nanos.load(Relaxed))
+    }
+
     /// The time in seconds within which this part of all was done: as Prometheus's `histogram_quantile` has it, on the
     /// line between the bounds of its bucket. `None` while there was nothing.
     pub(super) fn quantile(&self, part: f64) -> Option<f64> {

@@ -16,7 +16,7 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use super::{latency::Latency, mesh::MeshMetrics};
+use super::{gate::GateMetrics, latency::Latency, mesh::MeshMetrics};
 
 pub struct Metrics {
     registry: Mutex<Registry>,
@@ -34,6 +34,7 @@ pub struct Metrics {
     events: Family<EventLabels, Counter>,
     refused: Family<ReasonLabel, Counter>,
     pub mesh: Arc<MeshMetrics>,
+    pub gate: Arc<GateMetrics>,
 }
 
 /// The metrics of one destination, with every label looked up once.
@@ -129,6 +130,8 @@ impl Default for Metrics {
         own.register("refused", "Requests refused at the door", Family::clone(&refused));
         let mesh = Arc::new(MeshMetrics::default());
         mesh.register(own);
+        let gate = Arc::new(GateMetrics::default());
+        gate.register(own);
         Self {
             registry: Mutex::new(registry),
             requests,
@@ -145,6 +148,7 @@ impl Default for Metrics {
             events,
             refused,
             mesh,
+            gate,
         }
     }
 }
@@ -231,6 +235,12 @@ impl DestinationMetrics {
     pub fn seen(&self, memory_bytes: u64, in_flight: usize) {
         self.child_memory.set(whole(memory_bytes));
         self.in_flight.set(whole(in_flight as u64));
+    }
+
+    /// The calls of tools since the daemon was started, and how long they took together.
+    pub fn calls(&self) -> (u64, Duration) {
+        let calls = self.latency.get(Method::ToolsCall.index());
+        calls.map_or_else(Default::default, |calls| (calls.count(), calls.sum()))
     }
 
     pub fn totals(&self) -> Totals {

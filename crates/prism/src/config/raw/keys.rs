@@ -3,7 +3,7 @@
 use super::nearest;
 
 /// The keys at the top of the file.
-pub(in crate::config) const GLOBAL_KEYS: [&str; 20] = [
+pub(in crate::config) const GLOBAL_KEYS: [&str; 22] = [
     "address",
     "insecure",
     "port",
@@ -21,13 +21,15 @@ pub(in crate::config) const GLOBAL_KEYS: [&str; 20] = [
     "max_memory",
     "hub",
     "mesh",
+    "gate",
+    "audit",
     "profile",
     "workspace",
     "destination",
 ];
 
 /// The keys below `[destination.NAME]`.
-pub(in crate::config) const DESTINATION_KEYS: [&str; 20] = [
+pub(in crate::config) const DESTINATION_KEYS: [&str; 21] = [
     "command",
     "env",
     "cwd",
@@ -48,7 +50,11 @@ pub(in crate::config) const DESTINATION_KEYS: [&str; 20] = [
     "post_sse",
     "inherit_env",
     "max_memory",
+    "tools",
 ];
+
+/// The keys below `[destination.NAME.tools]`.
+pub(in crate::config) const TOOLS_KEYS: [&str; 5] = ["allow", "confirm", "deny", "otherwise", "pin"];
 
 /// The keys below `[hub]`.
 pub(in crate::config) const HUB_KEYS: [&str; 4] = ["prefix", "mode", "patience", "longest_name"];
@@ -68,6 +74,24 @@ pub(in crate::config) const MESH_KEYS: [&str; 11] = [
     "desktop",
 ];
 
+/// The keys below `[gate]`.
+pub(in crate::config) const GATE_KEYS: [&str; 11] = [
+    "max_requests_per_agent",
+    "max_requests",
+    "max_grants",
+    "request_ttl",
+    "default_ttl",
+    "max_ttl",
+    "rate_limit",
+    "burst",
+    "max_edit_bytes",
+    "confirm_within",
+    "call_wait",
+];
+
+/// The keys below `[audit]`.
+pub(in crate::config) const AUDIT_KEYS: [&str; 4] = ["bodies", "redact", "keep", "calls"];
+
 /// The keys below `[profile.NAME]`.
 pub(in crate::config) const PROFILE_KEYS: [&str; 5] = ["only", "except", "tools", "prefix", "mode"];
 
@@ -79,10 +103,16 @@ pub(super) fn unknown_key_fix(key: &str, expected: &str) -> String {
     // A key that only one kind of table has tells which one this is.
     if expected.contains("`command`") {
         destination_key_fix(key)
+    } else if expected.contains("`otherwise`") {
+        section_key_fix(key, "[destination.NAME.tools]", &TOOLS_KEYS)
     } else if expected.contains("`patience`") {
         section_key_fix(key, "[hub]", &HUB_KEYS)
     } else if expected.contains("`climb_after`") {
         section_key_fix(key, "[mesh]", &MESH_KEYS)
+    } else if expected.contains("`max_grants`") {
+        section_key_fix(key, "[gate]", &GATE_KEYS)
+    } else if expected.contains("`redact`") {
+        section_key_fix(key, "[audit]", &AUDIT_KEYS)
     } else if expected.contains("`only`") {
         section_key_fix(key, "[profile.NAME]", &PROFILE_KEYS)
     } else if expected.contains("`root`") {

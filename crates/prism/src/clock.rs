@@ -1,31 +1,31 @@
-//! The mesh's time: since 1970, so that it means something to the next daemon, and never going back, so that it means
-//! something to this one.
+//! Time as the mesh and the gate have it: since 1970, so that it means something to the next daemon, and never going back,
+//! so that it means something to this one.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use prism_core::mesh::Time;
+use prism_core::Time;
 
 use crate::telemetry::log::date_and_time;
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Clock {
+pub(crate) struct Clock {
     began: Instant,
     at: Time,
 }
 
 impl Clock {
-    pub(super) fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self { began: Instant::now(), at: Time(i64::try_from(at.as_micros()).unwrap_or(i64::MAX)) }
     }
 
-    pub(super) fn now(&self) -> Time {
+    pub(crate) fn now(&self) -> Time {
         self.at + self.began.elapsed()
     }
 }
 
 /// A time as clients read it: RFC 3339 with milliseconds, UTC.
-pub(super) fn written(Time(us): Time) -> String {
+pub(crate) fn written(Time(us): Time) -> String {
     let us = u64::try_from(us).unwrap_or(0);
     format!("{}.{:03}Z", date_and_time(us / 1_000_000), us / 1000 % 1000)
 }

@@ -1,0 +1,198 @@
+//! The gate at work: agents ask, a person decides out of band, and what was decided is what happens. It runs
+//! `core::policy` over the store, the audit log, the runtime and the holders' sockets, and decides nothing that could be
+//! decided there.
+//!
+//! ```text
+//!  request ── store ── person (console, `prism approve`, HTTP) ──► grant ──► holder's socket
+//!  action ── core::policy ── audit (on disk) ── runtime: prepare ──[ person ]── run ── audit
+//! ```
+//! Nothing happens that is not in the audit log first (A-11), and nothing is acknowledged that is not on disk.
+
+mod act;
+mod calls;
+mod confirm;
+mod events;
+mod flood;
+mod grants;
+mod live;
+mod paper;
+mod requests;
+pub(crate) mod secret;
+mod trouble;
+mod upkeep;
+pub mod views;
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use prism_core::policy::{Redaction, Root, State as Stage};
+use prism_editor::Runtime;
+use prism_store::{
+    Store,
+    audit::Audit,
+    gate::{GrantFilter, GrantRow},
+};
+use tokio::sync::{Notify, watch};
+use tracing::info;
+
+pub use confirm::{Answer, Question, Verdict};
+pub use events::{Events, GateEvent};
+pub use grants::{Given, Narrow};
+pub use live::{Ended, Held};
+pub use requests::{Approve, Ask, Asker};
+pub use trouble::Trouble;
+
+use self::{flood::Flood, live::Live};
+use crate::{clock::Clock, config, home::Token, mesh::Mesh, telemetry::gate::GateMetrics};
+
+/// All of the gate. There is one for the daemon's life.
+pub struct Gate {
+    state: Mutex<State>,
+    store: Store,
+    pub audit: Arc<Audit>,
+    pub metrics: Arc<GateMetrics>,
+    pub events: Events,
+    runtime: Runtime,
+    mesh: OnceLock<Weak<Mesh>>,
+    /// What opens approval. No agent has it (A-03).
+    secret: Token,
+    settings: config::Gate,
+    redaction: Redaction,
+    /// Whether calls that no rule is about are written down too.
+    audits_all: bool,
+    /// Whose machine this is, for the audit.
+    person: String,
+    clock: Clock,
+    /// Rung when the next end of a grant may be another.
+    changed: Arc<Notify>,
+    /// Rung at each decision on a request.
+    decided: watch::Sender<u64>,
+    /// Whether anything may be waiting for a person, and so for its end.
+    awaits: AtomicBool,
+    this: Weak<Self>,
+}
+
+/// What the gate is made of.
+pub struct Opening {
+    pub store: Store,
+    pub audit: Arc<Audit>,
+    pub runtime: Runtime,
+    pub metrics: Arc<GateMetrics>,
+    pub secret: Token,
+    pub settings: config::Gate,
+    pub redaction: Redaction,
+    pub audits_all: bool,
+    /// Whose machine this is, for the audit.
+    pub person: String,
+}
+
+#[derive(Default)]
+struct State {
+    live: HashMap<u128, Arc<Live>>,
+    confirmations: confirm::Waiting,
+    flood: Flood,
+}
+
+// === impl Gate ===
+
+impl Gate {
+    /// Takes up what the store has of the gate.
+    pub async fn open(opening: Opening) -> anyhow::Result<Arc<Self>> {
+        let Opening { store, audit, runtime, metrics, secret, settings, redaction, audits_all, person } = opening;
+        let gate = Arc::new_cyclic(|this| Self {
+            state: Mutex::default(),
+            store,
+            audit,
+            metrics,
+            events: Events::default(),
+            runtime,
+            mesh: OnceLock::new(),
+            secret,
+            settings,
+            redaction,
+            audits_all,
+            person,
+            clock: Clock::start(),
+            changed: Arc::default(),
+            decided: watch::Sender::new(0),
+            awaits: AtomicBool::new(true),
+            this: Weak::clone(this),
+        });
+        // Who waited for an answer is gone with the last daemon; what is allowed late still counts for who asks again.
+        let alive = gate.store.grants(&GrantFilter { alive_only: true, limit: u32::MAX, ..GrantFilter::default() })?;
+        let count = alive.len();
+        for row in alive {
+            gate.enliven(row);
+        }
+        if count > 0 {
+            info!(grants = count, "Took up the grants of the last daemon");
+        }
+        tokio::spawn(upkeep::ends(Arc::downgrade(&gate)));
+        tokio::spawn(upkeep::housekeeping(Arc::downgrade(&gate)));
+        Ok(gate)
+    }
+
+    /// Tells it where agents can be rung.
+    pub fn rings(&self, mesh: &Arc<Mesh>) {
+        let _ = self.mesh.set(Arc::downgrade(mesh));
+    }
+
+    /// Whether this is the management secret, in a time that does not depend on where it differs.
+    pub fn is_management(&self, shown: &[u8]) -> bool {
+        self.secret.matches(shown)
+    }
+
+    pub fn settings(&self) -> &config::Gate {
+        &self.settings
+    }
+
+    /// Ends what is under way: the sockets' holders are told, the log is closed.
+    pub fn close(&self) {
+        self.record_rest_of_flood();
+        self.audit.close();
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing panics while it holds the lock, and each change of it is whole.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes a grant one that can be held.
+    fn enliven(&self, row: GrantRow) -> Option<Arc<Live>> {
+        Stage::named(&row.state).filter(|stage| stage.is_granted())?;
+        let live = Arc::new(Live::of(row, self.clock.now())?);
+        self.state().live.insert(live.id, live.clone());
+        self.changed.notify_one();
+        Some(live)
+    }
+
+    /// Says on the person's screen that something waits for them, where there is a desktop.
+    fn call_person(&self, text: &str) {
+        if let Some(mesh) = self.mesh.get().and_then(Weak::upgrade) {
+            mesh.notify(text);
+        }
+    }
+
+    fn somebody_waits(&self) {
+        self.awaits.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Folders as the store has them.
+fn roots_of(text: &str) -> Option<Vec<Root>> {
+    let pairs: Vec<(String, String)> = serde_json::from_str(text).ok()?;
+    pairs.iter().map(|(base, beneath)| Root::kept(base, beneath).ok()).collect()
+}
+
+fn roots_text(roots: &[Root]) -> String {
+    let pairs: Vec<(&str, &str)> = roots.iter().map(|root| (root.base(), root.beneath())).collect();
+    serde_json::to_string(&pairs).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,131 @@
+//! One action of a holder's: decided, written down, prepared, shown if it has to be, done, and written down again.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use prism_core::policy::{Action, Code, Decision, Refusal, decide};
+use prism_editor::{Order, edit_bytes};
+use serde_json::{Map, Value, json};
+
+use super::{
+    Gate, Question, Trouble, Verdict,
+    live::{Done, Ended, Held},
+    paper::{About, in_short},
+    secret::hash,
+};
+
+/// What came of an action.
+pub struct Outcome {
+    pub result: Result<Value, Trouble>,
+    /// The holder has tried too often what it may not: its socket is closed.
+    pub trespassed: bool,
+}
+
+impl Gate {
+    /// Does what a holder asks for, or says why not.
+    pub async fn act(&self, held: &Held, name: &str, mut args: Map<String, Value>) -> Outcome {
+        let op = args.get("op").and_then(Value::as_str).map(str::to_owned);
+        let asked = Action::asked(name, op.as_deref());
+        if asked.as_ref().is_ok_and(|action| action.verb != name) {
+            args.remove("op");
+        }
+        let verb = asked.as_ref().map_or(name, |action| action.verb).to_owned();
+        let args = Value::Object(args);
+        let live = &held.live;
+        let begun = AtomicU64::new(0);
+        let result = match asked {
+            Ok(action) => tokio::select! {
+                // First: what is over does nothing more.
+                biased;
+                // What it was at is dropped, and with it every process that it had started.
+                ended = held.ended() => {
+                    self.came_to(held, &verb, &begun, &format!("error: {}", ended.name()));
+                    Err(over(ended))
+                }
+                result = self.act_as(held, action, &args, &begun) => result,
+            },
+            Err(why) => Err(self.refused(held, &verb, &args, Refusal::new(Code::UnknownAction, why))),
+        };
+        let now = self.clock.now();
+        let trespassed = match &result {
+            Err(trouble) if trouble.code == Code::Forbidden.name() => live.trespassed(now),
+            _ => false,
+        };
+        let told = result.as_ref().map_or_else(|trouble| trouble.code, |_| "ok");
+        live.did(Done { at: now, verb: verb.clone(), about: in_short(&args), result: told.to_owned() });
+        self.metrics.acted(&verb, told);
+        self.events
+            .tell("action", || json!({"session_id": uuid::Uuid::from_u128(live.id), "action": verb, "result": told}));
+        Outcome { result, trespassed }
+    }
+
+    async fn act_as(
+        &self,
+        held: &Held,
+        action: &'static Action,
+        args: &Value,
+        begun: &AtomicU64,
+    ) -> Result<Value, Trouble> {
+        let live = &held.live;
+        let Value::Object(members) = args else { return Err(Trouble::bad("args is an object")) };
+        let now = self.clock.now();
+        let bytes = edit_bytes(action, members);
+        let decision = live.with_bucket(|bucket| decide(&live.grant, bucket, action, bytes, now));
+        let confirms = match decision {
+            Decision::Refuse(refusal) => return Err(self.refused(held, action.verb, args, refusal)),
+            Decision::Confirm => true,
+            Decision::Allow => false,
+        };
+        let order = Order { verb: action, args: members.clone(), roots: live.grant.roots.clone() };
+        let prepared = self.runtime.prepare(order).await;
+        let prepared = prepared.map_err(|refusal| self.refused(held, action.verb, args, refusal))?;
+        if confirms {
+            let shown = serde_json::to_value(prepared.shown()).unwrap_or_default();
+            let shown = json!({"action": action.verb, "shown": shown});
+            let digest = hash(json!([live.id.to_string(), args, shown]).to_string().as_bytes());
+            let (agent, wait) = (live.agent.clone(), self.settings.confirm_within);
+            let question = Question { kind: "action", grant: Some(live.id), agent, digest, shown, wait };
+            let why = match self.ask_person(question).await? {
+                Verdict::Allowed => None,
+                Verdict::Denied(reason) => Some(reason.unwrap_or_else(|| "the person said no".to_owned())),
+                Verdict::Unanswered(_) => Some("nobody answered in time".to_owned()),
+                Verdict::TooMany => Some("too much waits for the person already; try again later".to_owned()),
+            };
+            if let Some(why) = why {
+                return Err(self.refused(held, action.verb, args, Refusal::new(Code::Denied, why)));
+            }
+        }
+        begun.store(self.record(About::holder(live), action.verb, args, "allowed").await?, Ordering::Relaxed);
+        let result = prepared.run().await.map_err(Trouble::from);
+        let told = result.as_ref().map_or_else(|trouble| format!("error: {}", trouble.code), |_| "ok".to_owned());
+        self.came_to(held, action.verb, begun, &told);
+        result
+    }
+
+    /// Writes down what came of an action that had begun.
+    fn came_to(&self, held: &Held, verb: &str, begun: &AtomicU64, result: &str) {
+        let of = Some(begun.load(Ordering::Relaxed)).filter(|seq| *seq > 0);
+        if of.is_some() {
+            self.record_behind(About { of, ..About::holder(&held.live) }, verb, &json!({}), result);
+        }
+    }
+
+    fn refused(&self, held: &Held, verb: &str, args: &Value, refusal: Refusal) -> Trouble {
+        let live = &held.live;
+        if let Some(before) = live.may_write_refusal(self.clock.now()) {
+            let mut args = args.clone();
+            if before > 0 {
+                args["refused_before"] = before.into();
+            }
+            self.record_behind(About::holder(live), verb, &args, &format!("refused: {}", refusal.code.name()));
+        }
+        refusal.into()
+    }
+}
+
+fn over(ended: Ended) -> Trouble {
+    let code = match ended {
+        Ended::Expired => Code::Expired,
+        Ended::Revoked => Code::Revoked,
+    };
+    Refusal::new(code, "the grant is over").into()
+}

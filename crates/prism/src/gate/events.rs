@@ -1,0 +1,40 @@
+//! What happens at the gate, for whoever looks on: the console, `GET /mcp/events`, `prism requests --watch`.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use tokio::sync::broadcast;
+
+/// Events that a slow onlooker may be behind. Beyond it, it misses the oldest and is told how many.
+const MAX_BEHIND: usize = 1024;
+
+/// Something that happened.
+#[derive(Clone, Debug)]
+pub struct GateEvent {
+    /// `request`, `grant`, `confirmation` or `action`.
+    pub name: &'static str,
+    /// JSON.
+    pub data: Arc<str>,
+}
+
+#[derive(Debug)]
+pub struct Events(broadcast::Sender<GateEvent>);
+
+impl Events {
+    pub fn listen(&self) -> broadcast::Receiver<GateEvent> {
+        self.0.subscribe()
+    }
+
+    /// Tells what happened, in words that are only looked for if somebody looks on.
+    pub(super) fn tell(&self, name: &'static str, data: impl FnOnce() -> Value) {
+        if self.0.receiver_count() > 0 {
+            let _ = self.0.send(GateEvent { name, data: data().to_string().into() });
+        }
+    }
+}
+
+impl Default for Events {
+    fn default() -> Self {
+        Self(broadcast::Sender::new(MAX_BEHIND))
+    }
+}

@@ -1,0 +1,201 @@
+//! Grants: who may hold one, how it is made smaller for a helper, and how it ends, with all that came from it.
+
+use std::{sync::Arc, time::Duration};
+
+use prism_core::{
+    Time,
+    policy::{Narrowing, Scopes, State},
+};
+use prism_store::gate::GrantRow;
+use serde::Deserialize;
+use serde_json::json;
+use uuid::Uuid;
+
+use super::{
+    Gate, Trouble,
+    live::{Ended, Held, Live},
+    paper::{About, lineage},
+    roots_text,
+    secret::{hash, mint},
+};
+use crate::home::Token;
+
+/// Grants that came from another. Beyond it no holder can make another one.
+const MAX_NARROWED: usize = 256;
+
+/// A grant that was just given.
+#[derive(Clone, Debug)]
+pub struct Given {
+    pub id: Uuid,
+    /// Shown once.
+    pub token: Option<Token>,
+    pub expires_at: Time,
+}
+
+/// A smaller grant for a helper, as its holder asks for it. What is not said stays as it is.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Narrow {
+    pub agent_id: String,
+    #[serde(default)]
+    pub scopes: Option<Vec<String>>,
+    #[serde(default)]
+    pub roots: Option<Vec<String>>,
+    #[serde(default)]
+    pub ttl_seconds: Option<u64>,
+    #[serde(default)]
+    pub rate_limit: Option<u32>,
+    #[serde(default)]
+    pub max_edit_bytes: Option<u64>,
+}
+
+impl Gate {
+    /// Gives a grant into the hands of whoever shows its token. `None` for the id: whichever grant the token is of.
+    pub fn hold(&self, id: Option<Uuid>, token: &[u8]) -> Result<Held, Trouble> {
+        let wrong =
+            || Trouble::unauthorized("this is no token of a grant that is alive; ask with prism_request_access");
+        let row = self.store.grant_of_token(hash(token))?;
+        let Some(row) = row.filter(|row| id.is_none_or(|id| id.as_u128() == row.id)) else {
+            self.metrics.failed_auth("session");
+            let session = id.map(|id| id.to_string());
+            self.record_refusal("?", "connect", &json!({"session_id": session}), "unauthorized");
+            return Err(wrong());
+        };
+        let live = self.state().live.get(&row.id).cloned();
+        let over = |code| Trouble::new(code, 401, "the grant is over; ask for another with prism_request_access");
+        match (live, State::named(&row.state)) {
+            (Some(live), _) => match live.ended() {
+                None => Ok(Held::new(live)),
+                Some(ended) => Err(over(ended.name())),
+            },
+            (None, Some(State::Expired)) => Err(over("expired")),
+            // One that can no longer be used has ended, whether or not that is written down yet.
+            (None, Some(_)) if row.expires_at_us <= self.clock.now().0 => Err(over("expired")),
+            (None, Some(_)) => Err(over("revoked")),
+            (None, None) => Err(wrong()),
+        }
+    }
+
+    /// Notes that the holder was here.
+    pub async fn connected(&self, held: &Held) -> Result<(), Trouble> {
+        let live = &held.live;
+        self.record(About::holder(live), "connect", &json!({}), "allowed").await?;
+        if !live.used.swap(true, std::sync::atomic::Ordering::Relaxed) {
+            self.store.activate_grant(live.id).await?;
+            self.tell_of_grant(live);
+        }
+        Ok(())
+    }
+
+    /// Makes a smaller grant for a helper of the holder's.
+    pub async fn narrow(&self, held: &Held, ask: Narrow) -> Result<Given, Trouble> {
+        let (parent, now) = (&held.live, self.clock.now());
+        if ask.agent_id.trim().is_empty() || ask.agent_id.len() > 128 || ask.agent_id.chars().any(char::is_control) {
+            return Err(Trouble::bad("agent_id is the helper's name: 1 to 128 bytes in one line"));
+        }
+        let scopes = ask.scopes.as_ref().map(|words| Scopes::read(words.iter().map(String::as_str))).transpose();
+        let by = Narrowing {
+            scopes: scopes.map_err(|error| Trouble::bad(error.to_string()))?,
+            roots: ask.roots.clone(),
+            expires_at: ask.ttl_seconds.map(|seconds| now + Duration::from_secs(seconds)),
+            per_second: ask.rate_limit,
+            max_edit_bytes: ask.max_edit_bytes,
+        };
+        let asked = json!({
+            "helper": ask.agent_id, "scopes": ask.scopes, "roots": ask.roots, "ttl_seconds": ask.ttl_seconds,
+        });
+        let refused = |trouble: Trouble| {
+            self.record_behind(About::holder(parent), "narrow", &asked, &format!("refused: {}", trouble.code));
+            trouble
+        };
+        if let Some(ended) = parent.ended() {
+            return Err(refused(Trouble::new(ended.name(), 401, "the grant is over")));
+        }
+        let grant = parent.grant.narrowed(&by, now).map_err(|wide| refused(Trouble::forbidden(wide.to_string())))?;
+        if self.state().live.values().filter(|live| live.parent.is_some()).count() >= MAX_NARROWED {
+            return Err(refused(Trouble::new("too_many", 429, "there are too many helpers' grants; revoke some")));
+        }
+        let row = GrantRow {
+            id: Uuid::now_v7().as_u128(),
+            request_id: parent.request,
+            parent: Some(parent.id),
+            agent: ask.agent_id.trim().to_owned(),
+            scopes: grant.scopes.to_string(),
+            roots: roots_text(&grant.roots),
+            state: State::Approved.name().to_owned(),
+            created_at_us: now.0,
+            expires_at_us: grant.expires_at.0,
+            ended_at_us: None,
+            per_second: grant.limits.per_second,
+            burst: grant.limits.burst,
+            max_edit_bytes: i64::try_from(grant.limits.max_edit_bytes).unwrap_or(i64::MAX),
+            confirms_changes: grant.confirms_changes,
+        };
+        let (token, hash) = mint()?;
+        self.record(About::holder(parent), "narrow", &asked, "allowed").await?;
+        if !self.store.add_grant(row.clone(), hash).await? {
+            return Err(refused(Trouble::new("revoked", 401, "the grant is over")));
+        }
+        let live = self.enliven(row).ok_or_else(Trouble::unknown_session)?;
+        if let Some(ended) = parent.ended() {
+            // It ended while this was written; what comes from it ends with it.
+            self.end(vec![live.id], ended, "its parent").await?;
+            return Err(Trouble::new(ended.name(), 401, "the grant is over"));
+        }
+        self.record_behind(About::holder(&live), "grant", &lineage(&live), "ok");
+        self.metrics.token_issued();
+        self.tell_of_grant(&live);
+        Ok(Given { id: Uuid::from_u128(live.id), token: Some(token), expires_at: live.grant.expires_at })
+    }
+
+    /// Ends a grant and all that came from it. Returns how many that were.
+    pub async fn revoke(&self, id: Uuid, by: &str) -> Result<usize, Trouble> {
+        let row = self.store.grant(id.as_u128())?.ok_or_else(Trouble::unknown_session)?;
+        let branch = self.store.descendants(row.id)?;
+        let about = About { session: Some(row.id), request: row.request_id, ..About::person(by) };
+        let args = json!({"agent": row.agent, "grants": branch.len()});
+        self.record(about, "revoke", &args, "allowed").await?;
+        self.end(branch, Ended::Revoked, by).await
+    }
+
+    /// The same by a holder: of its own grant, or of one that came from it.
+    pub async fn give_up(&self, held: &Held, id: Uuid) -> Result<usize, Trouble> {
+        let own = held.live.id;
+        if !self.store.descendants(own)?.contains(&id.as_u128()) {
+            let about = About::holder(&held.live);
+            self.record_behind(about, "revoke", &json!({"session_id": id}), "refused: forbidden");
+            return Err(Trouble::forbidden("a grant's token revokes that grant and what came from it, no other"));
+        }
+        self.revoke(id, &held.live.agent).await
+    }
+
+    /// Ends grants, for their holders at once. Those that are over already stay as they are.
+    pub(super) async fn end(&self, ids: Vec<u128>, how: Ended, by: &str) -> Result<usize, Trouble> {
+        let alive = |id: &u128| self.state().live.get(id).cloned();
+        for live in ids.iter().filter_map(alive) {
+            live.end(how);
+        }
+        let now = self.clock.now();
+        let state = match how {
+            Ended::Expired => State::Expired,
+            Ended::Revoked => State::Revoked,
+        };
+        // With the whole branch, and so with what a holder has narrowed this very moment. Until that is written they stay
+        // where they are, over: nobody finds them in neither place.
+        let ended = self.store.end_grants(ids, state.name(), now.0).await?;
+        let ending: Vec<Arc<Live>> = ended.iter().filter_map(|id| self.state().live.remove(id)).collect();
+        for live in &ending {
+            live.end(how);
+            let args = json!({"by": by, "actions": live.actions.load(std::sync::atomic::Ordering::Relaxed)});
+            self.record_behind(About::holder(live), "end", &args, how.name());
+            self.metrics.ended(state, now.since(live.created_at));
+            self.tell_of_grant(live);
+        }
+        Ok(ended.len())
+    }
+
+    pub(super) fn tell_of_grant(&self, live: &Live) {
+        self.metrics.alive(self.state().live.len());
+        self.events.tell("grant", || json!(self.view_of_grant(live)));
+    }
+}

@@ -1,0 +1,219 @@
+//! A grant that can be used: its limits' state, what its holder did last, and its end, which is heard at that moment.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use prism_core::{
+    Time,
+    policy::{Bucket, Grant, Limits, Scopes},
+};
+use prism_store::gate::GrantRow;
+use tokio::sync::watch;
+
+use super::roots_of;
+
+/// Last actions that are shown of a grant.
+const SHOWN: usize = 10;
+/// Actions out of its scope that a holder may try within [`PATIENCE`] before its socket is closed.
+const MAX_TRESPASSES: usize = 20;
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Refusals of one grant that are written down each: a second, and at once. Of the rest it is said how many they were.
+const REFUSALS_PER_SECOND: u32 = 5;
+const REFUSALS_AT_ONCE: u32 = 50;
+
+/// How a grant ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    Expired,
+    Revoked,
+}
+
+pub(super) struct Live {
+    pub(super) id: u128,
+    pub(super) request: Option<u128>,
+    pub(super) parent: Option<u128>,
+    pub(super) agent: String,
+    pub(super) grant: Grant,
+    pub(super) created_at: Time,
+    pub(super) used: std::sync::atomic::AtomicBool,
+    pub(super) sockets: AtomicUsize,
+    pub(super) actions: AtomicU64,
+    ended: watch::Sender<Option<Ended>>,
+    inner: Mutex<Inner>,
+}
+
+struct Inner {
+    bucket: Bucket,
+    refusals: Bucket,
+    unwritten: u64,
+    trespasses: VecDeque<Time>,
+    last: VecDeque<Done>,
+}
+
+/// An action that was done, or was not.
+#[derive(Clone, Debug)]
+pub(super) struct Done {
+    pub(super) at: Time,
+    pub(super) verb: String,
+    pub(super) about: String,
+    pub(super) result: String,
+}
+
+/// A grant in the hands of its holder: one for each socket.
+pub struct Held {
+    pub(super) live: Arc<Live>,
+    end: watch::Receiver<Option<Ended>>,
+}
+
+// === impl Live ===
+
+impl Live {
+    /// What the store has, as something that can be used; `None` if it is not understood.
+    pub(super) fn of(row: GrantRow, now: Time) -> Option<Self> {
+        let limits = Limits {
+            per_second: row.per_second,
+            burst: row.burst,
+            max_edit_bytes: u64::try_from(row.max_edit_bytes).ok()?,
+        };
+        let grant = Grant {
+            scopes: Scopes::read(row.scopes.split_whitespace()).ok()?,
+            roots: roots_of(&row.roots)?,
+            expires_at: Time(row.expires_at_us),
+            limits,
+            confirms_changes: row.confirms_changes,
+        };
+        let inner = Inner {
+            bucket: Bucket::full(limits.burst, now),
+            refusals: Bucket::full(REFUSALS_AT_ONCE, now),
+            unwritten: 0,
+            trespasses: VecDeque::new(),
+            last: VecDeque::new(),
+        };
+        Some(Self {
+            id: row.id,
+            request: row.request_id,
+            parent: row.parent,
+            agent: row.agent,
+            grant,
+            created_at: Time(row.created_at_us),
+            used: (row.state == "ACTIVE").into(),
+            sockets: AtomicUsize::new(0),
+            actions: AtomicU64::new(0),
+            ended: watch::Sender::new(None),
+            inner: Mutex::new(inner),
+        })
+    }
+
+    /// Ends it, for all who hold it, now. The first end counts.
+    pub(super) fn end(&self, how: Ended) {
+        self.ended.send_if_modified(|ended| ended.is_none() && ended.replace(how).is_none());
+    }
+
+    pub(super) fn ended(&self) -> Option<Ended> {
+        *self.ended.borrow()
+    }
+
+    pub(super) fn with_bucket<T>(&self, with: impl FnOnce(&mut Bucket) -> T) -> T {
+        with(&mut self.inner().bucket)
+    }
+
+    /// Whether a refusal gets a line of its own; then also how many before it got none.
+    pub(super) fn may_write_refusal(&self, now: Time) -> Option<u64> {
+        let mut inner = self.inner();
+        match inner.refusals.take(REFUSALS_PER_SECOND, REFUSALS_AT_ONCE, now) {
+            Ok(()) => Some(std::mem::take(&mut inner.unwritten)),
+            Err(_) => {
+                inner.unwritten += 1;
+                None
+            }
+        }
+    }
+
+    /// Notes an action out of its scope. Returns whether that is one too many.
+    pub(super) fn trespassed(&self, now: Time) -> bool {
+        let trespasses = &mut self.inner().trespasses;
+        trespasses.push_back(now);
+        while trespasses.front().is_some_and(|first| now.since(*first) > PATIENCE) {
+            trespasses.pop_front();
+        }
+        trespasses.len() >= MAX_TRESPASSES
+    }
+
+    pub(super) fn did(&self, done: Done) {
+        self.actions.fetch_add(1, Ordering::Relaxed);
+        let last = &mut self.inner().last;
+        last.push_front(done);
+        last.truncate(SHOWN);
+    }
+
+    pub(super) fn last(&self) -> Vec<Done> {
+        self.inner().last.iter().cloned().collect()
+    }
+
+    fn inner(&self) -> std::sync::MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// === impl Held ===
+
+impl Held {
+    pub(super) fn new(live: Arc<Live>) -> Self {
+        live.sockets.fetch_add(1, Ordering::Relaxed);
+        let end = live.ended.subscribe();
+        Self { live, end }
+    }
+
+    pub fn agent(&self) -> &str {
+        &self.live.agent
+    }
+
+    pub fn grant(&self) -> &Grant {
+        &self.live.grant
+    }
+
+    pub fn id(&self) -> u128 {
+        self.live.id
+    }
+
+    /// Waits for its end.
+    pub async fn ended(&self) -> Ended {
+        let mut end = self.end.clone();
+        match end.wait_for(Option::is_some).await.map(|ended| *ended) {
+            Ok(Some(ended)) => ended,
+            // Whoever could end it is gone, and with it the grant.
+            Ok(None) | Err(_) => Ended::Revoked,
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.live.sockets.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+// === impl Ended ===
+
+impl Ended {
+    /// The source's close codes.
+    pub fn close_code(self) -> u16 {
+        match self {
+            Self::Expired => 4000,
+            Self::Revoked => 4001,
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Expired => "expired",
+            Self::Revoked => "revoked",
+        }
+    }
+}
