@@ -12,7 +12,7 @@ pub mod reach;
 pub mod remote;
 pub mod replace;
 pub mod sessions;
-mod stderr;
+pub mod stderr;
 pub mod visitor;
 pub mod vitals;
 

@@ -1,5 +1,6 @@
 //! One destination: its links, who gets which (B-04), and how many sessions it may have (B-10).
 
+mod definitions;
 mod look;
 mod shared;
 
@@ -7,7 +8,7 @@ use std::{
     collections::HashMap,
     path::PathBuf,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError, RwLock,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
@@ -18,8 +19,9 @@ use prism_os::census::Owner;
 use prism_store::Store;
 use tracing::info;
 
+pub use definitions::{Definition, Definitions, Held, Look};
 pub use look::Model;
-pub(super) use shared::now_us;
+pub(crate) use shared::now_us;
 pub use shared::{Learned, Shared, key, still_counts};
 
 use super::{
@@ -28,7 +30,9 @@ use super::{
 };
 use crate::{
     builtin::{self, kit},
+    calls::Calls,
     config::{self, Config, Process},
+    gate::Gate,
     mesh::Mesh,
     telemetry::metrics::{DestinationMetrics, Metrics},
 };
@@ -52,6 +56,8 @@ pub struct Destination {
     alone: Mutex<Vec<LinkHandle>>,
     twins: Mutex<HashMap<Class, Vec<LinkHandle>>>,
     settings: Settings,
+    /// Which of its tools may be called. It can become another while everything else stays.
+    tools: RwLock<Arc<config::Tools>>,
     count: AtomicUsize,
     last_number: AtomicU64,
 }
@@ -65,6 +71,8 @@ pub struct Parts {
     pub home: PathBuf,
     pub store: Option<Store>,
     pub mesh: Option<Arc<Mesh>>,
+    pub calls: Arc<Calls>,
+    pub gate: Option<Arc<Gate>>,
     pub environment: Arc<Environment>,
     pub ceilings: Arc<Ceilings>,
 }
@@ -136,6 +144,7 @@ impl Destination {
             exclusive: false,
             number: 0,
         };
+        let tools = RwLock::new(Arc::new(config.tools.clone()));
         let shared = Arc::new(Shared::new(config, daemon, parts, learned, target, built_in));
         Ok(Arc::new(Self {
             shared,
@@ -143,6 +152,7 @@ impl Destination {
             alone: Mutex::default(),
             twins: Mutex::default(),
             settings,
+            tools,
             count: AtomicUsize::new(0),
             last_number: AtomicU64::new(0),
         }))
@@ -152,10 +162,21 @@ impl Destination {
         &self.shared.config
     }
 
-    /// Whether it is what these settings would make.
+    /// Which of its tools may be called, as of now.
+    pub fn tools(&self) -> Arc<config::Tools> {
+        self.tools.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// From now on other rules count. The server hears nothing of it.
+    pub fn obey(&self, tools: &config::Tools) {
+        *self.tools.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(tools.clone());
+    }
+
+    /// Whether it is what these settings would make, but for the rules that can be changed under way.
     pub fn is_as(&self, config: &config::Destination, daemon: &Config) -> bool {
         let Settings { request_timeout, max_request_time, max_message_bytes, keep_stateless, .. } = self.settings;
-        self.shared.config == *config
+        let config = config::Destination { tools: self.shared.config.tools.clone(), ..config.clone() };
+        self.shared.config == config
             && request_timeout == daemon.request_timeout
             && max_request_time == daemon.max_request_time
             && max_message_bytes == daemon.max_message_bytes

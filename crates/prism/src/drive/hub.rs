@@ -5,7 +5,7 @@
 //! directly as if the client had come there, and what comes back goes to the client without a detour. Only what belongs
 //! to no call passes through the home.
 
-mod fetch;
+pub(super) mod fetch;
 mod lists;
 mod session;
 mod tools;

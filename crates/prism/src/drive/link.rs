@@ -43,7 +43,7 @@ use super::{
     remote::{Arrival, Remote},
     vitals::{StreamKind, StreamReport, StreamVitals, Vitals},
 };
-use crate::builtin::kit::Connection;
+use crate::{builtin::kit::Connection, calls::Admitted};
 
 /// Commands taken at a time: enough to fill one write, few enough to keep reading.
 const TAKEN_AT_ONCE: usize = 64;
@@ -294,10 +294,11 @@ impl Driver {
                 }
             }
             Command::Call { key, message, accepts, names, reply } => {
-                let taken = self.machine.call(key, message, accepts, names, now);
+                let taken = self.machine.call(key, message.into_message(), accepts, names, now);
                 self.await_answer(taken, key, reply);
             }
             Command::Batch { key, messages, by_method, reply } => {
+                let messages = messages.into_iter().map(Admitted::into_message).collect();
                 match self.machine.batch(key, messages, by_method, now) {
                     Ok(Some(stream)) => self.open_stream(stream, StreamKind::Post, Some(key), reply, now),
                     Ok(None) => drop(reply.send(Head::Accepted)),
@@ -308,7 +309,7 @@ impl Driver {
                 if let Some(tools) = self.shared.tools_since(&mut self.tools_seen) {
                     self.machine.know_tools(tools);
                 }
-                let taken = self.machine.ask(*ask, now);
+                let taken = self.machine.ask(ask.into_ask(), now);
                 self.await_answer(taken, None, reply);
             }
             Command::Attend { message, filter, by_method, names, reply } => {
@@ -331,12 +332,12 @@ impl Driver {
             }
             Command::Post { key, message, reply } => {
                 let accepts = Accepts { json: false, events: true, by_method: false };
-                drop(reply.send(match self.machine.call(Some(key), message, accepts, None, now) {
+                drop(reply.send(match self.machine.call(Some(key), message.into_message(), accepts, None, now) {
                     Ok(_) => Head::Accepted,
                     Err(refusal) => Head::Refused(refusal),
                 }));
             }
-            Command::Tell { key, message } => self.machine.tell(key, message, now),
+            Command::Tell { key, message } => self.machine.tell(key, message.into_message(), now),
             Command::Listen { key, after, by_method, reply } => match self.machine.listen(key, after, by_method, now) {
                 Ok(stream) => self.open_stream(stream, StreamKind::Get, Some(key), reply, now),
                 Err(refusal) => drop(reply.send(Head::Refused(refusal))),
@@ -354,6 +355,7 @@ impl Driver {
             Command::StreamGone { stream } => self.stream_gone(stream, now),
             Command::Given { start, given } => self.given(start, given, now),
             Command::Exited { pid, why } => self.exited(pid, why, now),
+            Command::Restart => self.restart(now),
             // Whoever asked may have left.
             Command::Streams { reply } => drop(reply.send(self.report())),
             Command::Probe { reply } => {
@@ -528,6 +530,8 @@ impl Driver {
                 }
                 Action::Listed { tools, whole } => self.shared.listed(&tools, whole),
                 Action::Tools(tools) => self.shared.know_tools(tools),
+                Action::Defined(result) => self.shared.definitions().learn(result),
+                Action::Redefined => self.shared.definitions().doubt(),
                 Action::Answered { tool } => {
                     if self.shared.answered(&tool) {
                         self.machine.share_freely(now);

@@ -2,10 +2,10 @@
 
 use prism_core::mcp::{State, quiet::Verdict};
 
-use super::{Destination, LinkHandle};
+use super::{Command, Destination, LinkHandle};
 use crate::{
     config::{Process, Transport},
-    drive::vitals::Trouble,
+    drive::{stderr::Written, vitals::Trouble},
 };
 
 /// Who shares the server, and why.
@@ -42,6 +42,20 @@ impl Destination {
 
     pub fn trouble(&self) -> &Trouble {
         &self.shared.trouble
+    }
+
+    /// The last lines of its servers' stderr.
+    pub fn stderr(&self) -> Vec<Written> {
+        self.shared.stderr.lines()
+    }
+
+    /// Ends the processes of its servers; each link starts the next one, and its sessions go on. Returns how many.
+    pub async fn restart(&self) -> usize {
+        let mut told = 0;
+        for link in self.living_links() {
+            told += usize::from(link.commands.send(Command::Restart).await.is_ok());
+        }
+        told
     }
 
     /// The links that still do something.

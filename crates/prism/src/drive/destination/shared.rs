@@ -20,11 +20,11 @@ use prism_store::{LearnedEra, Store};
 use tracing::{info, warn};
 use uuid::Uuid;
 
-use super::{Parts, lock};
+use super::{Definitions, Parts, lock};
 use crate::{
     builtin::{self, kit},
     config::{self, Config},
-    drive::{Ceilings, Environment, Sessions, reach::Reach, remote::Target, vitals::Trouble},
+    drive::{Ceilings, Environment, Sessions, reach::Reach, remote::Target, stderr::Tail, vitals::Trouble},
     telemetry::metrics::DestinationMetrics,
 };
 
@@ -37,12 +37,15 @@ pub struct Shared {
     pub(in crate::drive) config: config::Destination,
     pub(in crate::drive) metrics: Arc<DestinationMetrics>,
     pub(in crate::drive) trouble: Trouble,
+    /// What its servers last wrote to stderr.
+    pub(in crate::drive) stderr: Arc<Tail>,
     pub(in crate::drive) max_message_bytes: usize,
     pub(in crate::drive) owner: Owner,
     pub(in crate::drive) environment: Arc<Environment>,
     pub(in crate::drive) ceilings: Arc<Ceilings>,
     pub(super) sessions: Arc<Sessions>,
     ledger: Mutex<Ledger>,
+    pub(super) definitions: Definitions,
     /// The server itself, if it is one of Prism's own.
     pub(in crate::drive) built_in: Option<Arc<kit::Server>>,
     /// Where the server is, if it is reached over HTTP.
@@ -79,6 +82,7 @@ impl Shared {
         Self {
             metrics: parts.metrics.destination(&config.name),
             trouble: Trouble::default(),
+            stderr: Arc::default(),
             heard: AtomicBool::new(false),
             max_message_bytes: daemon.max_message_bytes,
             owner: parts.owner.clone(),
@@ -87,6 +91,7 @@ impl Shared {
             sessions: parts.sessions.clone(),
             ledger: Mutex::new(Ledger::with_verdict(if quiet.is_some() { Verdict::Quiet } else { Verdict::Unknown })),
             server: Mutex::new(quiet.unwrap_or_default()),
+            definitions: Definitions::default(),
             store: parts.store.clone(),
             built_in,
             target,
@@ -121,6 +126,7 @@ impl Shared {
 
     pub(in crate::drive) fn greeted(&self, name: &str, version: &str, speaks: Speaks) {
         self.heard.store(true, Ordering::Relaxed);
+        self.definitions.doubt();
         self.learned(speaks);
         let now = (name.to_owned(), version.to_owned());
         let before = std::mem::replace(&mut *lock(&self.server), now.clone());
@@ -137,6 +143,10 @@ impl Shared {
         if whole {
             ledger.listed();
         }
+    }
+
+    pub(in crate::drive) fn definitions(&self) -> &Definitions {
+        &self.definitions
     }
 
     pub(in crate::drive) fn know_tools(&self, tools: Arc<ToolHeaders>) {
@@ -252,7 +262,7 @@ pub fn still_counts(learned: &LearnedEra) -> Option<Speaks> {
 }
 
 /// Microseconds since 1970, UTC, as the store has them.
-pub(in crate::drive) fn now_us() -> i64 {
+pub(crate) fn now_us() -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(now.as_micros()).unwrap_or(i64::MAX)
 }

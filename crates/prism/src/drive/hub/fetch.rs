@@ -12,13 +12,16 @@ use prism_core::{
 };
 use tokio::sync::oneshot;
 
-use crate::drive::{Command, Destination, Entry, Head, LinkHandle, outlet::Reader};
+use crate::{
+    calls::Admitted,
+    drive::{Command, Destination, Entry, Head, LinkHandle, outlet::Reader},
+};
 
 const ACCEPTS: Accepts = Accepts { json: true, events: false, by_method: false };
 
 /// Why there is no result.
 #[derive(Debug)]
-pub(super) enum NoResult {
+pub(in crate::drive) enum NoResult {
     /// The server answered with an error.
     Error { code: i64, message: String },
     /// It could not be asked.
@@ -26,9 +29,14 @@ pub(super) enum NoResult {
 }
 
 /// The answer to a request of ours, whose `result` is there.
-pub(super) async fn request(destination: &Destination, method: Method, params: &str) -> Result<Message, NoResult> {
-    let ask = Ask {
-        message: parse(modern::own_request(0, method, params, Caller::OWN))?,
+pub(in crate::drive) async fn request(
+    destination: &Destination,
+    method: Method,
+    params: &str,
+) -> Result<Message, NoResult> {
+    let own = parse(modern::own_request(0, method, params, Caller::OWN))?;
+    let ask = own.asking(|message| Ask {
+        message,
         envelope: Envelope { class: Class::NONE, level: None, info: OWN_INFO.into(), tasks: false },
         headers: Vec::new(),
         accepts: ACCEPTS,
@@ -38,9 +46,9 @@ pub(super) async fn request(destination: &Destination, method: Method, params: &
         evicts: false,
         movable: false,
         hasty: true,
-    };
+    });
     // Where clients that can answer nothing are: one server is enough for all of them, and for us.
-    let head = send(&destination.stateless_link(), |reply| Command::Ask { ask: Box::new(ask), reply }).await?;
+    let head = send(&destination.stateless_link(), |reply| Command::Ask { ask, reply }).await?;
     match head {
         Head::Answer(Answer::Message(body) | Answer::Error { body, .. }) => result(Bytes::from(body.to_vec())),
         Head::Answer(Answer::Fault { fault, .. }) => Err(NoResult::Fault(why(&fault))),
@@ -67,7 +75,7 @@ async fn send(link: &LinkHandle, command: impl FnOnce(oneshot::Sender<Head>) -> 
 }
 
 /// Finds out whether a destination can be reached, and so which era it speaks; if not, says why.
-pub(super) async fn reach(destination: &Destination) -> Result<(), String> {
+pub(in crate::drive) async fn reach(destination: &Destination) -> Result<(), String> {
     match request(destination, Method::Discover, "{}").await {
         Ok(_) | Err(NoResult::Error { .. }) => Ok(()),
         Err(NoResult::Fault(why)) => Err(why),
@@ -81,7 +89,7 @@ pub(super) type Listen = (LinkHandle, StreamKey, Reader);
 pub(super) async fn listen(link: LinkHandle) -> Option<Listen> {
     let filter = Filter { tools: true, prompts: true, resources: true, uris: Vec::new() };
     let params = format!(r#"{{"notifications":{}}}"#, filter.to_json());
-    let message = parse(modern::own_request(0, Method::Listen, &params, Caller::OWN)).ok()?;
+    let message = parse(modern::own_request(0, Method::Listen, &params, Caller::OWN)).ok()?.into_message();
     let (reply, head) = oneshot::channel();
     let attend = Command::Attend { message, filter: Box::new(filter), by_method: false, names: None, reply };
     link.commands.send(attend).await.ok()?;
@@ -120,6 +128,8 @@ fn refused(refusal: Refusal) -> String {
     }
 }
 
-fn parse(text: String) -> Result<Message, NoResult> {
-    Message::parse(Bytes::from(text)).map_err(|error| NoResult::Fault(error.to_string()))
+/// A message of Prism's own. It calls no tool.
+fn parse(text: String) -> Result<Admitted, NoResult> {
+    let message = Message::parse(Bytes::from(text)).map_err(|error| NoResult::Fault(error.to_string()))?;
+    Admitted::no_tool(message).ok_or_else(|| NoResult::Fault("Prism calls no tools by itself".to_owned()))
 }

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
 use super::{Hub, Member, View};
+use crate::calls::Admitted;
 use crate::drive::{
     Command, Entry, Head, Reply, Sessions,
     destination::{Full, close, lock},
@@ -373,6 +374,7 @@ fn end(part: &Entry, sessions: &Sessions) {
 
 /// Sends a part a request whose answer nobody waits for.
 async fn tell(part: &Entry, message: Message, names: Option<Names>) {
+    let Some(message) = Admitted::no_tool(message) else { return };
     let (reply, head) = oneshot::channel();
     let call = Command::Call { key: Some(part.key()), message, accepts: ACCEPTS, names, reply };
     if part.link.commands.send(call).await.is_ok() {

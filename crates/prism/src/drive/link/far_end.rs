@@ -94,7 +94,7 @@ impl Driver {
         };
         match Child::spawn(&spec, &self.shared.owner) {
             Ok(Child { stdin, stdout, stderr, group }) => {
-                stderr::drain(stderr, self.shared.config.name.clone());
+                stderr::drain(stderr, self.shared.config.name.clone(), self.shared.stderr.clone());
                 let keeper = Keeper::take(group, ceiling, self.shared.clone(), self.commands.clone());
                 self.vitals.runs_as(keeper.pid());
                 let lines = Lines::new(self.shared.max_message_bytes);
@@ -171,6 +171,22 @@ impl Driver {
             messages.extend(Message::parse(line));
         }
         messages
+    }
+
+    /// Ends the server; what follows is what follows any other end of it.
+    pub(super) fn restart(&mut self, now: Instant) {
+        match &self.back {
+            // Gently, as at any other stop: that somebody wants another one is no fault of its.
+            Some(Back::Child(_)) => {
+                self.stop();
+                self.machine.handle_ended("a person had it started again".to_owned(), now);
+            }
+            Some(Back::Remote(_)) => {
+                self.back = None;
+                self.machine.handle_lost("a person has it connected to anew".to_owned(), now);
+            }
+            Some(Back::BuiltIn(_)) | None => {}
+        }
     }
 
     pub(super) fn exited(&mut self, pid: u32, why: Option<String>, now: Instant) {

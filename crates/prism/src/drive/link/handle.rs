@@ -11,7 +11,7 @@ use std::{
 use bytes::Bytes;
 use prism_core::{
     mcp::{
-        Accepts, Answer, Ask, Fault, Hello, Kept, Method, Names, Part, Refusal, Settings,
+        Accepts, Answer, Fault, Hello, Kept, Method, Names, Part, Refusal, Settings,
         link::{SessionKey, StreamKey},
         modern::Filter,
         replay::What,
@@ -21,6 +21,7 @@ use prism_core::{
 use tokio::sync::{mpsc, oneshot};
 
 use super::Driver;
+use crate::calls::{Admitted, AdmittedAsk};
 use crate::drive::{
     Destination,
     destination::Shared,
@@ -33,7 +34,8 @@ use crate::drive::{
 /// Commands that may wait for a link. Beyond it the sender waits, and with it its client's socket.
 const MAILBOX: usize = 1024;
 
-/// What a link can be told: the task's whole interface.
+/// What a link can be told: the task's whole interface. What a client says reaches the server in commands that take
+/// [`Admitted`] messages only, so that nothing gets past the rules.
 pub enum Command {
     Open {
         key: SessionKey,
@@ -46,24 +48,24 @@ pub enum Command {
     },
     Call {
         key: Option<SessionKey>,
-        message: Message,
+        message: Admitted,
         accepts: Accepts,
         names: Option<Names>,
         reply: oneshot::Sender<Head>,
     },
     Batch {
         key: SessionKey,
-        messages: Vec<Message>,
+        messages: Vec<Admitted>,
         by_method: bool,
         reply: oneshot::Sender<Head>,
     },
     Tell {
         key: Option<SessionKey>,
-        message: Message,
+        message: Admitted,
     },
     /// A call of the modern era.
     Ask {
-        ask: Box<Ask>,
+        ask: Box<AdmittedAsk>,
         reply: oneshot::Sender<Head>,
     },
     /// A modern client's stream of changes.
@@ -86,7 +88,7 @@ pub enum Command {
     /// A request of such a session: its answer comes on that stream.
     Post {
         key: SessionKey,
-        message: Message,
+        message: Admitted,
         reply: oneshot::Sender<Head>,
     },
     Listen {
@@ -143,6 +145,8 @@ pub enum Command {
         pid: u32,
         why: Option<String>,
     },
+    /// Has the server's process ended, as a person wants another one.
+    Restart,
     /// Asks how the streams are.
     Streams {
         reply: oneshot::Sender<StreamReport>,
