@@ -2,10 +2,14 @@
 
 pub(crate) mod acp;
 pub mod builtin;
+pub(crate) mod calls;
 pub mod cli;
 pub(crate) mod client;
+pub(crate) mod clock;
 pub mod config;
+pub mod console;
 pub mod drive;
+pub mod gate;
 pub mod home;
 pub mod install;
 pub mod lock;

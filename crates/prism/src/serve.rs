@@ -1,12 +1,15 @@
 //! Towards clients: what answers a request, with everything it may need. The listeners are in `listen`, the daemon's
 //! whole time, with its reloads and its end, is in `front`.
 
+mod access;
 pub mod body;
 mod callers;
+mod console;
 mod correlation;
 pub mod fault;
 mod front;
 mod guard;
+mod hold;
 mod hub;
 mod listen;
 mod mesh;
@@ -17,6 +20,7 @@ mod post;
 mod probes;
 mod request;
 mod route;
+mod socket;
 pub mod status;
 mod streams;
 
@@ -30,12 +34,15 @@ use tracing::warn;
 use self::{callers::Callers, front::Life, plain::Plains, status::About};
 use crate::{
     builtin,
+    calls::Calls,
     config::{self, Config},
+    console::Console,
     drive::{
         Destination, Hub, Sessions,
         destination::{self, Learned, Parts},
         remote::TargetError,
     },
+    gate::Gate,
     home::Token,
     mesh::Mesh,
     telemetry::Access,
@@ -52,6 +59,10 @@ pub struct Server {
     pub sessions: Arc<Sessions>,
     /// Agents and their signals, where there is a store for them.
     pub mesh: Option<Arc<Mesh>>,
+    /// What decides on calls of tools.
+    pub calls: Arc<Calls>,
+    /// Requests, grants and confirmations, where there is a store for them.
+    pub gate: Option<Arc<Gate>>,
     /// Sessions of the transport of 2024-11-05.
     plains: Arc<Plains>,
     /// Clients of the modern era that have lately introduced themselves.
@@ -88,16 +99,37 @@ impl Server {
         let mut destinations = configured(&config, parts, &BTreeMap::new())?;
         let root = root.and_then(|name| destinations.get(name).cloned());
         let behind = builtin::prism::Behind::default();
-        let home = own(builtin::prism::NAME, builtin::prism::server(&behind, parts.mesh.as_ref()), &config, parts)?;
+        let gates = parts.gate.clone().map(|gate| builtin::prism::access::Access {
+            gate,
+            mesh: parts.mesh.clone(),
+            base: config.base_url(),
+        });
+        let home = builtin::prism::server(&behind, parts.mesh.as_ref(), gates.as_ref());
+        let home = own(builtin::prism::NAME, home, &config, parts)?;
         let memory = memory(&config, parts)?;
         destinations.insert(builtin::workspace::NAME.to_owned(), memory);
         let hub = Hub::new(home.clone(), behind_hub(&destinations), &config, parts.sessions.clone());
         let _ = behind.set(Arc::downgrade(&hub));
         destinations.insert(builtin::prism::NAME.to_owned(), home);
-        let (sessions, mesh) = (parts.sessions.clone(), parts.mesh.clone());
+        let (sessions, mesh, gate) = (parts.sessions.clone(), parts.mesh.clone(), parts.gate.clone());
+        let calls = parts.calls.clone();
         let (plains, callers) = (Arc::default(), Arc::default());
         let life = Arc::new(Life::new(&parts.home));
-        Ok(Arc::new(Self { config, destinations, root, hub, sessions, mesh, plains, callers, token, access, life }))
+        Ok(Arc::new(Self {
+            config,
+            destinations,
+            root,
+            hub,
+            sessions,
+            mesh,
+            calls,
+            gate,
+            plains,
+            callers,
+            token,
+            access,
+            life,
+        }))
     }
 
     /// The same with another config: what is as it was is the same, and who is there does not notice.
@@ -116,6 +148,11 @@ impl Server {
             None => Some(Change::Removed(from.clone())),
         };
         let changes = self.destinations.iter().filter_map(change).collect();
+        for (destination, named) in
+            config.destinations.values().filter_map(|one| Some((destinations.get(&one.name)?, one)))
+        {
+            destination.obey(&named.tools);
+        }
         let access = Access { bodies: config.log_bodies, ..self.access.clone() };
         let next = Self {
             config,
@@ -124,6 +161,8 @@ impl Server {
             hub: self.hub.clone(),
             sessions: self.sessions.clone(),
             mesh: self.mesh.clone(),
+            calls: self.calls.clone(),
+            gate: self.gate.clone(),
             plains: self.plains.clone(),
             callers: self.callers.clone(),
             token: self.token.clone(),
@@ -140,6 +179,11 @@ impl Server {
 
     pub fn is_stopping(&self) -> bool {
         self.life.is_stopping()
+    }
+
+    /// What the console keeps.
+    pub(crate) fn console(&self) -> &Console {
+        &self.life.console
     }
 
     /// What the daemon knows of itself.

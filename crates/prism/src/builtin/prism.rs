@@ -1,6 +1,7 @@
 //! Prism's own server: what it knows of the servers behind it. It is the home of the hub's sessions, so it can do all
 //! that the hub can: what it does not have itself, the hub has from its members.
 
+pub(crate) mod access;
 pub(crate) mod signals;
 
 use std::sync::{Arc, OnceLock, Weak};
@@ -18,7 +19,7 @@ pub const NAME: &str = "prism";
 const INSTRUCTIONS: &str = "Prism stands between you and every MCP server that is configured on this machine. Tools, \
     prompts and resources of all of them are here, each under the name of its server: `files__read` is the tool `read` \
     of the server `files`. If one of them is missing, `prism_destinations` says why. Other agents on this machine reach you \
-    once you have called `prism_start`.";
+    once you have called `prism_start`. For access to folders that a person has to grant, call `prism_request_access`.";
 
 const OVERVIEW: &str = "prism://destinations";
 
@@ -29,10 +30,14 @@ pub const PENDING: &str = "prism://signals/pending";
 /// The hub, once there is one: it is made of servers, of which this is the first.
 pub type Behind = Arc<OnceLock<Weak<Hub>>>;
 
-pub fn server(behind: &Behind, mesh: Option<&Arc<Mesh>>) -> Server {
+pub fn server(behind: &Behind, mesh: Option<&Arc<Mesh>>, access: Option<&access::Access>) -> Server {
     let server = Server::new(NAME, "Prism", INSTRUCTIONS).tool(Destinations(behind.clone()));
     let server = match mesh {
         Some(mesh) => signals::with(server, mesh),
+        None => server,
+    };
+    let server = match access {
+        Some(access) => access::with(server, access),
         None => server,
     };
     server

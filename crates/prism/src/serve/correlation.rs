@@ -10,6 +10,7 @@ use uuid::Uuid;
 use super::request::Through;
 use crate::{
     builtin::kit::CALLER,
+    calls::Who,
     drive::{
         Destination, Entry,
         visitor::{self, Visit, Way},
@@ -70,6 +71,32 @@ fn told(message: &Message, mark: Option<String>) -> Option<(Message, Uuid)> {
 }
 
 impl From<'_> {
+    /// Who a call is put down to: what an approval is bound to, and what a person is shown.
+    pub(super) fn who(self) -> Who {
+        let of_visit = |visit: &Visit| visit.who().and_then(|who| who.client.clone()).map(|(name, _)| name);
+        let unnamed = |way: Way| format!("a client over {}", way.name());
+        let (session, through, caller, client) = match self {
+            Self::Session(entry, through) => {
+                let client = of_visit(&entry.visit).unwrap_or_else(|| unnamed(entry.visit.way()));
+                (Some(entry.id), through, format!("session {}", entry.id), client)
+            }
+            Self::Plain(id, visit) => {
+                let client = of_visit(visit).unwrap_or_else(|| unnamed(Way::Sse));
+                (Some(id), Through::default(), format!("session {id}"), client)
+            }
+            Self::Stranger(through) => {
+                let caller = through.instance.map_or_else(|| "no session".to_owned(), |id| format!("stdio {id}"));
+                (None, through, caller, unnamed(through.way))
+            }
+            Self::Modern(through, info) => {
+                let caller = through.instance.map_or_else(|| format!("client {info}"), |id| format!("stdio {id}"));
+                let client = visitor::read(info).map_or_else(|| unnamed(through.way), |(name, _)| name);
+                (None, through, caller, client)
+            }
+        };
+        Who { session, instance: through.instance, caller, client }
+    }
+
     /// What the server hears of it.
     fn mark(self) -> String {
         let of_visit = |visit: &Visit| visit.who().and_then(|who| who.client.clone()).map(|(name, _)| name);

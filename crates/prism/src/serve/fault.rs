@@ -80,6 +80,8 @@ pub(super) enum Denial {
     },
     Stopping,
     LinkGone,
+    /// It came where only a WebSocket is.
+    NotAWebSocket,
 }
 
 // Not `-32001` for anything else: clients know it as "Session not found" and re-initialize.
@@ -106,6 +108,7 @@ impl Denial {
             Self::Envelope(_) | Self::Invalid { .. } => "message",
             Self::Full { .. } => "full",
             Self::Stopping | Self::LinkGone => "stopping",
+            Self::NotAWebSocket => "websocket",
         }
     }
 
@@ -212,6 +215,7 @@ impl Denial {
                 (S::SERVICE_UNAVAILABLE, -32603, why)
             }
             Self::Stopping => (S::SERVICE_UNAVAILABLE, -32603, "Prism is stopping".to_owned()),
+            Self::NotAWebSocket => (S::UPGRADE_REQUIRED, -32600, "this is a WebSocket; connect with one".to_owned()),
             Self::LinkGone => {
                 (S::SERVICE_UNAVAILABLE, -32603, "the server was stopped meanwhile; call again".to_owned())
             }

@@ -19,8 +19,9 @@ use tracing::{info, warn};
 use super::{Change, DestinationError, Server, behind_hub, status::About};
 use crate::{
     config::Config,
+    console::{Console, trend::Counted},
     drive::{
-        Hub, Sessions,
+        Destination, Hub, Sessions,
         destination::{self, Parts},
         keeping::{self, USE_NOTED_EVERY},
         replace,
@@ -55,6 +56,7 @@ pub(super) struct Life {
     /// Whether another user was turned away at the socket.
     pub(super) met_stranger: AtomicBool,
     pub(super) about: About,
+    pub(super) console: Console,
 }
 
 // === impl Front ===
@@ -133,6 +135,13 @@ impl Front {
         loop {
             let limit = self.current().config.session_idle_timeout.unwrap_or(Duration::MAX);
             tokio::time::sleep(SWEEP.min(limit / 2).max(Duration::from_millis(50))).await;
+            self.life.console.trend.sample(Instant::now(), || {
+                let counted = |(name, destination): (&String, &Arc<Destination>)| {
+                    let (calls, took) = destination.metrics().calls();
+                    (name.clone(), Counted { calls, took })
+                };
+                self.current().destinations.iter().map(counted).collect()
+            });
             for idle in self.sessions.idle_for(limit, None) {
                 if let Some(entry) = self.sessions.remove(&idle.id) {
                     info!(destination = entry.destination.config().name, "Ended an idle session");
@@ -203,6 +212,7 @@ impl Life {
             hang_up: watch::Sender::new(()),
             met_stranger: AtomicBool::new(false),
             about: About::new(home),
+            console: Console::default(),
         }
     }
 

@@ -39,7 +39,7 @@ pub(super) fn check_token(server: &Server, headers: &HeaderMap) -> Result<(), De
     if token.matches(bearer(shown).ok_or(Denial::WrongToken)?) { Ok(()) } else { Err(Denial::WrongToken) }
 }
 
-fn bearer(value: &HeaderValue) -> Option<&[u8]> {
+pub(super) fn bearer(value: &HeaderValue) -> Option<&[u8]> {
     let (scheme, token) = value.as_bytes().split_at_checked(7)?;
     scheme.eq_ignore_ascii_case(b"bearer ").then_some(token.trim_ascii())
 }

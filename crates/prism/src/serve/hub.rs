@@ -33,12 +33,14 @@ use super::{
     body::{Body, EventStream, Merged},
     correlation::{From, correlated},
     fault::{self, Denial, JSON},
+    hold::{Answering, Manner, Next, hold},
     modern::{self, Asker},
     piggyback,
     post::{self, accepted, events, respond},
     request::Through,
 };
 use crate::{
+    calls::{Admitted, Check},
     drive::{
         Command, Destination, Entry, Head, LinkHandle, Reply,
         hub::{Denied, Member, Seen, View, Way},
@@ -51,7 +53,7 @@ const CONFIRM_WITHIN: Duration = Duration::from_secs(10);
 /// The longest event of a member's that is read.
 const MAX_EVENT: usize = 1 << 20;
 
-const JSON_ONLY: Accepts = Accepts { json: true, events: false, by_method: false };
+pub(super) const JSON_ONLY: Accepts = Accepts { json: true, events: false, by_method: false };
 
 /// Who asks.
 #[derive(Clone)]
@@ -94,15 +96,27 @@ pub(super) async fn call(
             record.destination(member.destination.metrics());
             let from = entry.as_deref().map_or(From::Stranger(through), |entry| From::Session(entry, through));
             let message = correlated(&member.destination, from, message, record);
-            match entry {
-                Some(entry) => call_part(server, &entry, &member, (message, names), accepts, record).await,
-                None => {
-                    let link = member.destination.stateless_link();
-                    let command = |reply| Command::Call { key: None, message, accepts, names, reply };
-                    let head = send(&link, command).await.ok_or(Denial::LinkGone)?;
-                    Ok(respond(head, accepts, link, None, None, record))
+            let message = match server.calls.check(&member.destination, message) {
+                Check::Through(message) => message,
+                Check::Held(held) => {
+                    let busy = entry.as_ref().map(|entry| server.sessions.occupy(entry));
+                    let (who, manner) = (from.who(), Manner { accepts, modern: false });
+                    let (again, at, of, by) = (server.clone(), member.clone(), entry.clone(), names.clone());
+                    let resume = move |message| -> Answering {
+                        Box::pin(async move {
+                            let _busy = busy;
+                            let mut record = Pending::start(&again.access, "POST");
+                            record.destination(at.destination.metrics());
+                            call_member(&again, of, &at, (message, by), accepts, &mut record).await
+                        })
+                    };
+                    match Box::pin(hold(server, held, who, manner, resume)).await {
+                        Next::Go(message) => message,
+                        Next::Done(response) => return Ok(response),
+                    }
                 }
-            }
+            };
+            call_member(server, entry, &member, (message, names), accepts, record).await
         }
         Way::List(list) => {
             let told = hub.listing(seen, list, Some(revision)).await;
@@ -116,18 +130,37 @@ pub(super) async fn call(
     }
 }
 
+async fn call_member(
+    server: &Arc<Server>,
+    entry: Option<Arc<Entry>>,
+    member: &Arc<Member>,
+    (message, names): (Admitted, Option<Names>),
+    accepts: Accepts,
+    record: &mut Pending,
+) -> Result<Response<Body>, Denial> {
+    match entry {
+        Some(entry) => call_part(server, &entry, member, (message, names), accepts, record).await,
+        None => {
+            let link = member.destination.stateless_link();
+            let command = |reply| Command::Call { key: None, message, accepts, names, reply };
+            let head = send(&link, command).await.ok_or(Denial::LinkGone)?;
+            Ok(respond(head, accepts, link, None, None, record))
+        }
+    }
+}
+
 /// Makes a call where the session has its part, which may be opened for it.
 async fn call_part(
     server: &Arc<Server>,
     entry: &Arc<Entry>,
     member: &Arc<Member>,
-    (message, names): (Message, Option<Names>),
+    (message, names): (Admitted, Option<Names>),
     accepts: Accepts,
     record: &mut Pending,
 ) -> Result<Response<Body>, Denial> {
     let Some(session) = entry.hub() else { return Err(Denial::UnknownSession) };
-    let id = message.id().unwrap_or_default().to_owned();
-    let carries = piggyback::may_carry(&member.destination, &message);
+    let id = message.message().id().unwrap_or_default().to_owned();
+    let carries = piggyback::may_carry(&member.destination, message.message());
     let mut again = true;
     loop {
         let busy = server.sessions.occupy(entry);
@@ -139,7 +172,7 @@ async fn call_part(
             }
             Err(denied) => return Ok(no_part(server, member, denied, &id)),
         };
-        if session.note(member, &message, names.as_ref()) {
+        if session.note(member, message.message(), names.as_ref()) {
             keep(server, Some(entry)).await;
         }
         let busy = busy.along_with(server.sessions.occupy(&part));
@@ -195,6 +228,7 @@ pub(super) async fn tell(server: &Server, entry: &Arc<Entry>, message: Message) 
     server.hub.touch();
     let _busy = server.sessions.occupy(entry);
     let number = message.id().and_then(|raw| raw.parse().ok()).map_or(0, Part::of);
+    server.calls.cancel(entry.id, &message);
     if let (Kind::Notification(Method::Cancelled), Some(named)) = (message.kind(), message.params().request_id) {
         session.cancel(message.text(named));
     }
@@ -210,8 +244,9 @@ pub(super) async fn tell(server: &Server, entry: &Arc<Entry>, message: Message) 
         _ => session.parts(),
     };
     for to in parts.iter().chain([entry]) {
-        let tell = Command::Tell { key: Some(to.key()), message: message.clone() };
-        let _ = to.link.commands.send(tell).await;
+        if let Some(message) = server.calls.tell(&to.destination, message.clone()) {
+            let _ = to.link.commands.send(Command::Tell { key: Some(to.key()), message }).await;
+        }
     }
 }
 
@@ -231,14 +266,29 @@ pub(super) async fn batch(
     for message in tellings {
         tell(server, &entry, message).await;
     }
+    let answer = |message, mut record| {
+        let client = client.clone();
+        async move { (call(server, client, message, JSON_ONLY, &mut record).await, record) }
+    };
+    together(server, calls, accepts, record, answer).await
+}
+
+/// The answers to several calls as one, at the end.
+pub(super) async fn together<F: Future<Output = (Result<Response<Body>, Denial>, Pending)>>(
+    server: &Server,
+    calls: Vec<Message>,
+    accepts: Accepts,
+    record: &mut Pending,
+    call: impl Fn(Message, Pending) -> F,
+) -> Result<Response<Body>, Denial> {
     if calls.is_empty() {
         return Ok(accepted());
     }
     let answers = join_all(calls.into_iter().map(|message| {
-        let (client, mut record) = (client.clone(), Pending::start(&server.access, "POST"));
+        let id = message.id().map(str::to_owned);
+        let called = call(message, Pending::start(&server.access, "POST"));
         async move {
-            let id = message.id().map(str::to_owned);
-            let response = call(server, client, message, JSON_ONLY, &mut record).await;
+            let (response, mut record) = called.await;
             let response = response.unwrap_or_else(|denial| denial.answer_to(id.as_deref()));
             record.status(response.status().as_u16());
             response
@@ -402,7 +452,7 @@ async fn send(link: &LinkHandle, command: impl FnOnce(oneshot::Sender<Head>) -> 
 }
 
 /// An answer of the hub's own, as its client takes it.
-fn answer(body: String, accepts: Accepts) -> Response<Body> {
+pub(super) fn answer(body: String, accepts: Accepts) -> Response<Body> {
     let bytes = Bytes::from(body);
     if accepts.json {
         let mut response = Response::new(Body::Whole(Chain::from(bytes)));

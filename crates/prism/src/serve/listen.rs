@@ -116,7 +116,7 @@ async fn pause_accepting(error: &io::Error) {
 
 async fn connection<S>(front: Arc<Front>, stream: S)
 where
-    S: AsyncRead + AsyncWrite + Unpin,
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let hang_up = front.life.hang_up.subscribe();
     let service = service_fn(move |request: Request<Incoming>| {
@@ -129,12 +129,12 @@ where
 /// Serves a connection until its client leaves, or until it has answered what it is at when it is to hang up.
 async fn converse<S, V>(stream: S, head_timeout: Duration, mut hang_up: watch::Receiver<()>, service: V)
 where
-    S: AsyncRead + AsyncWrite + Unpin,
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     V: hyper::service::Service<Request<Incoming>, Response = Response<Body>, Error = Infallible>,
 {
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(head_timeout);
-    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service).with_upgrades());
     // A connection that breaks is its client's affair; what it left behind is found by the streams' and calls' ends.
     tokio::select! {
         _ = connection.as_mut() => return,

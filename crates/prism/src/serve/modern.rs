@@ -23,12 +23,14 @@ use super::{
     body::Body,
     correlation::{From, correlated},
     fault::{self, Denial, JSON},
+    hold::{Answering, Manner, Next, hold},
     hub, piggyback,
     post::{open, respond},
     request::{PROTOCOL_VERSION, Through},
 };
 use crate::{
-    drive::{Command, Destination, Head, Reply, hub::View},
+    calls::{Admitted, Check},
+    drive::{Command, Destination, Head, LinkHandle, Reply, hub::View},
     telemetry::access::Pending,
 };
 
@@ -156,6 +158,7 @@ pub(super) async fn serve(
 }
 
 /// A client of the modern era with a request.
+#[derive(Clone)]
 pub(super) struct Asker {
     pub(super) envelope: Envelope,
     /// `Mcp-Param-*`, without that prefix.
@@ -168,16 +171,14 @@ pub(super) struct Asker {
 impl Asker {
     pub(super) async fn ask(
         self,
-        server: &Server,
-        destination: &Destination,
+        server: &Arc<Server>,
+        destination: &Arc<Destination>,
         message: Message,
         method: Method,
         record: &mut Pending,
     ) -> Result<Response<Body>, Denial> {
-        let class = self.envelope.class;
         let from = From::Modern(self.through, &self.envelope.info);
         let message = correlated(destination, from, message, record);
-        let carries = piggyback::may_carry(destination, &message);
         let state = message.string(message.params().request_state);
         let resumed = match state.as_deref().map(read_state) {
             Some(Some((number, ticket))) => match destination.link_numbered(number) {
@@ -189,7 +190,42 @@ impl Asker {
             _ => None,
         };
         drop(state);
-        let (mut message, mut moves) = (message, 0);
+        match server.calls.check(destination, message) {
+            Check::Through(message) => self.go(server, destination, message, method, resumed, record).await,
+            Check::Held(mut held) => {
+                if resumed.is_some() {
+                    held.resumes();
+                }
+                let (who, manner) = (from.who(), Manner { accepts: self.accepts, modern: true });
+                let (again, at, asker, of) = (server.clone(), destination.clone(), self.clone(), resumed.clone());
+                let resume = move |message| -> Answering {
+                    Box::pin(async move {
+                        let mut record = Pending::start(&again.access, "POST");
+                        record.destination(at.metrics());
+                        asker.go(&again, &at, message, method, of, &mut record).await
+                    })
+                };
+                match Box::pin(hold(server, held, who, manner, resume)).await {
+                    Next::Go(message) => self.go(server, destination, message, method, resumed, record).await,
+                    Next::Done(response) => Ok(response),
+                }
+            }
+        }
+    }
+
+    /// Makes the call, where it waited for its client if it did.
+    async fn go(
+        self,
+        server: &Server,
+        destination: &Destination,
+        message: Admitted,
+        method: Method,
+        resumed: Option<(LinkHandle, u128)>,
+        record: &mut Pending,
+    ) -> Result<Response<Body>, Denial> {
+        let class = self.envelope.class;
+        let carries = piggyback::may_carry(destination, message.message());
+        let mut moves = 0;
         loop {
             let movable = resumed.is_none() && destination.speaks().modern.is_none() && moves < MAX_MOVES;
             let (link, evicts, resumes) = match &resumed {
@@ -204,11 +240,21 @@ impl Asker {
                 if class.answers_questions() && method.may_ask() { random().ok_or(Denial::Stopping)? } else { 0 };
             let Self { envelope, headers, names, accepts, .. } = &self;
             let (envelope, headers, names, accepts) = (envelope.clone(), headers.clone(), names.clone(), *accepts);
-            let ask =
-                Ask { message, envelope, headers, accepts, names, ticket, resumes, evicts, movable, hasty: false };
+            let ask = message.clone().asking(|message| Ask {
+                message,
+                envelope,
+                headers,
+                accepts,
+                names,
+                ticket,
+                resumes,
+                evicts,
+                movable,
+                hasty: false,
+            });
             let (tx, rx) = oneshot::channel();
             let reply = Reply::new(rx, link.clone());
-            link.commands.send(Command::Ask { ask: Box::new(ask), reply: tx }).await.map_err(|_| Denial::LinkGone)?;
+            link.commands.send(Command::Ask { ask, reply: tx }).await.map_err(|_| Denial::LinkGone)?;
             return match reply.head().await.ok_or(Denial::LinkGone)? {
                 Head::Answer(Answer::Error { code, body }) => {
                     let mut response = Response::new(Body::Whole(body));
@@ -218,8 +264,7 @@ impl Asker {
                 }
                 // There is no session that could have ended: it is the daemon that does.
                 Head::Answer(Answer::Fault { fault: Fault::Stopping, .. }) => Err(Denial::Stopping),
-                Head::Elsewhere(given_back) => {
-                    message = given_back;
+                Head::Elsewhere(_) => {
                     moves += 1;
                     continue;
                 }
@@ -277,9 +322,10 @@ pub(super) async fn find_out(destination: &Destination, envelope: &Envelope) -> 
     let (link, _) = destination.modern_link(envelope.class, false);
     let discover = Bytes::from_static(br#"{"jsonrpc":"2.0","id":0,"method":"server/discover"}"#);
     let message = Message::parse(discover).map_err(Denial::Envelope)?;
+    let message = Admitted::no_tool(message).ok_or(Denial::LinkGone)?;
     let accepts = Accepts { json: true, events: false, by_method: false };
     let envelope = envelope.clone();
-    let ask = Ask {
+    let ask = message.asking(|message| Ask {
         message,
         envelope,
         headers: Vec::new(),
@@ -290,10 +336,10 @@ pub(super) async fn find_out(destination: &Destination, envelope: &Envelope) -> 
         evicts: false,
         movable: true,
         hasty: false,
-    };
+    });
     let (tx, rx) = oneshot::channel();
     let reply = Reply::new(rx, link.clone());
-    link.commands.send(Command::Ask { ask: Box::new(ask), reply: tx }).await.map_err(|_| Denial::LinkGone)?;
+    link.commands.send(Command::Ask { ask, reply: tx }).await.map_err(|_| Denial::LinkGone)?;
     // Whatever it is, the listen itself will tell.
     reply.head().await.map(drop).ok_or(Denial::LinkGone)
 }

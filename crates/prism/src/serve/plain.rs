@@ -11,7 +11,10 @@ use std::{
 
 use hyper::{HeaderMap, Response, Uri, body::Incoming, header::HeaderName};
 use prism_core::{
-    mcp::{Hello, Method, link::SessionKey},
+    mcp::{
+        Hello, Method,
+        link::{SessionKey, error_body},
+    },
     wire::{Kind, Message, frame},
 };
 use tokio::sync::oneshot;
@@ -22,10 +25,12 @@ use super::{
     body::Body,
     correlation::{From, correlated},
     fault::{self, Denial},
+    hold::hold_quietly,
     post::{accepted, events},
     request::{accepts, by_method, is_json, read},
 };
 use crate::{
+    calls::{Calls, Check, Held, Who},
     drive::{
         Command, Destination, Head, LinkHandle,
         destination::Place,
@@ -63,6 +68,7 @@ pub struct PlainStream {
     pub(super) reader: Reader,
     plain: Arc<Plain>,
     plains: Arc<Plains>,
+    calls: Arc<Calls>,
     pub(super) record: Option<Pending>,
 }
 
@@ -82,6 +88,7 @@ impl Plains {
 impl Drop for PlainStream {
     fn drop(&mut self) {
         self.plains.lock().remove(&self.plain.id);
+        self.calls.leave(self.plain.id);
         self.plain.destination.metrics().sessions.dec();
         self.plain.destination.session_ended(SessionKey(self.plain.id.as_u128()));
         if let Some(link) = self.plain.link.get().cloned() {
@@ -128,7 +135,8 @@ pub(super) fn open(
             plain.outlet.end();
         }
     });
-    Ok(events(Body::Plain(Box::new(PlainStream { reader, plain, plains: server.plains.clone(), record: None }))))
+    let (plains, calls) = (server.plains.clone(), server.calls.clone());
+    Ok(events(Body::Plain(Box::new(PlainStream { reader, plain, plains, calls, record: None }))))
 }
 
 fn is_path(prefix: &str) -> bool {
@@ -159,7 +167,7 @@ impl Posted {
     /// Takes the message. Whatever comes of it comes on the stream.
     pub(super) async fn take(
         self,
-        server: &Server,
+        server: &Arc<Server>,
         body: Incoming,
         record: &mut Pending,
     ) -> Result<Response<Body>, Denial> {
@@ -201,10 +209,20 @@ impl Posted {
             (Kind::Request(_), Some(_)) => {
                 let from = From::Plain(self.0.id, &self.0.visit);
                 let message = correlated(&self.0.destination, from, message, record);
-                Command::Post { key, message, reply }
+                match server.calls.check(&self.0.destination, message) {
+                    Check::Through(message) => Command::Post { key, message, reply },
+                    Check::Held(held) => {
+                        let who = from.who();
+                        tokio::spawn(post_when_let(server.clone(), self.0, held, who));
+                        return Ok(accepted());
+                    }
+                }
             }
             (_, Some(link)) => {
-                let _ = link.commands.send(Command::Tell { key: Some(key), message }).await;
+                server.calls.cancel(self.0.id, &message);
+                if let Some(message) = server.calls.tell(&self.0.destination, message) {
+                    let _ = link.commands.send(Command::Tell { key: Some(key), message }).await;
+                }
                 return Ok(accepted());
             }
         };
@@ -215,6 +233,29 @@ impl Posted {
             Ok(_) => Ok(accepted()),
             Err(_) => Err(Denial::LinkGone),
         }
+    }
+}
+
+/// Makes a call once it is known that it may be made. What comes of that comes on the stream, whose end ends it.
+async fn post_when_let(server: Arc<Server>, plain: Arc<Plain>, held: Box<Held>, who: Who) {
+    let say = |message: String| {
+        let event = frame::event(None, &[message.as_bytes()]);
+        plain.outlet.push(0, if plain.by_method { frame::by_method(&event) } else { event });
+    };
+    let id = held.message().id().unwrap_or_default().to_owned();
+    let message = match hold_quietly(&server, held, who, say).await {
+        Ok(message) => message,
+        Err(Some(instead)) => return say(instead),
+        Err(None) => return,
+    };
+    let (reply, head) = oneshot::channel();
+    let (key, link) = (SessionKey(plain.id.as_u128()), plain.link.get().cloned());
+    let sent = match link {
+        Some(link) => link.commands.send(Command::Post { key, message, reply }).await.is_ok(),
+        None => false,
+    };
+    if !sent || !matches!(head.await, Ok(Head::Accepted)) {
+        say(error_body(Some(&id), -32603, "the server cannot take the call now; try again", None));
     }
 }
 

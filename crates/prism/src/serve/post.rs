@@ -23,12 +23,14 @@ use super::{
     body::{Body, EventStream},
     correlation::{From, correlated},
     fault::{self, Denial, JSON},
+    hold::{Answering, Manner, Next, hold},
     hub,
     modern::{self, Routing},
     piggyback,
     request::{SESSION_ID, Through, accepts, by_method, is_json, named_revision, read, session},
 };
 use crate::{
+    calls::{Admitted, Check},
     config::Sessions,
     drive::{
         Command, Destination, Entry, Head, LinkHandle, Reply,
@@ -157,7 +159,10 @@ pub(super) async fn post(
             // Written to the child and forgotten (B-05).
             if let Some(entry) = entry {
                 let _busy = server.sessions.occupy(&entry);
-                let _ = entry.link.commands.send(Command::Tell { key: Some(entry.key()), message }).await;
+                server.calls.cancel(entry.id, &message);
+                if let Some(message) = server.calls.tell(&entry.destination, message) {
+                    let _ = entry.link.commands.send(Command::Tell { key: Some(entry.key()), message }).await;
+                }
             }
             Ok(accepted())
         }
@@ -211,7 +216,7 @@ async fn initialize(
 }
 
 pub(super) async fn call(
-    server: &Server,
+    server: &Arc<Server>,
     destination: Arc<Destination>,
     entry: Option<Arc<Entry>>,
     through: Through,
@@ -221,7 +226,38 @@ pub(super) async fn call(
 ) -> Result<Response<Body>, Denial> {
     let from = entry.as_deref().map_or(From::Stranger(through), |entry| From::Session(entry, through));
     let message = correlated(&destination, from, message, record);
-    let carries = piggyback::may_carry(&destination, &message);
+    let message = match server.calls.check(&destination, message) {
+        Check::Through(message) => message,
+        Check::Held(held) => {
+            let busy = entry.as_ref().map(|entry| server.sessions.occupy(entry));
+            let (who, manner) = (from.who(), Manner { accepts, modern: false });
+            let (again, at, of) = (server.clone(), destination.clone(), entry.clone());
+            let resume = move |message| -> Answering {
+                Box::pin(async move {
+                    let _busy = busy;
+                    let mut record = Pending::start(&again.access, "POST");
+                    record.destination(at.metrics());
+                    send_call(&again, &at, of, message, accepts, &mut record).await
+                })
+            };
+            match Box::pin(hold(server, held, who, manner, resume)).await {
+                Next::Go(message) => message,
+                Next::Done(response) => return Ok(response),
+            }
+        }
+    };
+    send_call(server, &destination, entry, message, accepts, record).await
+}
+
+async fn send_call(
+    server: &Server,
+    destination: &Destination,
+    entry: Option<Arc<Entry>>,
+    message: Admitted,
+    accepts: Accepts,
+    record: &mut Pending,
+) -> Result<Response<Body>, Denial> {
+    let carries = piggyback::may_carry(destination, message.message());
     let key = entry.as_ref().map(|entry| entry.key());
     let link = match &entry {
         Some(entry) => entry.link.clone(),
@@ -284,7 +320,22 @@ async fn batch(
         return hub::batch(server, entry, through, messages, accepts, record).await;
     }
     let from = From::Session(&entry, through);
-    let messages = messages.into_iter().map(|message| correlated(&entry.destination, from, message, record)).collect();
+    let mut admitted = Vec::with_capacity(messages.len());
+    for message in &messages {
+        let message = correlated(&entry.destination, from, message.clone(), record);
+        let through = match message.kind() {
+            Kind::Request(_) => match server.calls.check(&entry.destination, message) {
+                Check::Through(message) => Some(message),
+                Check::Held(_) => None,
+            },
+            _ => server.calls.tell(&entry.destination, message),
+        };
+        admitted.extend(through);
+    }
+    if admitted.len() < messages.len() {
+        return one_by_one(server, entry, through, messages, accepts, record).await;
+    }
+    let messages = admitted;
     let busy = server.sessions.occupy(&entry);
     let (tx, rx) = oneshot::channel();
     let reply = Reply::new(rx, entry.link.clone());
@@ -296,6 +347,34 @@ async fn batch(
         Head::Accepted | Head::Answer(_) | Head::Elsewhere(_) => return Ok(accepted()),
     };
     Ok(open(stream, entry.link.clone(), Some(busy)))
+}
+
+/// Answers a batch of which not everything passes the rules at once: each call by itself, and all answers together.
+async fn one_by_one(
+    server: &Arc<Server>,
+    entry: Arc<Entry>,
+    through: Through,
+    messages: Vec<Message>,
+    accepts: Accepts,
+    record: &mut Pending,
+) -> Result<Response<Body>, Denial> {
+    let (calls, tellings): (Vec<_>, Vec<_>) =
+        messages.into_iter().partition(|message| matches!(message.kind(), Kind::Request(_)));
+    for message in tellings {
+        server.calls.cancel(entry.id, &message);
+        if let Some(message) = server.calls.tell(&entry.destination, message) {
+            let _ = entry.link.commands.send(Command::Tell { key: Some(entry.key()), message }).await;
+        }
+    }
+    let answer = |message, mut record| {
+        let entry = entry.clone();
+        async move {
+            let destination = entry.destination.clone();
+            let called = call(server, destination, Some(entry), through, message, hub::JSON_ONLY, &mut record).await;
+            (called, record)
+        }
+    };
+    hub::together(server, calls, accepts, record, answer).await
 }
 
 /// The response to a reply of the link.

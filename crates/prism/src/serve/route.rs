@@ -13,8 +13,9 @@ use hyper::{
 };
 
 use super::{
-    Server,
+    Server, access,
     body::Body,
+    console,
     fault::Denial,
     guard, mesh, plain,
     post::{self, Asked},
@@ -41,6 +42,11 @@ enum Route {
     Status,
     /// The mesh, and what is named below it.
     Mesh(Option<String>),
+    /// The console, whose pages have sessions of their own, and the link that opens one.
+    Console(console::Way),
+    ConsoleLink,
+    /// The gate, which has keys of its own.
+    Gate(access::Way),
 }
 
 /// An answer on its way. Boxed, so that an idle connection holds a pointer and not the room for the largest request.
@@ -62,8 +68,13 @@ pub(super) fn route(server: &Arc<Server>, request: Request<Incoming>) -> Answeri
 
 fn begin(server: &Arc<Server>, request: Request<Incoming>) -> Result<Answering, Denial> {
     let headers = request.headers();
-    guard::check_origin(server, headers, request.uri())?;
     let route = find(server, request.uri().path());
+    if let Err(denial) = guard::check_origin(server, headers, request.uri()) {
+        if let Ok(Route::Gate(way)) = &route {
+            access::turned_away(server, *way, &denial);
+        }
+        return Err(denial);
+    }
     if request.method() == Method::OPTIONS && headers.contains_key(ORIGIN) {
         return Ok(at_once(preflight(headers)));
     }
@@ -80,6 +91,9 @@ fn begin(server: &Arc<Server>, request: Request<Incoming>) -> Result<Answering, 
                 if trusted { readiness.in_detail() } else { readiness.in_short() }
             }));
         }
+        Ok(Route::Console(way)) => return console::answer(server, way, request),
+        Ok(Route::ConsoleLink) => return console_link(server, &request),
+        Ok(Route::Gate(way)) => return access::answer(server, way, request),
         _ => guard::check_token(server, headers)?,
     }
     let (destination, view) = match route? {
@@ -101,7 +115,9 @@ fn begin(server: &Arc<Server>, request: Request<Incoming>) -> Result<Answering, 
             return Ok(Box::pin(async move { status::respond(&server).await }));
         }
         Route::Mesh(below) => return mesh::answer(server, below.as_deref(), request),
-        Route::Healthz | Route::Readyz => return Err(Denial::NoRoute),
+        Route::Healthz | Route::Readyz | Route::Gate(_) | Route::Console(_) | Route::ConsoleLink => {
+            return Err(Denial::NoRoute);
+        }
     };
     let stateless = destination.config().sessions == Sessions::Never;
     let (verb, allowed) = match (request.method(), stateless) {
@@ -240,6 +256,9 @@ fn find(server: &Server, path: &str) -> Result<Route, Denial> {
             Some(root) => Ok(Route::Mcp(root.clone())),
             None => Ok(Route::Hub(server.hub.clone())),
         },
+        ("mcp", Some(below), more) if let Some(way) = access::Way::named(below, more) => {
+            parts.next().map_or(Ok(Route::Gate(way)), |_| Err(Denial::NoRoute))
+        }
         (name, Some("mcp"), None) => by_name(name).map(Route::Mcp),
         ("sse" | "message", None, None) => {
             let root = server.root.clone().ok_or(Denial::NoRoute)?;
@@ -254,8 +273,22 @@ fn find(server: &Server, path: &str) -> Result<Route, Denial> {
         (builtin::prism::NAME, Some("mesh"), below) if parts.next().is_none() => {
             Ok(Route::Mesh(below.map(str::to_owned)))
         }
+        (builtin::prism::NAME, Some("console"), Some("link")) if parts.next().is_none() => Ok(Route::ConsoleLink),
+        ("console", below, more) if parts.next().is_none() => {
+            console::Way::named(below, more).map(Route::Console).ok_or(Denial::NoRoute)
+        }
         _ => Err(Denial::NoRoute),
     }
+}
+
+/// A link is for whoever has the management secret.
+fn console_link(server: &Arc<Server>, request: &Request<Incoming>) -> Result<Answering, Denial> {
+    if request.method() != Method::POST {
+        return Err(Denial::Method { allowed: "POST" });
+    }
+    let gate = server.gate.as_ref().ok_or(Denial::NoRoute)?;
+    let refused = access::not_management(server, gate, "console_link", request.headers());
+    Ok(at_once(refused.unwrap_or_else(|| console::link(server))))
 }
 
 fn get_only(request: &Request<Incoming>) -> Result<(), Denial> {

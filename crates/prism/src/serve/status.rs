@@ -201,6 +201,7 @@ fn destination(destination: &Destination, links: &[LinkHandle], sight: &Sight) -
         children: metrics.children.get(),
         memory_bytes: sight.of(links),
         last_error: destination.trouble().last().map(|(text, ago)| Trouble { text, ago_s: ago.as_secs_f64() }),
+        changed_tools: destination.definitions().changed(),
         links: links.iter().map(|one| link(one, sight)).collect(),
     }
 }

@@ -222,6 +222,8 @@ impl Door {
             home: home.path().to_owned(),
             store: None,
             mesh: None,
+            calls: Arc::default(),
+            gate: None,
             environment: Environment::new(Env::process(), false),
             ceilings: Arc::default(),
         };
@@ -251,6 +253,8 @@ impl Door {
             hub,
             sessions: parts.sessions.clone(),
             mesh: None,
+            calls: Arc::default(),
+            gate: None,
             plains: Arc::default(),
             callers: Arc::default(),
             token: None,

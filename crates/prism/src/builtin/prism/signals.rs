@@ -41,7 +41,7 @@ pub(super) fn with(server: Server, mesh: &Arc<Mesh>) -> Server {
 }
 
 /// Who calls. On a pipe of their own nobody is told from anybody.
-fn caller(call: &Call) -> Caller {
+pub(super) fn caller(call: &Call) -> Caller {
     let nobody =
         || CallerMark { session: None, instance: None, transport: "stdio".to_owned(), client: None, tmux_pane: None };
     Caller::Client(call.caller_mark().unwrap_or_else(nobody))

@@ -91,6 +91,8 @@ pub struct Destination {
     /// Of all its processes together.
     pub memory_bytes: u64,
     pub last_error: Option<Trouble>,
+    /// Tools that are no longer what they were when they were first used, since the daemon was started.
+    pub changed_tools: Vec<String>,
     pub links: Vec<Link>,
 }
 

@@ -1,0 +1,434 @@
+//! The gate over HTTP (A-01 … A-03): agents ask with the client's token, a person decides with the management secret,
+//! holders come with their own. None of them is taken from a URL.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use hyper::{
+    HeaderMap, Method, Request, Response, StatusCode,
+    body::Incoming,
+    header::{AUTHORIZATION, HOST, HeaderValue, ORIGIN},
+};
+use prism_store::audit::Query;
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+use tokio::{
+    sync::{broadcast::error::RecvError, mpsc},
+    time::interval,
+};
+use uuid::Uuid;
+
+use super::{
+    Server,
+    body::Body,
+    fault::{self, Denial},
+    guard,
+    post::events,
+    request::read,
+    route::Answering,
+    socket,
+};
+use crate::gate::{Answer, Approve, Ask, Asker, Gate, Given, Narrow, Trouble};
+
+/// The largest body.
+const MAX_BODY: usize = 256 << 10;
+/// Events that may wait for an onlooker. Beyond it whoever makes them waits, and counts what was missed.
+const MAX_PIECES: usize = 16;
+const BEAT: Duration = Duration::from_secs(10);
+/// Audit lines that are shown at once.
+const MAX_LINES: usize = 1000;
+
+/// What can be asked of the gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    Request,
+    Claim,
+    Requests,
+    Approve,
+    Deny,
+    Revoke,
+    Narrow,
+    Sessions,
+    Confirmations,
+    Confirm,
+    Events,
+    EventSocket,
+    Logs,
+    Session(Uuid),
+}
+
+/// By what somebody is let in.
+enum Key {
+    /// The client's token: who has it may ask.
+    Client,
+    Management,
+    /// A grant's own token.
+    Grant,
+}
+
+impl Way {
+    /// What is below `/mcp/`.
+    pub(super) fn named(below: &str, more: Option<&str>) -> Option<Self> {
+        Some(match (below, more) {
+            ("request_access", None) => Self::Request,
+            ("claim", None) => Self::Claim,
+            ("requests", None) => Self::Requests,
+            ("approve", None) => Self::Approve,
+            ("deny", None) => Self::Deny,
+            ("revoke", None) => Self::Revoke,
+            ("narrow", None) => Self::Narrow,
+            ("sessions", None) => Self::Sessions,
+            ("confirmations", None) => Self::Confirmations,
+            ("confirm", None) => Self::Confirm,
+            ("events", None) => Self::Events,
+            ("events", Some("ws")) => Self::EventSocket,
+            ("logs", None) => Self::Logs,
+            ("session", Some(id)) => Self::Session(Uuid::try_parse(id).ok()?),
+            _ => return None,
+        })
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Request => "request_access",
+            Self::Claim => "claim",
+            Self::Requests => "requests",
+            Self::Approve => "approve",
+            Self::Deny => "deny",
+            Self::Revoke => "revoke",
+            Self::Narrow => "narrow",
+            Self::Sessions => "sessions",
+            Self::Confirmations => "confirmations",
+            Self::Confirm => "confirm",
+            Self::Events | Self::EventSocket => "events",
+            Self::Logs => "logs",
+            Self::Session(_) => "session",
+        }
+    }
+
+    fn is_read(self) -> bool {
+        use Way::*;
+        matches!(self, Requests | Sessions | Confirmations | Events | EventSocket | Logs | Session(_))
+    }
+}
+
+/// Answers what came to the gate. The head is read here, before anything is waited for.
+pub(super) fn answer(server: &Arc<Server>, way: Way, request: Request<Incoming>) -> Result<Answering, Denial> {
+    let gate = server.gate.clone().ok_or(Denial::NoRoute)?;
+    if server.is_stopping() {
+        return Err(Denial::Stopping);
+    }
+    let method = if way.is_read() { Method::GET } else { Method::POST };
+    if *request.method() != method {
+        return Err(Denial::Method { allowed: if way.is_read() { "GET" } else { "POST" } });
+    }
+    let told = |trouble: Trouble| -> Result<Answering, Denial> { Ok(Box::pin(std::future::ready(refused(&trouble)))) };
+    if let Err(trouble) = check_url(&gate, way, request.uri().query()) {
+        return told(trouble);
+    }
+    let key = match way {
+        Way::Session(id) => return socket::session(server, gate, id, request),
+        Way::Request | Way::Claim => Key::Client,
+        Way::Narrow => Key::Grant,
+        // A holder may give up what is its own.
+        Way::Revoke if !is_management(&gate, request.headers()) && bearer(request.headers()).is_some() => Key::Grant,
+        _ => Key::Management,
+    };
+    if let Err(trouble) = check_key(server, &gate, &key, way.name(), request.headers()) {
+        return told(trouble);
+    }
+    match way {
+        Way::EventSocket => return socket::events(server, &gate, request),
+        Way::Events => return Ok(Box::pin(async move { watched(&gate) })),
+        _ => {}
+    }
+    let token = bearer(request.headers()).map(<[u8]>::to_vec);
+    let query = request.uri().query().unwrap_or_default().to_owned();
+    let body = request.into_body();
+    Ok(Box::pin(async move {
+        let body = match read(body, MAX_BODY).await {
+            Ok(body) => body,
+            Err(denial) => return denial.response(),
+        };
+        // In a task of its own: a client that leaves must not leave half a thing done.
+        let work = tokio::spawn(async move { done(&gate, way, &key, token, &query, &body).await });
+        let bug = |_| Err(Trouble::new("failed", 500, "Prism has a bug there; its log has more"));
+        match work.await.unwrap_or_else(bug) {
+            Ok(result) => fault::json(StatusCode::OK, result.to_string()),
+            Err(trouble) => refused(&trouble),
+        }
+    }))
+}
+
+async fn done(
+    gate: &Gate,
+    way: Way,
+    key: &Key,
+    token: Option<Vec<u8>>,
+    query: &str,
+    body: &Bytes,
+) -> Result<Value, Trouble> {
+    const BY: &str = "http";
+    let token = token.unwrap_or_default();
+    Ok(match way {
+        Way::Request => gate.request(parsed::<Ask>(body)?, Asker { via: BY, ..Asker::default() }).await?,
+        Way::Claim => {
+            let asked = parsed::<Claim>(body)?;
+            gate.claim(asked.request_id, &asked.claim, Duration::from_secs(asked.wait_seconds)).await?
+        }
+        Way::Approve => given(&gate.approve(parsed::<Approve>(body)?, BY, true).await?),
+        Way::Deny => {
+            let Deny { request_id, reason } = parsed(body)?;
+            gate.deny(request_id, reason, BY).await?;
+            json!({})
+        }
+        Way::Revoke => {
+            let Revoke { session_id } = parsed(body)?;
+            let revoked = match key {
+                Key::Grant => gate.give_up(&gate.hold(None, &token)?, session_id).await?,
+                Key::Client | Key::Management => gate.revoke(session_id, BY).await?,
+            };
+            json!({"revoked": revoked})
+        }
+        Way::Narrow => given(&gate.narrow(&gate.hold(None, &token)?, parsed::<Narrow>(body)?).await?),
+        Way::Confirm => {
+            gate.confirm(parsed::<Answer>(body)?, BY).await?;
+            json!({})
+        }
+        Way::Requests => {
+            let status = value(query, "status").map(str::to_ascii_uppercase);
+            let mut requests = gate.requests(flag(query, "open"))?;
+            requests.retain(|view| status.as_deref().is_none_or(|status| view.status == status));
+            json!({"requests": requests})
+        }
+        Way::Sessions => json!({"sessions": gate.grants(!flag(query, "all"))?}),
+        Way::Confirmations => json!({"confirmations": gate.confirmations(!flag(query, "all"))?}),
+        Way::Logs => logs(gate, query).await?,
+        Way::Events | Way::EventSocket | Way::Session(_) => json!({}),
+    })
+}
+
+/// The log, the newest line first.
+async fn logs(gate: &Gate, query: &str) -> Result<Value, Trouble> {
+    let text = |name: &str| value(query, name).filter(|text| !text.is_empty()).map(unescaped);
+    let number = |name: &str| value(query, name).and_then(|text| text.parse::<u64>().ok());
+    let limit = number("limit").and_then(|limit| usize::try_from(limit).ok()).unwrap_or(100).min(MAX_LINES);
+    let query = Query {
+        actor: text("actor"),
+        action: text("action"),
+        session: text("session"),
+        text: text("q"),
+        before_seq: number("before"),
+        limit,
+        ..Query::default()
+    };
+    Ok(json!({"logs": gate.lines(query).await?}))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Claim {
+    request_id: Uuid,
+    claim: String,
+    #[serde(default)]
+    wait_seconds: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Deny {
+    pub(super) request_id: Uuid,
+    #[serde(default)]
+    pub(super) reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Revoke {
+    pub(super) session_id: Uuid,
+}
+
+pub(super) fn parsed<T: DeserializeOwned>(body: &Bytes) -> Result<T, Trouble> {
+    serde_json::from_slice(body).map_err(|error| Trouble::bad(format!("the body is not what this takes: {error}")))
+}
+
+/// The source's answer to an approval: its time is in seconds since 1970.
+fn given(given: &Given) -> Value {
+    let token = given.token.as_ref().map(crate::home::Token::expose);
+    json!({"session_id": given.id, "session_token": token, "expires_at": given.expires_at.0 / 1_000_000})
+}
+
+// --- Who may come in ---
+
+/// Secrets in a URL end in logs, histories and referrers.
+fn check_url(gate: &Gate, way: Way, query: Option<&str>) -> Result<(), Trouble> {
+    let secret = |name: &str| {
+        let name = name.to_ascii_lowercase();
+        ["token", "secret", "authorization", "bearer", "api_key", "claim"].iter().any(|word| name.contains(word))
+    };
+    let names = query.unwrap_or_default().split('&').map(|pair| pair.split('=').next().unwrap_or_default());
+    if names.into_iter().any(secret) {
+        gate.metrics.failed_auth("url");
+        gate.record_refusal("?", way.name(), &json!({}), "a secret in a URL");
+        return Err(Trouble::bad("a secret has no place in a URL; send it as `Authorization: Bearer …`"));
+    }
+    Ok(())
+}
+
+/// Puts on record whom the first door has turned away already.
+pub(super) fn turned_away(server: &Server, way: Way, denial: &Denial) {
+    if let Some(gate) = &server.gate {
+        gate.metrics.failed_auth("origin");
+        gate.record_refusal("?", way.name(), &json!({}), denial.reason());
+    }
+}
+
+/// The answer to whoever asks for what needs the management secret and does not show it, or comes from another page.
+pub(super) fn not_management(
+    server: &Server,
+    gate: &Gate,
+    what: &'static str,
+    headers: &HeaderMap,
+) -> Option<Response<Body>> {
+    check_key(server, gate, &Key::Management, what, headers).err().map(|trouble| refused(&trouble))
+}
+
+fn check_key(server: &Server, gate: &Gate, key: &Key, what: &'static str, headers: &HeaderMap) -> Result<(), Trouble> {
+    let turned_away = |trouble: Trouble| {
+        gate.metrics.failed_auth(what);
+        gate.record_refusal("?", what, &json!({}), trouble.code);
+        trouble
+    };
+    if !is_same_origin(headers) {
+        return Err(turned_away(Trouble::forbidden("a page of another origin has no business here")));
+    }
+    let is_let_in = match key {
+        Key::Client => guard::check_token(server, headers).is_ok() || is_management(gate, headers),
+        Key::Management => is_management(gate, headers),
+        Key::Grant => bearer(headers).is_some(),
+    };
+    if is_let_in {
+        return Ok(());
+    }
+    Err(turned_away(match key {
+        Key::Management => Trouble::unauthorized(
+            "this needs the management secret, which agents do not have: `Authorization: Bearer` and what is in \
+             management-token in Prism's folder (or MCP_TOKEN)",
+        ),
+        Key::Client | Key::Grant => Trouble::unauthorized("this needs a token: `Authorization: Bearer …`"),
+    }))
+}
+
+/// Whether a request comes from no page, or from one of our own.
+pub(super) fn is_same_origin(headers: &HeaderMap) -> bool {
+    let Some(origin) = headers.get(ORIGIN) else { return true };
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    origin.to_str().ok().and_then(|origin| origin.strip_prefix("http://")).is_some_and(|origin| origin == host)
+}
+
+/// Whether a request shows the management secret: as it is, or as a bearer (A-03).
+pub(super) fn is_management(gate: &Gate, headers: &HeaderMap) -> bool {
+    let shown = headers.get(AUTHORIZATION).map(|value| value.as_bytes().trim_ascii());
+    shown.is_some_and(|shown| gate.is_management(shown))
+        || bearer(headers).is_some_and(|shown| gate.is_management(shown))
+}
+
+pub(super) fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
+    headers.get(AUTHORIZATION).and_then(guard::bearer)
+}
+
+// --- Answers ---
+
+pub(super) fn refused(trouble: &Trouble) -> Response<Body> {
+    let status = StatusCode::from_u16(trouble.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = fault::json(status, json!({"error": trouble.told()}).to_string());
+    if let Some(ms) = trouble.retry_after_ms {
+        response.headers_mut().insert("retry-after", HeaderValue::from(ms.div_ceil(1000)));
+    }
+    response
+}
+
+/// What happens at the gate, as it happens.
+fn watched(gate: &Arc<Gate>) -> Response<Body> {
+    let (feed, fed) = mpsc::channel::<Bytes>(MAX_PIECES);
+    let mut seen = gate.events.listen();
+    tokio::spawn(async move {
+        let mut beat = interval(BEAT);
+        loop {
+            let piece = tokio::select! {
+                event = seen.recv() => match event {
+                    Ok(event) => format!("event: {}\ndata: {}\n\n", event.name, event.data),
+                    Err(RecvError::Lagged(count)) => format!("event: missed\ndata: {{\"events\":{count}}}\n\n"),
+                    Err(RecvError::Closed) => return,
+                },
+                _ = beat.tick() => ": keep-alive\n\n".to_owned(),
+                () = feed.closed() => return,
+            };
+            if feed.send(Bytes::from(piece)).await.is_err() {
+                return;
+            }
+        }
+    });
+    events(Body::Fed(Box::new(fed)))
+}
+
+pub(super) fn value<'a>(query: &'a str, name: &str) -> Option<&'a str> {
+    query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
+}
+
+/// A value of a query as it was meant.
+pub(super) fn unescaped(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        let code = || u8::from_str_radix(std::str::from_utf8(after.get(..2)?).ok()?, 16).ok();
+        match (byte, code()) {
+            (b'%', Some(code)) => {
+                bytes.push(code);
+                rest = &after[2..];
+                continue;
+            }
+            (b'+', _) => bytes.push(b' '),
+            _ => bytes.push(byte),
+        }
+        rest = after;
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn flag(query: &str, name: &str) -> bool {
+    query.split('&').any(|pair| pair == name) || value(query, name).is_some_and(|value| matches!(value, "1" | "true"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_is_read_as_it_was_meant() {
+        assert_eq!(unescaped("a+b%20c%C3%A9%zz%"), "a b cé%zz%");
+    }
+
+    #[test]
+    fn only_our_own_pages_count_as_ours() {
+        let headers = |host: &'static str, origin: Option<&'static str>| {
+            let mut headers = HeaderMap::new();
+            headers.insert(HOST, HeaderValue::from_static(host));
+            if let Some(origin) = origin {
+                headers.insert(ORIGIN, HeaderValue::from_static(origin));
+            }
+            headers
+        };
+        assert!(is_same_origin(&headers("127.0.0.1:7420", None)));
+        assert!(is_same_origin(&headers("127.0.0.1:7420", Some("http://127.0.0.1:7420"))));
+        for foreign in [
+            "http://127.0.0.1:3000",
+            "http://localhost:7420",
+            "https://127.0.0.1:7420",
+            "null",
+            "http://127.0.0.1:7420.evil",
+        ] {
+            assert!(!is_same_origin(&headers("127.0.0.1:7420", Some(foreign))), "{foreign}");
+        }
+    }
+}
