@@ -1,15 +1,22 @@
 //! The command line: one file per subcommand.
 
+pub mod access;
 pub mod acp;
 pub mod add;
+pub mod approve;
+pub mod audit;
 pub mod bar;
 pub mod call;
 mod columns;
 pub mod completions;
 mod configs;
+pub mod confirm;
+pub mod console;
 pub mod daemon;
 mod demo_server;
 pub mod doctor;
+mod gate;
+pub mod grants;
 mod help;
 pub mod import;
 pub mod install;
@@ -19,11 +26,12 @@ pub mod logs;
 pub mod man;
 pub mod mesh;
 pub mod migrate;
-mod moments;
+pub(crate) mod moments;
 pub mod probe;
 mod reach;
 pub mod reload;
 pub mod remove;
+pub mod requests;
 pub mod run;
 mod running;
 pub mod say;
@@ -35,6 +43,7 @@ pub mod start;
 pub mod status;
 pub mod stdio;
 pub mod stop;
+mod talk;
 mod target;
 pub mod tools;
 pub mod uninstall;
@@ -99,10 +108,30 @@ enum Command {
     Signals(signals::Signals),
     /// Wait until a signal comes; as a hook, wake an agent
     Wait(wait::Wait),
+    /// Open the console in a browser: decide, see, revoke
+    Console(console::Console),
     /// Show the mesh as it changes: agents, obligations, bells
     Mesh(mesh::Overview),
     /// See how agents can be woken
     Wake(wake::Wake),
+    /// Show who asks for access and waits for you
+    Requests(requests::Requests),
+    /// Give an agent the access it asks for, or a part of it
+    Approve(approve::Approve),
+    /// Refuse an agent the access it asks for
+    Deny(approve::Deny),
+    /// Show the grants that agents hold
+    Grants(grants::Grants),
+    /// Take grants back; their sockets are closed at once
+    Revoke(grants::Revoke),
+    /// Show what agents want to do that you must see first
+    Confirmations(confirm::Confirmations),
+    /// Let an agent do what it wants to, or not
+    Confirm(confirm::Confirm),
+    /// Ask for access, and see what can be asked for
+    Access(access::Access),
+    /// Read the audit log, and check that nobody changed it
+    Audit(audit::Audit),
     /// List the tools of a destination, or of all of them
     Tools(tools::Tools),
     /// Call a tool of a destination
@@ -151,8 +180,18 @@ impl Cli {
             Command::Signal(signal) => return signal.run(&env),
             Command::Signals(signals) => return signals.run(&env),
             Command::Wait(wait) => return wait.run(&env),
+            Command::Console(console) => return console.run(&env),
             Command::Mesh(mesh) => return mesh.run(&env),
             Command::Wake(wake) => return wake.run(&env),
+            Command::Requests(requests) => return requests.run(&env),
+            Command::Approve(approve) => return approve.run(&env),
+            Command::Deny(deny) => return deny.run(&env),
+            Command::Grants(grants) => return grants.run(&env),
+            Command::Revoke(revoke) => return revoke.run(&env),
+            Command::Confirmations(confirmations) => return confirmations.run(&env),
+            Command::Confirm(confirm) => return confirm.run(&env),
+            Command::Access(access) => return access.run(&env),
+            Command::Audit(audit) => return audit.run(&env),
             Command::Tools(tools) => return tools.run(&env),
             Command::Call(call) => return call.run(&env),
             Command::Probe(probe) => return probe.run(&env),

@@ -1,6 +1,8 @@
 //! Tables on a terminal: rows below their heads, in as many columns as there is room for. What stands in them is decided
 //! by the commands.
 
+use std::io::{self, IsTerminal};
+
 use super::say::{Colour, Line};
 
 /// Between two columns.
@@ -22,6 +24,12 @@ pub(super) const fn text(head: &'static str, sacrifice: u8) -> Column {
 
 pub(super) const fn number(head: &'static str, sacrifice: u8) -> Column {
     Column { head, right: true, sacrifice }
+}
+
+/// The width of what is written to stdout: of the terminal, or none where it is no terminal.
+pub(super) fn width() -> usize {
+    let terminal = io::stdout().is_terminal().then(prism_os::terminal::width).flatten();
+    terminal.unwrap_or(usize::MAX)
 }
 
 /// Lays out rows below their heads. Columns are left out until it fits; each row may bring lines of its own.

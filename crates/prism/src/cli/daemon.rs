@@ -124,7 +124,10 @@ impl Daemon {
             log.rotate(file);
         }
         // One server, bridged for whoever comes, is not there tomorrow.
-        let lasting = if self.root.is_none() { Lasting::Sessions } else { Lasting::Nothing };
+        let lasting = match self.root {
+            None => Lasting::All { management: home.management()? },
+            Some(_) => Lasting::Nothing,
+        };
         let mut running = Running::start(self.config, self.root.as_deref(), token, home.path(), lasting, log).await?;
         let mut ends =
             [signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?, signal(SignalKind::hangup())?];

@@ -8,11 +8,15 @@ use clap::CommandFactory;
 use super::Cli;
 
 /// The commands, in the order in which a newcomer needs them. Each is in one group; a test sees to it.
-const GROUPS: [(&str, &[&str]); 6] = [
+const GROUPS: [(&str, &[&str]); 7] = [
     ("Servers", &["add", "list", "remove", "import", "run"]),
     ("Editors and agents", &["install", "uninstall", "migrate", "stdio"]),
     ("The daemon", &["serve", "status", "doctor", "logs", "stop", "restart", "service"]),
     ("Agents among themselves", &["signal", "signals", "wait", "mesh", "wake", "acp"]),
+    (
+        "What agents may do",
+        &["console", "requests", "approve", "deny", "grants", "revoke", "confirmations", "confirm", "access", "audit"],
+    ),
     ("From the shell", &["tools", "call", "probe", "workspace"]),
     ("More", &["demo-server", "completions", "man", "help"]),
 ];

@@ -36,7 +36,7 @@ pub(super) fn distance(at: i64, now: i64) -> String {
 }
 
 /// Reads `2026-11-16T02:27:00.123Z`. Other offsets than Z are not written by Prism.
-fn read(text: &str) -> Option<i64> {
+pub(crate) fn read(text: &str) -> Option<i64> {
     let (date, rest) = text.strip_suffix('Z')?.split_once('T')?;
     let mut date = date.splitn(3, '-').map(str::parse::<i64>);
     let (year, month, day) = (date.next()?.ok()?, date.next()?.ok()?, date.next()?.ok()?);

@@ -4,8 +4,14 @@
 
 use std::{future::Future, io::IsTerminal, path::Path, sync::Arc};
 
+use anyhow::Context;
+use prism_core::policy::Redaction;
+use prism_editor::{Runtime, Surroundings};
 use prism_os::census;
-use prism_store::Store;
+use prism_store::{
+    Store,
+    audit::{self, Audit},
+};
 use tokio::{
     net::{TcpListener, UnixListener},
     task::JoinHandle,
@@ -14,29 +20,38 @@ use tracing::warn;
 
 use super::{daemon::DATABASE, say};
 use crate::{
-    config::{Config, Env},
+    calls::{Calls, Person},
+    config::{AuditCalls, Config, Env, Inherit},
     drive::{Environment, Sessions, destination::Parts, keeping::Keeping},
+    gate::{self, Gate},
     home::Token,
     mesh::Mesh,
     serve::{Front, Server},
     telemetry::{Access, InFlight, Log, Metrics},
 };
 
+/// The folder of the audit log, in Prism's own.
+pub(super) const AUDIT: &str = "audit";
+
 /// A server, and what has to be put away after it.
 pub(super) struct Running {
     pub(super) front: Arc<Front>,
     owner: census::Owner,
     store: Option<Store>,
+    gate: Option<Arc<Gate>>,
     log: Log,
     /// What accepts connections.
     fronts: Vec<JoinHandle<()>>,
 }
 
 /// What outlives a server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(super) enum Lasting {
-    /// Its sessions: the next daemon of this home takes them up.
-    Sessions,
+    /// Its sessions, its mesh and its gate: the next daemon of this home takes them up.
+    All {
+        /// What lets a person decide what agents may do.
+        management: Token,
+    },
     Nothing,
 }
 
@@ -67,20 +82,33 @@ impl Running {
         let folder = home.to_owned();
         // In the background: a new child carries this daemon's mark and is never taken for an orphan.
         tokio::task::spawn_blocking(move || end_orphans(&folder));
-        let lasting = store.clone().filter(|_| lasting == Lasting::Sessions);
-        let sessions = Arc::new(Sessions::new(lasting.clone().map(Keeping::new)));
-        let metrics = Arc::new(Metrics::default());
-        let mesh = match lasting {
-            Some(store) => Some(mesh(store, &sessions, &metrics, &config, home).await?),
-            None => None,
+        let lasting = match lasting {
+            Lasting::All { management } => store.clone().map(|store| (store, management)),
+            Lasting::Nothing => None,
         };
+        let sessions = Arc::new(Sessions::new(lasting.clone().map(|(store, _)| Keeping::new(store))));
+        let metrics = Arc::new(Metrics::default());
+        let owner = census::Owner::this_process(home);
+        let (mesh, gate) = match lasting {
+            Some((store, management)) => {
+                let mesh = mesh(store.clone(), &sessions, &metrics, &config, home).await?;
+                let gate = gate(store, management, &metrics, &config, (home, &owner)).await?;
+                gate.rings(&mesh);
+                (Some(mesh), Some(gate))
+            }
+            None => (None, None),
+        };
+        let person = gate.clone().map(|gate| gate as Arc<dyn Person>);
+        let calls = Calls::new(person, store.clone(), mesh.clone());
         let parts = Parts {
             sessions,
             metrics,
-            owner: census::Owner::this_process(home),
+            owner,
             home: home.to_owned(),
             store: store.clone(),
             mesh,
+            calls,
+            gate: gate.clone(),
             environment: Environment::new(Env::process(), asks_shell(&config)),
             ceilings: Arc::default(),
         };
@@ -95,7 +123,7 @@ impl Running {
         let front = Front::new(server, parts);
         front.take_up_sessions().await;
         tokio::spawn(front.clone().sweep());
-        Ok(Self { front, owner, store, log, fronts: Vec::new() })
+        Ok(Self { front, owner, store, gate, log, fronts: Vec::new() })
     }
 
     pub(super) fn accept(&mut self, listener: TcpListener) {
@@ -133,6 +161,9 @@ impl Running {
                 warn!(pid = stray.pid, "Ended a process that a server had left behind");
             }
         }
+        if let Some(gate) = self.gate {
+            gate.close();
+        }
         if let Some(store) = self.store {
             store.close();
         }
@@ -152,6 +183,36 @@ async fn mesh(
     let mesh = Mesh::open(store, sessions.clone(), metrics.mesh.clone(), config.mesh.clone(), around).await?;
     sessions.reached().tell(mesh.reach());
     Ok(mesh)
+}
+
+/// Requests, grants and confirmations, and the log that all of it is in first.
+async fn gate(
+    store: Store,
+    management: Token,
+    metrics: &Metrics,
+    config: &Config,
+    (home, owner): (&Path, &census::Owner),
+) -> anyhow::Result<Arc<Gate>> {
+    let folder = home.join(AUDIT);
+    let audit = Audit::open(&folder, audit::Settings { keep: config.audit.keep, ..audit::Settings::default() });
+    let audit = audit.with_context(|| format!("the audit log in {} cannot be opened", folder.display()))?;
+    let env = Env::process();
+    let person = env.var("USER").or(env.var("LOGNAME")).map(|name| name.to_string_lossy().into_owned());
+    let person = person.unwrap_or_else(|| prism_os::process::user_id().to_string());
+    let surroundings =
+        Surroundings { env: env.inherited(&Inherit::default()), owner: owner.clone(), closed: vec![home.to_owned()] };
+    let opening = gate::Opening {
+        store,
+        audit: Arc::new(audit),
+        runtime: Runtime::new(surroundings),
+        metrics: metrics.gate.clone(),
+        secret: management,
+        settings: config.gate.clone(),
+        audits_all: config.audit.calls == AuditCalls::All,
+        redaction: Redaction::new(&config.audit.redact, config.audit.bodies),
+        person,
+    };
+    Gate::open(opening).await
 }
 
 fn end_orphans(home: &Path) {

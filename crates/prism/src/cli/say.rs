@@ -55,6 +55,12 @@ pub(super) fn coloured(line: &Line) {
     write(io::stdout().lock(), &format!("{}\n", drawn(line, terminal).trim_end()));
 }
 
+/// Writes such a line to stderr: to the person one talks with, whoever reads the result.
+pub(super) fn told(line: &Line) {
+    let terminal = io::stderr().is_terminal();
+    write(io::stderr().lock(), &format!("{}\n", drawn(line, terminal).trim_end()));
+}
+
 fn drawn(line: &Line, terminal: bool) -> String {
     let one = |(text, colour): &(String, Option<Colour>)| match colour {
         Some(colour) => painted(&shown(text), *colour, terminal),
@@ -100,6 +106,17 @@ pub(super) fn text(text: &str) {
         true => write(io::stdout().lock(), &format!("{}{end}", shown(text))),
         false => write(io::stdout().lock(), &format!("{text}{end}")),
     }
+}
+
+/// Writes text that is many lines to stdout, and fails when nobody reads there any more: to a terminal as text that cannot
+/// do anything there, else byte for byte.
+pub(super) fn try_text(text: &[u8]) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    match stdout.is_terminal() {
+        true => stdout.write_all(shown(&String::from_utf8_lossy(text)).as_bytes())?,
+        false => stdout.write_all(text)?,
+    }
+    stdout.flush()
 }
 
 /// Writes a line to stderr: beside the result, not part of it.

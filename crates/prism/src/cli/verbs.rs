@@ -101,8 +101,9 @@ pub(super) fn acting(named: Option<&str>, env: &Env) -> Option<String> {
 impl Mesh {
     /// Returns the mesh of the daemon, which is started if there is none. Blocks until it answers.
     pub(super) fn started(env: &Env) -> anyhow::Result<Self> {
-        if let Some(elsewhere) = Self::elsewhere(env)? {
-            return Ok(elsewhere);
+        let existing = home::existing_token(env)?;
+        if let Some(elsewhere) = existing.and_then(|token| Self::elsewhere(env, &token).transpose()) {
+            return elsewhere;
         }
         let home = daemon::home(env)?;
         let daemon = start::ensure_running(env, &home)?;
@@ -112,20 +113,24 @@ impl Mesh {
 
     /// Returns the mesh of the daemon, if there is one. Looks at files only.
     pub(super) fn running(env: &Env) -> anyhow::Result<Option<Self>> {
-        if let Some(elsewhere) = Self::elsewhere(env)? {
+        // A daemon that lives has made its token.
+        home::existing_token(env)?.map_or(Ok(None), |token| Self::shown(env, token))
+    }
+
+    /// Returns the daemon that runs, to be shown this secret.
+    pub(super) fn shown(env: &Env, token: Token) -> anyhow::Result<Option<Self>> {
+        if let Some(elsewhere) = Self::elsewhere(env, &token)? {
             return Ok(Some(elsewhere));
         }
         let Some(daemon) = Registration::alive(&home::folder(env)?) else { return Ok(None) };
-        // A daemon that lives has made its token.
-        let Some(token) = home::existing_token(env)? else { return Ok(None) };
         Self::at(daemon, token).map(Some)
     }
 
     /// A daemon that need not be looked for, as with `prism stdio`.
-    fn elsewhere(env: &Env) -> anyhow::Result<Option<Self>> {
-        let (Some(url), Some(token)) = (env.var("PRISM_URL"), home::existing_token(env)?) else { return Ok(None) };
+    fn elsewhere(env: &Env, token: &Token) -> anyhow::Result<Option<Self>> {
+        let Some(url) = env.var("PRISM_URL") else { return Ok(None) };
         let url = url.to_str().ok_or_else(|| anyhow!("PRISM_URL is no URL"))?;
-        Self::new(url.trim_end_matches('/'), None, token).map(Some)
+        Self::new(url.trim_end_matches('/'), None, token.clone()).map(Some)
     }
 
     /// The socket is preferred: it needs no port, and a port may be somebody else's tomorrow.
@@ -164,14 +169,31 @@ impl Mesh {
 
     /// Returns all there is to see, in one page.
     pub(super) async fn page(&self) -> Result<Value, Trouble> {
-        let asking = async { result(self.send(Method::GET, "/prism/mesh", Bytes::new()).await?).await };
-        within(PATIENCE, asking).await
+        self.get("/prism/mesh").await
     }
 
     /// Opens the stream of what happens.
     pub(super) async fn events(&self) -> Result<Events, Trouble> {
+        self.events_at("/prism/mesh/events").await
+    }
+
+    /// Asks for a page of the daemon's.
+    pub(super) async fn get(&self, path: &str) -> Result<Value, Trouble> {
+        let asking = async { result(self.send(Method::GET, path, Bytes::new()).await?).await };
+        within(PATIENCE, asking).await
+    }
+
+    /// Tells a page of the daemon's something.
+    pub(super) async fn post(&self, path: &str, body: &Value, patience: Duration) -> Result<Value, Trouble> {
+        let body = Bytes::from(body.to_string());
+        let asking = async { result(self.send(Method::POST, path, body).await?).await };
+        within(patience, asking).await
+    }
+
+    /// Opens a stream of events.
+    pub(super) async fn events_at(&self, path: &str) -> Result<Events, Trouble> {
         let opening = async {
-            let response = self.send(Method::GET, "/prism/mesh/events", Bytes::new()).await?;
+            let response = self.send(Method::GET, path, Bytes::new()).await?;
             match reading::content(response.headers()) {
                 Content::Events => Ok(Events(Reading::new(response.into_body(), MAX_ANSWER_BYTES))),
                 _ => Err(Trouble::Strange("it is no stream of events".to_owned())),

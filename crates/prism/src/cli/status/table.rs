@@ -154,6 +154,10 @@ fn details(one: &Destination) -> Vec<Line> {
     if running.len() > 1 {
         lines.extend(running.iter().map(|link| dim(process(link))));
     }
+    if !one.changed_tools.is_empty() {
+        let text = format!("  no longer what they were when first used: {}", one.changed_tools.join(", "));
+        lines.push(vec![(text, Some(Colour::Yellow))]);
+    }
     if let Some(trouble) = &one.last_error {
         let text = format!("  {}: {}", ago(trouble.ago_s), one_line(&trouble.text));
         let colour = if one.state == "failed" { Colour::Red } else { Colour::Dim };

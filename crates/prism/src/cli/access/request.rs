@@ -1,0 +1,258 @@
+//! `prism access request` and `prism access claim`: an agent's side of the gate, for scripts and for agents without MCP.
+
+use std::{
+    io::{self, Read},
+    path::Path,
+    process::ExitCode,
+    time::Duration,
+};
+
+use anyhow::{Context, anyhow, bail};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::{
+    cli::{
+        gate::{seconds, understood},
+        moments::{distance, moment, now_ms},
+        reach::{self, Interrupts},
+        say,
+        verbs::{Mesh, PATIENCE, acting},
+    },
+    config::{Env, duration},
+};
+
+/// How long one question after a decision waits.
+const ROUND: Duration = Duration::from_secs(50);
+/// What a shell is told when nobody decided in time.
+const UNDECIDED: u8 = 4;
+/// The longest claim that is read from stdin; it has 64 letters.
+const MAX_CLAIM_BYTES: u64 = 4096;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Request {
+    /// Agent that asks [default: PRISM_AGENT]
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// Scope it asks for, as in read:files or git:*; see prism access scopes
+    #[arg(long = "scope", value_name = "SCOPE")]
+    scopes: Vec<String>,
+    /// Scopes by kind: basic, standard, advanced or restricted
+    #[arg(long, value_name = "NAME", value_parser = ["basic", "standard", "advanced", "restricted"])]
+    preset: Option<String>,
+    /// Folder it is about; all beneath it is
+    #[arg(long = "root", value_name = "FOLDER", required = true)]
+    roots: Vec<String>,
+    /// What for, in words for the person who decides
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+    /// How long, as in 15m
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    ttl: Option<Duration>,
+    /// Wait for the decision, and print the grant
+    #[arg(long)]
+    wait: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Claim {
+    /// Id of the request
+    request: String,
+    /// The claim that came with it; `-` reads it from stdin
+    claim: String,
+    /// Wait for the decision
+    #[arg(long)]
+    wait: bool,
+}
+
+// === impl Request ===
+
+impl Request {
+    pub(super) fn run(self, env: &Env, json: bool) -> anyhow::Result<ExitCode> {
+        let ask = self.body(env)?;
+        let wait = self.wait;
+        let mesh = Mesh::started(env)?;
+        reach::run(async move {
+            let asked = mesh.post("/mcp/request_access", &ask, PATIENCE).await.map_err(understood)?;
+            let id = asked["request_id"].as_str().unwrap_or_default();
+            let claim = asked["claim"].as_str().unwrap_or_default();
+            if wait {
+                say::note(&format!("asked; a person decides: prism approve {id}"));
+                return followed(&mesh, id, claim, json).await;
+            }
+            match json {
+                true => say::text(&serde_json::to_string_pretty(&asked)?),
+                false => said_asked(&asked).iter().for_each(|line| say::line(line)),
+            }
+            Ok(ExitCode::SUCCESS)
+        })
+    }
+
+    fn body(&self, env: &Env) -> anyhow::Result<Value> {
+        let agent = acting(self.agent.as_deref(), env);
+        let agent = agent.ok_or_else(|| anyhow!("nobody said who asks\n  fix: --agent NAME, or PRISM_AGENT=NAME"))?;
+        if self.scopes.is_empty() && self.preset.is_none() {
+            bail!("there is nothing to ask for\n  fix: --scope read:files, or --preset basic; prism access scopes");
+        }
+        let roots = self.roots.iter().map(|root| folder(root)).collect::<anyhow::Result<Vec<_>>>()?;
+        let mut body = json!({"agent_id": agent, "scopes": self.scopes, "roots": roots, "reason": self.reason});
+        if let Some(preset) = &self.preset {
+            body["preset"] = preset.as_str().into();
+        }
+        if let Some(ttl) = self.ttl {
+            body["ttl_seconds"] = seconds(ttl).into();
+        }
+        Ok(body)
+    }
+}
+
+/// A folder as the gate takes it: absolute, with nothing in it that leads upwards.
+pub(in crate::cli) fn folder(typed: &str) -> anyhow::Result<String> {
+    let absolute = std::path::absolute(typed).with_context(|| format!("{typed:?} names no folder"))?;
+    let leads_up = Path::new(typed).components().any(|part| part == std::path::Component::ParentDir);
+    let folder = match leads_up {
+        true => absolute.canonicalize().with_context(|| format!("{typed:?} names no folder that is there"))?,
+        false => absolute,
+    };
+    let folder = folder.into_os_string().into_string();
+    folder.map_err(|_| anyhow!("the name of the folder {typed:?} is not UTF-8, so it cannot be asked for"))
+}
+
+// === impl Claim ===
+
+impl Claim {
+    pub(super) fn run(self, env: &Env, json: bool) -> anyhow::Result<ExitCode> {
+        let claim = match self.claim.as_str() {
+            "-" => {
+                let mut text = String::new();
+                io::stdin().lock().take(MAX_CLAIM_BYTES).read_to_string(&mut text).context("cannot read the claim")?;
+                text.trim().to_owned()
+            }
+            typed => typed.to_owned(),
+        };
+        let mesh = Mesh::started(env)?;
+        reach::run(async move {
+            if self.wait {
+                return followed(&mesh, &self.request, &claim, json).await;
+            }
+            let told = ask(&mesh, &self.request, &claim, Duration::ZERO).await?;
+            show(&told, json)
+        })
+    }
+}
+
+/// Asks until there is a decision.
+async fn followed(mesh: &Mesh, id: &str, claim: &str, json: bool) -> anyhow::Result<ExitCode> {
+    let mut stop = Interrupts::new()?;
+    let begun = Instant::now();
+    let deciding = async {
+        loop {
+            let waited = begun.elapsed().as_secs();
+            say::status(Some(&format!("waiting for a decision … {waited} s")));
+            let told = ask(mesh, id, claim, ROUND).await?;
+            if !is_open(&told) {
+                return anyhow::Ok(told);
+            }
+        }
+    };
+    let told = tokio::select! {
+        told = deciding => told,
+        code = stop.next() => {
+            reach::say_interrupted();
+            say::note(&format!("the request stays open; later: prism access claim {id} {claim}"));
+            return Ok(code);
+        }
+    };
+    say::status(None);
+    show(&told?, json)
+}
+
+async fn ask(mesh: &Mesh, id: &str, claim: &str, wait: Duration) -> anyhow::Result<Value> {
+    let body = json!({"request_id": id, "claim": claim, "wait_seconds": wait.as_secs()});
+    Ok(mesh.post("/mcp/claim", &body, PATIENCE + wait).await.map_err(understood)?)
+}
+
+fn is_open(told: &Value) -> bool {
+    matches!(told["status"].as_str(), Some("REQUESTED" | "PENDING"))
+}
+
+fn show(told: &Value, json: bool) -> anyhow::Result<ExitCode> {
+    let code = match told["status"].as_str() {
+        Some("DENIED") => ExitCode::FAILURE,
+        Some("EXPIRED") if told["session_id"].is_null() => ExitCode::from(UNDECIDED),
+        _ => ExitCode::SUCCESS,
+    };
+    match json {
+        true => say::text(&serde_json::to_string_pretty(told)?),
+        false => said_told(told, now_ms()).iter().for_each(|line| say::line(line)),
+    }
+    Ok(code)
+}
+
+fn said_asked(asked: &Value) -> Vec<String> {
+    let word = |name: &str| asked[name].as_str().unwrap_or_default();
+    let id = word("request_id");
+    let mut lines = vec![format!("asked {id}"), format!("claim {}", word("claim"))];
+    lines.push(format!("a person decides: prism approve {id}, or prism console"));
+    lines.push(format!("then: prism access claim {id} {}", word("claim")));
+    lines
+}
+
+/// What came of a request, in words.
+fn said_told(told: &Value, now: i64) -> Vec<String> {
+    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let listed = |value: &Value| value.as_array().into_iter().flatten().map(word).collect::<Vec<_>>().join(" ");
+    match told["status"].as_str() {
+        Some("REQUESTED" | "PENDING") => vec!["nobody has decided yet; --wait waits".to_owned()],
+        Some("DENIED") => {
+            let why = told["reason"].as_str().map(|why| format!(": {why}")).unwrap_or_default();
+            vec![format!("denied{why}")]
+        }
+        Some("EXPIRED") if told["session_id"].is_null() => vec!["nobody decided in time; ask again".to_owned()],
+        Some(_) if told["session_id"].is_string() => {
+            let id = word(&told["session_id"]);
+            let mut lines = vec![format!("session {id}")];
+            if let Some(token) = told["session_token"].as_str() {
+                lines.push(format!("token   {token}"));
+            }
+            lines.push(format!("scopes  {}", listed(&told["allowed_scopes"])));
+            lines.push(format!("roots   {}", listed(&told["roots"])));
+            if let Some(at) = moment(&told["expires_at"]) {
+                lines.push(format!("ends    {}", distance(at, now)));
+            }
+            if told["session_token"].is_null() {
+                lines.push("the token was given before; it is given once".to_owned());
+            }
+            lines
+        }
+        other => vec![format!("the request is {}", other.unwrap_or("unknown").to_lowercase())],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_came_of_a_request_is_told_in_words() {
+        let told = |told: Value| said_told(&told, 0);
+        assert_eq!(told(json!({"status": "DENIED", "reason": "not today"})), ["denied: not today"]);
+        assert_eq!(told(json!({"status": "EXPIRED"})), ["nobody decided in time; ask again"]);
+        assert_eq!(
+            told(
+                json!({"status": "APPROVED", "session_id": "s", "session_token": "t", "allowed_scopes": ["a:b", "c:d"],
+                        "roots": ["/p"], "expires_at": "1970-01-01T00:15:00Z"})
+            ),
+            ["session s", "token   t", "scopes  a:b c:d", "roots   /p", "ends    in 15 min"]
+        );
+    }
+
+    #[test]
+    fn a_folder_is_absolute_and_leads_nowhere_else() {
+        let here = std::env::current_dir().unwrap();
+        assert_eq!(folder(".").unwrap(), here.to_str().unwrap());
+        assert_eq!(folder("/a/./b").unwrap(), "/a/b");
+        assert_eq!(folder("..").unwrap(), here.parent().unwrap().canonicalize().unwrap().to_str().unwrap());
+        assert!(folder("../no such folder").unwrap_err().to_string().contains("names no folder that is there"));
+    }
+}

@@ -1,0 +1,202 @@
+//! `prism approve` and `prism deny`: the person's decision on a request. An approval is at most what was asked for (A-03).
+
+use std::{process::ExitCode, time::Duration};
+
+use anyhow::bail;
+use prism_core::policy::Scope;
+use serde_json::{Value, json};
+
+use super::{
+    access::folder,
+    gate::{Gate, seconds},
+    moments::{distance, now_ms},
+    reach,
+    requests::in_full,
+    say, talk,
+    verbs::say_not_running,
+};
+use crate::config::{Env, duration};
+
+/// Give an agent the access it asks for, or a part of it
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  prism approve 01990d3c
+  prism approve 01990d3c --scope read:files --scope search:* --ttl 15m
+  prism approve 01990d3c --root ./docs --confirm-changes
+  prism approve 01990d3c --yes --json
+
+On a terminal it shows who asks, why and for what, and asks you. With --yes, or with what you
+approve on the command line, it does not. As much of an id as tells it from the others is enough.
+Exit codes: 0 approved, 1 refused or not approved, 3 the daemon does not run.")]
+pub struct Approve {
+    /// Request, by its id or the beginning of it; see prism requests
+    request: String,
+    /// Only this scope of those it asks for
+    #[arg(long = "scope", value_name = "SCOPE")]
+    scopes: Vec<String>,
+    /// Only this folder of those it asks for, or one beneath
+    #[arg(long = "root", value_name = "FOLDER")]
+    roots: Vec<String>,
+    /// How long, as in 15m
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    ttl: Option<Duration>,
+    /// Show me every change before it is made, not only what cannot be undone
+    #[arg(long)]
+    confirm_changes: bool,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+    /// Print the token of the grant, too; an agent takes its own with its claim
+    #[arg(long)]
+    token: bool,
+    /// Print JSON, for programs
+    #[arg(long)]
+    json: bool,
+}
+
+/// Refuse an agent the access it asks for
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  prism deny 01990d3c
+  prism deny 01990d3c --reason Not on a Friday
+
+The agent is told the reason.
+Exit codes: 0 denied, 1 refused, 3 the daemon does not run.")]
+pub struct Deny {
+    /// Request, by its id or the beginning of it; see prism requests
+    request: String,
+    /// Why, for the agent to read
+    #[arg(long, value_name = "TEXT", num_args = 1..)]
+    reason: Vec<String>,
+    /// Print JSON, for programs
+    #[arg(long)]
+    json: bool,
+}
+
+/// What the person at the terminal has said.
+enum Said {
+    /// These scopes.
+    Approve(Vec<String>),
+    Deny(Option<String>),
+    Nothing,
+}
+
+// === impl Approve ===
+
+impl Approve {
+    pub fn run(mut self, env: &Env) -> anyhow::Result<ExitCode> {
+        self.roots = self.roots.iter().map(|root| folder(root)).collect::<anyhow::Result<_>>()?;
+        reach::run(async move {
+            let Some(gate) = Gate::running(env)? else { return Ok(say_not_running()) };
+            let listed = gate.requests(true).await?;
+            let row = listed.find(&self.request)?;
+            let id = listed.id(row).to_owned();
+            if !self.says_what() && talk::has_person() {
+                let row = row.clone();
+                match tokio::task::spawn_blocking(move || asked(&row)).await?? {
+                    Said::Approve(scopes) => self.scopes = scopes,
+                    Said::Deny(reason) => return denied(&gate, &id, reason, self.json).await,
+                    Said::Nothing => {
+                        say::note("nothing was decided; the request goes on waiting");
+                        return Ok(ExitCode::FAILURE);
+                    }
+                }
+            }
+            let given = gate.post("/mcp/approve", &self.body(&id)).await?;
+            match self.json {
+                true => say::text(&serde_json::to_string_pretty(&given)?),
+                false => self.said(&given, row).iter().for_each(|line| say::line(line)),
+            }
+            Ok(ExitCode::SUCCESS)
+        })
+    }
+
+    /// Whether the command line says what is approved.
+    fn says_what(&self) -> bool {
+        let narrows = !self.scopes.is_empty() || !self.roots.is_empty();
+        self.yes || narrows || self.ttl.is_some() || self.confirm_changes || self.json
+    }
+
+    fn body(&self, id: &str) -> Value {
+        let mut body = json!({"request_id": id, "confirm_changes": self.confirm_changes});
+        if !self.scopes.is_empty() {
+            body["approved_scopes"] = self.scopes.as_slice().into();
+        }
+        if !self.roots.is_empty() {
+            body["approved_roots"] = self.roots.as_slice().into();
+        }
+        if let Some(ttl) = self.ttl {
+            body["ttl_seconds"] = seconds(ttl).into();
+        }
+        body
+    }
+
+    fn said(&self, given: &Value, row: &Value) -> Vec<String> {
+        let id = given["session_id"].as_str().unwrap_or_default();
+        let agent = row["agent_id"].as_str().unwrap_or("the agent");
+        let ends = given["expires_at"].as_i64().map(|at| distance(at * 1000, now_ms())).unwrap_or_default();
+        let mut lines = vec![format!("approved: {agent} has grant {id}, which ends {ends}")];
+        if let Some(token) = given["session_token"].as_str().filter(|_| self.token) {
+            lines.push(format!("token {token}"));
+        }
+        lines.push(format!("take it back: prism revoke {}", id.get(..8).unwrap_or(id)));
+        lines
+    }
+}
+
+/// Shows a request to the person, and asks.
+fn asked(row: &Value) -> anyhow::Result<Said> {
+    in_full(row, now_ms()).iter().for_each(say::told);
+    let chosen = talk::choose("Approve? yes, some of it, deny, no (not now):", &["yes", "some", "deny", "no"])?;
+    let scopes: Vec<&str> = row["scopes"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    Ok(match chosen {
+        Some("yes") => Said::Approve(scopes.into_iter().map(str::to_owned).collect()),
+        Some("some") => {
+            let mut some = Vec::new();
+            for name in scopes {
+                let words = Scope::named(name).map_or(name, |scope| scope.in_words());
+                match talk::choose(&format!("  {words}? yes, no:"), &["yes", "no"])? {
+                    Some("yes") => some.push(name.to_owned()),
+                    Some(_) => {}
+                    None => return Ok(Said::Nothing),
+                }
+            }
+            if some.is_empty() {
+                bail!("nothing of it was approved\n  fix: prism deny refuses all of it");
+            }
+            Said::Approve(some)
+        }
+        Some("deny") => {
+            let why = talk::line("Why? The agent reads it; an empty line says nothing:")?;
+            Said::Deny(why.filter(|why| !why.is_empty()))
+        }
+        _ => Said::Nothing,
+    })
+}
+
+// === impl Deny ===
+
+impl Deny {
+    pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
+        reach::run(async move {
+            let Some(gate) = Gate::running(env)? else { return Ok(say_not_running()) };
+            let listed = gate.requests(true).await?;
+            let id = listed.id(listed.find(&self.request)?);
+            let reason = Some(self.reason.join(" ")).filter(|reason| !reason.trim().is_empty());
+            denied(&gate, id, reason, self.json).await
+        })
+    }
+}
+
+async fn denied(gate: &Gate, id: &str, reason: Option<String>, json: bool) -> anyhow::Result<ExitCode> {
+    let mut body = json!({ "request_id": id });
+    if let Some(reason) = reason {
+        body["reason"] = reason.into();
+    }
+    let told = gate.post("/mcp/deny", &body).await?;
+    match json {
+        true => say::text(&serde_json::to_string_pretty(&told)?),
+        false => say::line(&format!("denied {id}")),
+    }
+    Ok(ExitCode::SUCCESS)
+}

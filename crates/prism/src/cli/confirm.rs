@@ -1,0 +1,174 @@
+//! `prism confirmations` and `prism confirm`: what agents may only do once the person has seen it (A-10). What is shown
+//! here is what is run: the answer names the digest of it.
+
+mod view;
+
+use std::{process::ExitCode, time::Duration};
+
+use serde_json::{Value, json};
+
+use super::{
+    columns::{Cell, table, text, width},
+    gate::{Gate, Listed, seconds},
+    moments::{distance, moment, now_ms},
+    reach,
+    say::{self, Colour, Line},
+    talk,
+    verbs::{Trouble, say_not_running},
+};
+use crate::config::{Env, duration};
+
+/// Show what agents want to do that you must see first
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  prism confirmations
+  prism confirmations --all
+  prism confirmations --json | jq '.confirmations[].shown'
+
+See one in full, and decide: prism confirm ID.
+Exit codes: 0 shown, 1 refused, 3 the daemon does not run.")]
+pub struct Confirmations {
+    /// Also those that are answered, or over
+    #[arg(long)]
+    all: bool,
+    /// Print JSON, for programs
+    #[arg(long)]
+    json: bool,
+}
+
+/// Let an agent do what it wants to, or not
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  prism confirm 01990d3c
+  prism confirm 01990d3c --yes
+  prism confirm 01990d3c --uses 10 --for 15m
+  prism confirm 01990d3c --deny --reason Use the test database
+
+It shows exactly what would run; on a terminal it asks, unless --yes, --uses, --for or --deny
+say what you want. An Allow counts for exactly that, and once, unless you say more.
+Exit codes: 0 answered, 1 refused or not answered, 3 the daemon does not run.")]
+pub struct Confirm {
+    /// Confirmation, by its id or the beginning of it; see prism confirmations
+    confirmation: String,
+    /// Do not let it happen
+    #[arg(long, conflicts_with_all = ["uses", "within", "yes"])]
+    deny: bool,
+    /// Why not, for the agent to read
+    #[arg(long, value_name = "TEXT", num_args = 1..)]
+    reason: Vec<String>,
+    /// Let the very same happen this often
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    uses: Option<u32>,
+    /// Let the very same happen for this long, as in 15m
+    #[arg(long = "for", id = "within", value_name = "DURATION", value_parser = duration)]
+    within: Option<Duration>,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+    /// Print JSON, for programs
+    #[arg(long)]
+    json: bool,
+}
+
+// === impl Confirmations ===
+
+impl Confirmations {
+    pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
+        reach::run(async move {
+            let Some(gate) = Gate::running(env)? else { return Ok(say_not_running()) };
+            let listed = match gate.confirmations(self.all).await {
+                Err(Trouble::Away(_)) => return Ok(say_not_running()),
+                listed => listed?,
+            };
+            match self.json {
+                true => say::text(&serde_json::to_string_pretty(&json!({ "confirmations": listed.rows }))?),
+                false if listed.rows.is_empty() => say::line("nothing waits for your word"),
+                false => lines(&listed, width(), now_ms()).iter().for_each(say::coloured),
+            }
+            Ok(ExitCode::SUCCESS)
+        })
+    }
+}
+
+fn lines(listed: &Listed, width: usize, now: i64) -> Vec<Line> {
+    let columns = [text("CONFIRMATION", 0), text("AGENT", 0), text("STATE", 2), text("ENDS", 1), text("WANTS TO", 0)];
+    let rows = listed.rows.iter().map(|row| {
+        let word = |name: &str| row[name].as_str().unwrap_or_default();
+        let waits = word("state") == "waiting";
+        let ends = moment(&row["expires_at"]).filter(|_| waits).map(|at| distance(at, now)).unwrap_or_default();
+        let cells: Vec<Cell> = vec![
+            (listed.short(row).to_owned(), None),
+            (view::visible(word("agent_id")), None),
+            (word("state").to_owned(), Some(if waits { Colour::Yellow } else { Colour::Dim })),
+            (ends, None),
+            (view::in_short(&row["shown"]), None),
+        ];
+        (cells, Vec::new())
+    });
+    let lines = table(&columns, rows.collect(), width);
+    lines.into_iter().map(|line| super::columns::cut(line, width)).collect()
+}
+
+// === impl Confirm ===
+
+impl Confirm {
+    pub fn run(mut self, env: &Env) -> anyhow::Result<ExitCode> {
+        reach::run(async move {
+            let Some(gate) = Gate::running(env)? else { return Ok(say_not_running()) };
+            let listed = gate.confirmations(true).await?;
+            let row = listed.find(&self.confirmation)?;
+            // The very text whose digest is sent back; nothing is looked up again.
+            let shown = view::in_full(row, now_ms());
+            if self.says_what() {
+                if !self.json {
+                    shown.iter().for_each(say::told);
+                }
+            } else {
+                shown.iter().for_each(say::told);
+                if !talk::has_person() {
+                    say::note("nothing was answered: nobody is at a terminal to see it");
+                    say::note("  fix: --yes allows what is shown, --deny does not");
+                    return Ok(ExitCode::FAILURE);
+                }
+                let asked =
+                    || talk::choose("Let it happen? yes, no (the agent is told), later:", &["yes", "no", "later"]);
+                match tokio::task::spawn_blocking(asked).await?? {
+                    Some("yes") => {}
+                    Some("no") => self.deny = true,
+                    _ => {
+                        say::note("nothing was answered; it goes on waiting");
+                        return Ok(ExitCode::FAILURE);
+                    }
+                }
+            }
+            let told = gate.post("/mcp/confirm", &self.body(row)).await?;
+            match self.json {
+                true => say::text(&serde_json::to_string_pretty(&told)?),
+                false if self.deny => say::line("denied"),
+                false => say::line("allowed"),
+            }
+            Ok(ExitCode::SUCCESS)
+        })
+    }
+
+    /// Whether the command line has the answer.
+    fn says_what(&self) -> bool {
+        self.deny || self.yes || self.uses.is_some() || self.within.is_some()
+    }
+
+    fn body(&self, row: &Value) -> Value {
+        let mut body = json!({
+            "confirmation_id": row["confirmation_id"], "digest": row["digest"], "allow": !self.deny,
+        });
+        if let Some(uses) = self.uses {
+            body["uses"] = uses.into();
+        }
+        if let Some(within) = self.within {
+            body["until_seconds"] = seconds(within).into();
+        }
+        if !self.reason.is_empty() {
+            body["reason"] = self.reason.join(" ").into();
+        }
+        body
+    }
+}

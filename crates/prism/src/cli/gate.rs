@@ -1,0 +1,183 @@
+//! The gate, as the commands ask it of the daemon: with the management secret, which is the person's. What is asked, and
+//! what is made of the answer, is each command's own affair.
+
+use std::time::Duration;
+
+use anyhow::{anyhow, bail};
+use serde_json::Value;
+
+use super::verbs::{Events, Mesh, PATIENCE, Trouble};
+use crate::{config::Env, home};
+
+/// Letters of an id that are shown at least, so that it looks like one.
+const SHORTEST: usize = 8;
+
+/// The gate of a daemon, and the right to decide there.
+pub(super) struct Gate(Mesh);
+
+/// Things of the gate that have an id each.
+pub(super) struct Listed {
+    /// What one of them is called.
+    what: &'static str,
+    /// Which member has the id.
+    member: &'static str,
+    /// What shows them all.
+    shown_by: &'static str,
+    pub(super) rows: Vec<Value>,
+}
+
+// === impl Gate ===
+
+impl Gate {
+    /// Returns the gate of the daemon that runs; `None` if none does.
+    pub(super) fn running(env: &Env) -> anyhow::Result<Option<Self>> {
+        let client = Mesh::running(env)?;
+        match (home::existing_management(env)?, client) {
+            (Some(secret), _) => Ok(Mesh::shown(env, secret)?.map(Self)),
+            (None, None) => Ok(None),
+            (None, Some(_)) => bail!(
+                "the daemon that runs has no management secret, so it is older than the gate\n  fix: prism restart"
+            ),
+        }
+    }
+
+    pub(super) async fn get(&self, path: &str) -> Result<Value, Trouble> {
+        self.0.get(path).await.map_err(understood)
+    }
+
+    pub(super) async fn post(&self, path: &str, body: &Value) -> Result<Value, Trouble> {
+        self.0.post(path, body, PATIENCE).await.map_err(understood)
+    }
+
+    /// What happens there, as it happens.
+    pub(super) async fn events(&self) -> Result<Events, Trouble> {
+        self.0.events_at("/mcp/events").await.map_err(understood)
+    }
+
+    pub(super) async fn requests(&self, all: bool) -> Result<Listed, Trouble> {
+        let mut page = self.get(if all { "/mcp/requests" } else { "/mcp/requests?open=1" }).await?;
+        Ok(Listed {
+            what: "request",
+            member: "request_id",
+            shown_by: "prism requests --all",
+            rows: taken(&mut page["requests"]),
+        })
+    }
+
+    pub(super) async fn grants(&self, all: bool) -> Result<Listed, Trouble> {
+        let mut page = self.get(if all { "/mcp/sessions?all=1" } else { "/mcp/sessions" }).await?;
+        Ok(Listed { what: "grant", member: "session_id", shown_by: "prism grants", rows: taken(&mut page["sessions"]) })
+    }
+
+    pub(super) async fn confirmations(&self, all: bool) -> Result<Listed, Trouble> {
+        let mut page = self.get(if all { "/mcp/confirmations?all=1" } else { "/mcp/confirmations" }).await?;
+        Ok(Listed {
+            what: "confirmation",
+            member: "confirmation_id",
+            shown_by: "prism confirmations",
+            rows: taken(&mut page["confirmations"]),
+        })
+    }
+}
+
+fn taken(rows: &mut Value) -> Vec<Value> {
+    match rows.take() {
+        Value::Array(rows) => rows,
+        _ => Vec::new(),
+    }
+}
+
+/// Says what a refusal means here.
+pub(super) fn understood(trouble: Trouble) -> Trouble {
+    let Trouble::Refused { code, message } = trouble else { return trouble };
+    let message = match code.as_str() {
+        "no_mesh" => "the daemon that runs has no gate".to_owned(),
+        "not_pending" => format!("{message}\n  fix: prism requests --all shows what came of it"),
+        "forbidden" => format!("{message}\n  fix: leave it out; the agent can ask for more"),
+        "changed" => format!("{message}\n  fix: prism confirmations"),
+        "unauthorized" => {
+            format!("{message}\n  fix: unset MCP_TOKEN, or set it as it was where the daemon was started")
+        }
+        _ => message,
+    };
+    // The other hints are those of the mesh.
+    let code = if matches!(code.as_str(), "no_mesh") { code } else { "refused".to_owned() };
+    Trouble::Refused { code, message }
+}
+
+/// A duration as the gate takes it. A part of a second is better rounded up than taken for nothing.
+pub(super) fn seconds(time: Duration) -> u64 {
+    time.as_secs() + u64::from(time.subsec_nanos() > 0)
+}
+
+// === impl Listed ===
+
+impl Listed {
+    /// Finds one by its id, or by as much of it as is needed.
+    pub(super) fn find(&self, typed: &str) -> anyhow::Result<&Value> {
+        let wanted = plain(typed);
+        let found: Vec<&Value> = self.rows.iter().filter(|row| plain(self.id(row)).starts_with(&wanted)).collect();
+        match found.as_slice() {
+            _ if wanted.is_empty() => Err(anyhow!("an empty word names no {}", self.what)),
+            [] => Err(anyhow!("no {} {typed:?}\n  fix: {} shows them", self.what, self.shown_by)),
+            [one] => Ok(one),
+            several => {
+                let ids: Vec<&str> = several.iter().take(5).map(|row| self.id(row)).collect();
+                Err(anyhow!(
+                    "{} {}s begin with {typed:?}: {}\n  fix: type more of the id",
+                    several.len(),
+                    self.what,
+                    ids.join(", ")
+                ))
+            }
+        }
+    }
+
+    pub(super) fn id<'a>(&self, row: &'a Value) -> &'a str {
+        row[self.member].as_str().unwrap_or_default()
+    }
+
+    /// As much of an id as tells it from the others.
+    pub(super) fn short<'a>(&self, row: &'a Value) -> &'a str {
+        let own = self.id(row);
+        let shared = |other: &str| own.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
+        let others = self.rows.iter().map(|other| self.id(other)).filter(|other| *other != own);
+        let needed = others.map(|other| shared(other) + 1).max().unwrap_or_default().max(SHORTEST);
+        own.get(..needed.min(own.len())).unwrap_or(own).trim_end_matches('-')
+    }
+}
+
+/// An id without its dashes, which nobody has to type.
+fn plain(id: &str) -> String {
+    id.chars().filter(|c| *c != '-').flat_map(char::to_lowercase).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn listed(ids: &[&str]) -> Listed {
+        let rows = ids.iter().map(|id| json!({"request_id": id})).collect();
+        Listed { what: "request", member: "request_id", shown_by: "prism requests --all", rows }
+    }
+
+    #[test]
+    fn one_is_found_by_as_much_of_its_id_as_is_needed() {
+        let two = listed(&["0199aaaa-0001-7000-8000-000000000001", "0199aaaa-0002-7000-8000-000000000002"]);
+        for typed in ["0199aaaa-0001", "0199AAAA0001", "0199aaaa-0001-7000-8000-000000000001"] {
+            assert_eq!(two.id(two.find(typed).unwrap()), "0199aaaa-0001-7000-8000-000000000001");
+        }
+        let why = |typed: &str| two.find(typed).unwrap_err().to_string();
+        assert!(why("0199").starts_with("2 requests begin with \"0199\": 0199aaaa-0001-7000"), "{}", why("0199"));
+        assert_eq!(why("7"), "no request \"7\"\n  fix: prism requests --all shows them");
+        assert!(two.find("-").is_err() && two.find("").is_err());
+        for row in &two.rows {
+            assert_eq!(two.short(row).len(), "0199aaaa-0001".len());
+            assert!(two.find(two.short(row)).is_ok());
+        }
+        let one = listed(&["0199aaaa-0001-7000-8000-000000000001"]);
+        assert_eq!(one.short(&one.rows[0]), "0199aaaa");
+    }
+}

@@ -1,0 +1,154 @@
+//! `prism grants` and `prism revoke`: who holds what, what was done with it, and taking it back.
+
+use std::process::ExitCode;
+
+use anyhow::bail;
+use serde_json::{Value, json};
+
+use super::{
+    columns::{Cell, cut, number, table, text, width},
+    gate::{Gate, Listed},
+    moments::{distance, moment, now_ms},
+    reach,
+    requests::few,
+    say::{self, Colour, Line},
+    verbs::{Trouble, say_not_running},
+};
+use crate::config::Env;
+
+/// Show the grants that agents hold
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  prism grants
+  prism grants --all
+  prism grants --json | jq '.sessions[] | {agent_id, expires_in_ms}'
+
+Take one back with prism revoke ID.
+Exit codes: 0 shown, 1 refused, 3 the daemon does not run.")]
+pub struct Grants {
+    /// Also those that are over
+    #[arg(long)]
+    all: bool,
+    /// Print JSON, for programs
+    #[arg(long)]
+    json: bool,
+}
+
+/// Take grants back; their sockets are closed at once
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  prism revoke 5f0c2d1e
+  prism revoke --agent fixer
+  prism revoke --all
+
+What came from a grant ends with it.
+Exit codes: 0 revoked, 1 refused, 3 the daemon does not run.")]
+pub struct Revoke {
+    /// Grant, by its id or the beginning of it; see prism grants
+    #[arg(required_unless_present_any = ["all", "agent"], conflicts_with_all = ["all", "agent"])]
+    grant: Option<String>,
+    /// Every grant there is
+    #[arg(long, conflicts_with = "agent")]
+    all: bool,
+    /// Every grant of this agent
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// Print JSON, for programs
+    #[arg(long)]
+    json: bool,
+}
+
+// === impl Grants ===
+
+impl Grants {
+    pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
+        reach::run(async move {
+            let Some(gate) = Gate::running(env)? else { return Ok(say_not_running()) };
+            let listed = match gate.grants(self.all).await {
+                Err(Trouble::Away(_)) => return Ok(say_not_running()),
+                listed => listed?,
+            };
+            match self.json {
+                true => say::text(&serde_json::to_string_pretty(&json!({ "sessions": listed.rows }))?),
+                false if listed.rows.is_empty() => say::line("nobody holds a grant; prism requests shows who asks"),
+                false => lines(&listed, width(), now_ms()).iter().for_each(say::coloured),
+            }
+            Ok(ExitCode::SUCCESS)
+        })
+    }
+}
+
+/// Grants in a table, those that came from another below it, each with what was done last.
+fn lines(listed: &Listed, width: usize, now: i64) -> Vec<Line> {
+    let columns = [
+        text("GRANT", 0),
+        text("AGENT", 0),
+        text("STATUS", 1),
+        text("ENDS", 0),
+        text("SCOPES", 3),
+        text("ROOTS", 2),
+        number("ACTIONS", 4),
+    ];
+    let rows = listed.rows.iter().map(|row| {
+        let word = |name: &str| row[name].as_str().unwrap_or_default();
+        let alive = matches!(word("status"), "APPROVED" | "ACTIVE");
+        let ends = moment(&row["expires_at"]).map(|at| distance(at, now)).unwrap_or_default();
+        let colour = if alive { Colour::Green } else { Colour::Dim };
+        let branch = "└ ".repeat(usize::from(row["parent"].is_string()));
+        let cells: Vec<Cell> = vec![
+            (listed.short(row).to_owned(), None),
+            (format!("{branch}{}", word("agent_id")), None),
+            (word("status").to_lowercase(), Some(colour)),
+            (if alive { ends } else { String::new() }, None),
+            (few(&row["allowed_scopes"]), None),
+            (few(&row["roots"]), None),
+            (row["actions"].as_u64().unwrap_or_default().to_string(), None),
+        ];
+        let last = row["last_actions"].as_array().and_then(|all| all.first()).filter(|_| alive);
+        let details = last.map(|last| cut(vec![(said_last(last, now), Some(Colour::Dim))], width));
+        (cells, details.into_iter().collect())
+    });
+    table(&columns, rows.collect(), width)
+}
+
+fn said_last(last: &Value, now: i64) -> String {
+    let word = |name: &str| last[name].as_str().unwrap_or_default();
+    let when = moment(&last["at"]).map(|at| distance(at, now)).unwrap_or_default();
+    format!("  last: {} {} ({}), {when}", word("action"), word("about"), word("result"))
+}
+
+// === impl Revoke ===
+
+impl Revoke {
+    pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
+        reach::run(async move {
+            let Some(gate) = Gate::running(env)? else { return Ok(say_not_running()) };
+            let listed = gate.grants(self.grant.is_some()).await?;
+            let chosen: Vec<&str> = match (&self.grant, &self.agent) {
+                (Some(typed), _) => vec![listed.id(listed.find(typed)?)],
+                (None, Some(agent)) => {
+                    let of = |row: &&Value| row["agent_id"].as_str().is_some_and(|own| own.eq_ignore_ascii_case(agent));
+                    let own: Vec<&str> = listed.rows.iter().filter(of).map(|row| listed.id(row)).collect();
+                    if own.is_empty() {
+                        bail!("{agent:?} holds no grant\n  fix: prism grants shows who does");
+                    }
+                    own
+                }
+                (None, None) => listed.rows.iter().map(|row| listed.id(row)).collect(),
+            };
+            let mut revoked = 0;
+            for id in chosen {
+                let told = gate.post("/mcp/revoke", &json!({ "session_id": id })).await?;
+                // One that came from another is over already when its turn comes.
+                revoked += told["revoked"].as_u64().unwrap_or_default();
+            }
+            match (self.json, revoked) {
+                (true, _) => say::text(&serde_json::to_string_pretty(&json!({ "revoked": revoked }))?),
+                (false, 0) => say::line("nothing to revoke: no such grant is alive"),
+                (false, 1) => say::line("revoked 1 grant"),
+                (false, count) => say::line(&format!("revoked {count} grants")),
+            }
+            Ok(ExitCode::SUCCESS)
+        })
+    }
+}

@@ -1,0 +1,266 @@
+//! `prism requests`: who asks for access, and what was decided. How one request looks in full is here too, for those who
+//! decide on it.
+
+use std::{io, process::ExitCode, time::Duration};
+
+use prism_core::policy::Scope;
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use super::{
+    columns::{Cell, cut, table, text, width},
+    gate::{Gate, Listed},
+    moments::{clock, distance, moment, now_ms},
+    reach::{self, Interrupts},
+    say::{self, Colour, Line},
+    verbs::{Next, Trouble, say_not_running},
+};
+use crate::config::Env;
+
+/// How often a daemon that went is looked for.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// Show who asks for access and waits for you
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  prism requests
+  prism requests --all
+  prism requests --watch
+  prism requests --json | jq '.requests[] | {agent_id, scopes, reason}'
+
+Decide with prism approve ID or prism deny ID, or in the browser: prism console.
+Exit codes: 0 shown, 1 refused, 3 the daemon does not run.")]
+pub struct Requests {
+    /// Also those that are decided, or over
+    #[arg(long)]
+    all: bool,
+    /// Go on with what comes, until Ctrl-C
+    #[arg(long)]
+    watch: bool,
+    /// Print JSON, for programs; with --watch one line each
+    #[arg(long)]
+    json: bool,
+}
+
+// === impl Requests ===
+
+impl Requests {
+    pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
+        reach::run(async move {
+            let Some(gate) = Gate::running(env)? else { return Ok(say_not_running()) };
+            if self.watch {
+                let mut stop = Interrupts::new()?;
+                return tokio::select! {
+                    watched = self.follow(gate, env) => watched,
+                    _ = stop.next() => Ok(ExitCode::SUCCESS),
+                };
+            }
+            let listed = match gate.requests(self.all).await {
+                Err(Trouble::Away(_)) => return Ok(say_not_running()),
+                listed => listed?,
+            };
+            match self.json {
+                true => say::text(&serde_json::to_string_pretty(&json!({ "requests": listed.rows }))?),
+                false if listed.rows.is_empty() => say::line("nobody asks; an agent does with prism_request_access"),
+                false => lines(&listed, width(), now_ms()).iter().for_each(say::coloured),
+            }
+            Ok(ExitCode::SUCCESS)
+        })
+    }
+
+    /// Shows what waits, and then each request as it comes and changes.
+    async fn follow(&self, mut gate: Gate, env: &Env) -> anyhow::Result<ExitCode> {
+        let mut shown: Vec<(String, String)> = Vec::new();
+        let mut was_there = false;
+        loop {
+            // The stream comes first: what happens while the list is read is told there.
+            match gate.events().await {
+                Ok(mut events) => {
+                    was_there = true;
+                    say::status(None);
+                    loop {
+                        match gate.requests(self.all || !shown.is_empty()).await {
+                            Ok(listed) => {
+                                if self.news(listed, &mut shown).is_err() {
+                                    // Nobody reads any more: that is how `| head` ends it.
+                                    return Ok(ExitCode::SUCCESS);
+                                }
+                            }
+                            Err(Trouble::Away(_) | Trouble::Late(_)) => break,
+                            Err(trouble) => return Err(trouble.into()),
+                        }
+                        let more = loop {
+                            match events.next().await {
+                                Next::Event { name, .. } if matches!(name.as_str(), "request" | "missed") => {
+                                    break true;
+                                }
+                                Next::Event { .. } => {}
+                                Next::End => break false,
+                            }
+                        };
+                        if !more {
+                            break;
+                        }
+                    }
+                    say::status(Some("the daemon is away; this goes on when it is back"));
+                }
+                Err(Trouble::Away(_) | Trouble::Late(_)) if was_there => {}
+                Err(Trouble::Away(_)) => return Ok(say_not_running()),
+                Err(trouble) => return Err(trouble.into()),
+            }
+            sleep(LOOK).await;
+            // It may be elsewhere by now.
+            if let Ok(Some(again)) = Gate::running(env) {
+                gate = again;
+            }
+        }
+    }
+
+    /// Shows those that are not as they were shown last, the oldest first.
+    fn news(&self, mut listed: Listed, shown: &mut Vec<(String, String)>) -> io::Result<()> {
+        listed.rows.reverse();
+        for row in &listed.rows {
+            let (id, state) = (listed.id(row).to_owned(), row["status"].as_str().unwrap_or_default().to_owned());
+            let known = shown.iter().position(|(known, _)| *known == id);
+            match known {
+                Some(at) if shown[at].1 == state => continue,
+                Some(at) => shown[at].1.clone_from(&state),
+                // Decided before anybody looked: no news, unless all are wanted.
+                None if !self.all && !is_open(row) => continue,
+                None => shown.push((id.clone(), state.clone())),
+            }
+            let line = match self.json {
+                true => row.to_string(),
+                false => {
+                    let word = |name: &str| row[name].as_str().unwrap_or_default();
+                    let reason = in_one_line(word("reason"));
+                    format!("{}  {state:<8}  {id}  {}: {reason}", clock(&row["created_at"]), word("agent_id"))
+                }
+            };
+            say::try_line(&line)?;
+        }
+        Ok(())
+    }
+}
+
+fn is_open(row: &Value) -> bool {
+    matches!(row["status"].as_str(), Some("REQUESTED" | "PENDING"))
+}
+
+/// Requests in a table, each with its reason below it.
+fn lines(listed: &Listed, width: usize, now: i64) -> Vec<Line> {
+    let columns = [
+        text("REQUEST", 0),
+        text("AGENT", 0),
+        text("STATUS", 0),
+        text("SCOPES", 3),
+        text("ROOTS", 2),
+        text("ASKED", 1),
+        text("ENDS", 4),
+    ];
+    let rows = listed.rows.iter().map(|row| {
+        let word = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
+        let when = |name: &str| moment(&row[name]).map(|at| distance(at, now)).unwrap_or_default();
+        let colour = match row["status"].as_str() {
+            Some("REQUESTED" | "PENDING") => Some(Colour::Yellow),
+            Some("APPROVED" | "ACTIVE") => Some(Colour::Green),
+            _ => Some(Colour::Dim),
+        };
+        let cells: Vec<Cell> = vec![
+            (listed.short(row).to_owned(), None),
+            (word("agent_id"), None),
+            (word("status").to_lowercase(), colour),
+            (few(&row["scopes"]), None),
+            (few(&row["roots"]), None),
+            (when("created_at"), None),
+            (if is_open(row) { when("expires_at") } else { String::new() }, Some(Colour::Dim)),
+        ];
+        let reason = cut(vec![(format!("  {}", in_one_line(&word("reason"))), Some(Colour::Dim))], width);
+        (cells, vec![reason])
+    });
+    table(&columns, rows.collect(), width)
+}
+
+/// The first of a list, and how many more there are.
+pub(super) fn few(list: &Value) -> String {
+    let all: Vec<&str> = list.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    match all.as_slice() {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [one, two] => format!("{one} {two}"),
+        [one, rest @ ..] => format!("{one} and {} more", rest.len()),
+    }
+}
+
+pub(super) fn in_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A request as the person sees it who decides: who, why, where, and what each scope means.
+pub(super) fn in_full(row: &Value, now: i64) -> Vec<Line> {
+    let word = |name: &str| row[name].as_str().unwrap_or_default();
+    let plain = |text: String| (text, None);
+    let label = |text: &str| (format!("  {text:<8}"), Some(Colour::Dim));
+    let is_new = |member: &str, one: &str| row[member].as_array().is_some_and(|new| new.iter().any(|new| new == one));
+    let mark = |new: bool| (if new { "  new".to_owned() } else { String::new() }, Some(Colour::Yellow));
+    let asked = moment(&row["created_at"]).map(|at| distance(at, now)).unwrap_or_default();
+    let mut lines = vec![vec![
+        (in_one_line(word("agent_id")), Some(Colour::Green)),
+        plain(format!(" asks for access, {asked}  {}", word("request_id"))),
+    ]];
+    if let Some(client) = row["asker"]["client"].as_str() {
+        lines.push(vec![label("from"), plain(in_one_line(client))]);
+    }
+    for (at, one) in word("reason").lines().enumerate() {
+        lines.push(vec![label(if at == 0 { "why" } else { "" }), plain(one.to_owned())]);
+    }
+    let listed = |member: &str| row[member].as_array().into_iter().flatten().filter_map(Value::as_str);
+    for (at, root) in listed("roots").enumerate() {
+        let head = label(if at == 0 { "folders" } else { "" });
+        lines.push(vec![head, plain(root.to_owned()), mark(is_new("new_roots", root))]);
+    }
+    for (at, name) in listed("scopes").enumerate() {
+        let words = Scope::named(name).map_or("", Scope::in_words);
+        let head = label(if at == 0 { "scopes" } else { "" });
+        lines.push(vec![head, plain(format!("{name:<20}{words}")), mark(is_new("new_scopes", name))]);
+    }
+    if let Some(seconds) = row["ttl_seconds"].as_f64() {
+        lines.push(vec![label("for"), plain(super::status::words::time(seconds))]);
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drawn(lines: &[Line]) -> Vec<String> {
+        let line = |line: &Line| line.iter().map(|(text, _)| text.as_str()).collect::<String>().trim_end().to_owned();
+        lines.iter().map(line).collect()
+    }
+
+    // A-13: the same that the console's dialog shows.
+    #[test]
+    fn who_decides_sees_who_asks_why_and_for_what_in_plain_words() {
+        let row = json!({
+            "request_id": "r1", "agent_id": "fixer", "reason": "Fix the login page,\nthen the logout page",
+            "scopes": ["read:files", "delete:files"], "new_scopes": ["delete:files"], "roots": ["/p", "/q"],
+            "new_roots": ["/p"], "ttl_seconds": 900, "created_at": "1970-01-01T00:00:00Z",
+            "asker": {"client": "cursor 2.1"},
+        });
+        assert_eq!(
+            drawn(&in_full(&row, 120_000)),
+            [
+                "fixer asks for access, 2 min ago  r1",
+                "  from    cursor 2.1",
+                "  why     Fix the login page,",
+                "          then the logout page",
+                "  folders /p  new",
+                "          /q",
+                "  scopes  read:files          read files",
+                "          delete:files        delete files; each time you are asked  new",
+                "  for     15 min",
+            ]
+        );
+    }
+}
