@@ -3,13 +3,18 @@
 #![cfg(test)]
 
 mod acp;
+mod audit;
 mod bad_child;
 mod bad_client;
 mod bad_start;
 mod call;
 mod calls;
+mod calls_confirmed;
+mod calls_denied;
+mod calls_pinned;
 mod ceiling;
 mod commands;
+mod console;
 mod cycles;
 mod detach;
 mod doctor;
@@ -20,6 +25,11 @@ mod environment;
 mod eras;
 mod event_names;
 mod first_steps;
+mod gate_attacks;
+mod gate_cli;
+mod gate_flow;
+mod gate_grants;
+mod gate_tools;
 mod hub;
 mod hub_calls;
 mod hub_changes;

@@ -4,10 +4,12 @@
 pub(crate) mod agents;
 mod client;
 mod daemon;
+pub(crate) mod gate;
 mod http;
 pub(crate) mod hub;
 pub(crate) mod mesh;
 mod modern;
+pub(crate) mod person;
 mod plain;
 pub(crate) mod process;
 pub(crate) mod shim;

@@ -5,10 +5,12 @@ use std::{collections::BTreeSet, fs, io::Write};
 use crate::support::{Home, process};
 
 /// What may lie in a home. Anything else was left behind.
-const FILES: [&str; 11] = [
+const FILES: [&str; 13] = [
+    "audit",
     "daemon.lock",
     "http-mcp-token",
     "http-mcp.json",
+    "management-token",
     "prism.db",
     "prism.db-shm",
     "prism.db-wal",

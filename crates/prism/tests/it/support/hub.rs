@@ -14,7 +14,7 @@ use super::{
 };
 
 /// The tools of Prism's own server, as they are listed.
-pub(crate) const PRISM: [&str; 12] = [
+pub(crate) const PRISM: [&str; 16] = [
     "prism_destinations",
     "prism_start",
     "prism_checkpoint",
@@ -27,6 +27,10 @@ pub(crate) const PRISM: [&str; 12] = [
     "prism_signal_recall",
     "prism_obligations",
     "prism_runtime_diagnostics",
+    "prism_request_access",
+    "prism_access_status",
+    "prism_access_narrow",
+    "prism_access_revoke",
 ];
 
 /// The lists that there are: the method, the member that holds the items, and the one that names an item.
