@@ -23,7 +23,7 @@ cargo xtask test [LANE...]      format, lints, all tests and the yardsticks, fas
 cargo xtask checks              what must hold between all revisions, each with the tests that assert it
 
 cargo xtask bench [MEASURE...]  Prism and the floor, interleaved in one run, against the promises
-    measures: call1 call16 call64 sess16 modern16 notify big proxy16 hublist hubcall idle many fanout signal mesh-scale first rest
+    measures: call1 call16 call64 sess16 modern16 notify big proxy16 hublist hubcall gated idle many fanout signal mesh-scale first rest
     (default: all)
     --rounds N     back-to-back pairs a measure; the ratio is their median (5)
     --secs S       seconds of load in a round (3)

@@ -71,6 +71,7 @@ const LANES: &[Lane] = &[
     yard("matrix", "every revision on every kind of server", yardstick::matrix),
     yard("servers", "real servers behind one hub, one of them killed", yardstick::servers),
     yard("newcomer", "from an empty home to a call, as a new user types it", yardstick::newcomer),
+    yard("console", "a person at a browser who decides, and an agent that waits", yardstick::console),
     yard("real-clients", "real agents that prism install has set up (PRISM_REAL_CLIENTS=1)", yardstick::real_clients),
 ];
 

@@ -190,6 +190,11 @@ pub(crate) fn newcomer(place: &Place) -> anyhow::Result<Verdict> {
     by_itself(place, &[Tool::Node], "newcomer/run.sh", Duration::from_secs(180))
 }
 
+/// A person at a browser. Screenshots of what they saw are in `target/console`.
+pub(crate) fn console(place: &Place) -> anyhow::Result<Verdict> {
+    by_itself(place, &[Tool::Node, Tool::Chromium], "console/run.sh", Duration::from_secs(300))
+}
+
 pub(crate) fn real_clients(place: &Place) -> anyhow::Result<Verdict> {
     if env::var_os(REAL_CLIENTS).is_none_or(|value| value != "1") {
         return Ok(Verdict::Skipped(format!("set {REAL_CLIENTS}=1 to fetch the agents (1.2 GB) and run them")));

@@ -35,6 +35,9 @@ enum Kind {
     Proxied(&'static [&'static str]),
     /// `load LIST_OR_CALL` on the hub and on the URL of one of its destinations, with the arguments of each.
     Hub(&'static str, &'static [&'static str], &'static [&'static str]),
+    /// `load call` with these arguments on two destinations of one daemon: one has rules for its tools, of which none is
+    /// for the call, and the other has none.
+    Gated(&'static [&'static str]),
     Idle,
     Many,
     Fanout,
@@ -42,6 +45,8 @@ enum Kind {
     Rest,
     /// `load NAME` on agents of a daemon's mesh, that often at most; the other side is the bare disk under its store.
     Mesh(&'static str, usize),
+    /// `audit WRITE_OR_VERIFY`, that often at most; the other side is the bare disk.
+    Audit(&'static str, usize),
 }
 
 /// What the ratio to the floor must be, or the figure itself.
@@ -52,6 +57,7 @@ enum Promise {
     AtMost(f64),
     /// The figure itself, as it was promised to people and not to a machine.
     Below(f64),
+    Above(f64),
     /// That the sessions open at all.
     Opens,
 }
@@ -89,11 +95,14 @@ pub(super) const MEASURES: &[Measure] = &[
     other("proxy16", Kind::Proxied(&["--conns", "16"]), "rps", "/s", Promise::AtLeast(0.8)),
     other("hublist", Kind::Hub("list", &["--tools", "400"], &["--tools", "20"]), "p50_us", "us", Promise::AtMost(2.0)),
     other("hubcall", Kind::Hub("call", &["--tool", "d1__echo"], &[]), "rps", "/s", Promise::AtLeast(0.9)),
+    other("gated", Kind::Gated(&["--conns", "16"]), "rps", "/s", Promise::AtLeast(0.95)),
     other("idle", Kind::Idle, "kib_per_session", "KiB", Promise::AtMost(1.25)),
     other("many", Kind::Many, "sessions", "open", Promise::Opens),
     other("fanout", Kind::Fanout, "all_heard_us_median", "us", Promise::AtMost(2.0)),
     other("signal", Kind::Mesh("signal", 3), "p99_us", "us", Promise::Below(5000.0)),
     other("mesh-scale", Kind::Mesh("mesh-scale", 1), "p99_us", "us", Promise::Below(5000.0)),
+    other("audit", Kind::Audit("write", 3), "lines_per_s", "/s", Promise::Above(5000.0)),
+    other("audit-verify", Kind::Audit("verify", 1), "seconds", "s", Promise::Below(5.0)),
     other("first", Kind::First, "first_call_ms", "ms", Promise::None),
     other("rest", Kind::Rest, "rss_kib", "KiB", Promise::None),
 ];
@@ -131,6 +140,10 @@ impl Measure {
                 report.skipped = Some("--bridge has no hub".to_owned());
             }
             Kind::Hub(kind, hub, direct) => at_hub(rig, kind, hub, direct, &mut report)?,
+            Kind::Gated(_) if rig.options.bridge.is_some() => {
+                report.skipped = Some("--bridge has no rules".to_owned());
+            }
+            Kind::Gated(load) => gated(rig, load, &mut report)?,
             Kind::Idle => {
                 let sessions = rig.options.sessions.to_string();
                 fresh(rig, rounds, &mut report, |running| idle(running, &sessions))?;
@@ -163,6 +176,15 @@ impl Measure {
                     report.rounds.push(meshed(rig, load)?);
                 }
             }
+            Kind::Audit(..) if rig.options.bridge.is_some() => {
+                report.skipped = Some("--bridge has no audit log".to_owned());
+            }
+            Kind::Audit(act, most) => {
+                for _ in 0..rounds.min(most) {
+                    let mut figures = rig.audit(act)?;
+                    report.rounds.push(Round { floor: figures["disk"].take(), bridge: figures });
+                }
+            }
         }
         report.judge_rounds();
         Ok(report)
@@ -173,7 +195,8 @@ impl Measure {
         match (side, &self.kind) {
             (Side::Floor, Kind::Proxied(_)) => "proxy",
             (Side::Floor, Kind::Hub(..)) => "direct",
-            (Side::Floor, Kind::Mesh(..)) => "disk",
+            (Side::Floor, Kind::Gated(_)) => "free",
+            (Side::Floor, Kind::Mesh(..) | Kind::Audit(..)) => "disk",
             _ => side.name(),
         }
     }
@@ -199,6 +222,17 @@ fn at_hub(rig: &Rig, kind: &str, hub: &[&str], direct: &[&str], report: &mut Rep
     warm_and_full(rig, report, |side, secs| {
         let (path, load) = if side == Side::Floor { ("/d1/mcp", direct) } else { (MCP, hub) };
         metered(&daemon, path, kind, &[load, &["--secs", secs]].concat())
+    })?;
+    report.faults.extend(daemon.stop());
+    Ok(())
+}
+
+/// Rounds on one daemon: a destination with rules, and one without.
+fn gated(rig: &Rig, load: &[&str], report: &mut Report) -> anyhow::Result<()> {
+    let daemon = rig.gated()?;
+    warm_and_full(rig, report, |side, secs| {
+        let path = if side == Side::Floor { "/d1/mcp" } else { "/d2/mcp" };
+        metered(&daemon, path, "call", &[load, &["--secs", secs]].concat())
     })?;
     report.faults.extend(daemon.stop());
     Ok(())
@@ -279,6 +313,7 @@ impl Promise {
             Self::AtLeast(least) => ratio >= least,
             Self::AtMost(most) => ratio <= most,
             Self::Below(most) => figure < most,
+            Self::Above(least) => figure >= least,
             Self::Opens => ratio >= 1.0,
         }
     }
@@ -291,6 +326,7 @@ impl fmt::Display for Promise {
             Self::AtLeast(least) => f.pad(&format!(">= {least:.2}")),
             Self::AtMost(most) => f.pad(&format!("<= {most:.2}")),
             Self::Below(most) => f.pad(&format!("< {most:.0}")),
+            Self::Above(least) => f.pad(&format!("{least:.0} up")),
             Self::Opens => f.pad("all open"),
         }
     }
@@ -382,7 +418,7 @@ impl Report {
     fn aside(&self) -> Option<String> {
         let pair = |figure: &str| Some((self.middle(Side::Bridge, figure)?, self.middle(Side::Floor, figure)?));
         match self.measure.kind {
-            Kind::Call(..) | Kind::Proxied(_) | Kind::Hub(..) => {
+            Kind::Call(..) | Kind::Proxied(_) | Kind::Hub(..) | Kind::Gated(_) => {
                 let (cpu, floor_cpu) = pair("cpu_us")?;
                 let (p99, floor_p99) = pair("p99_us")?;
                 let floor = self.measure.name_of(Side::Floor);
@@ -422,6 +458,15 @@ impl Report {
                     figures["rss_with_kib"],
                     figures["rss_after_kib"],
                 ))
+            }
+            Kind::Audit("write", _) => {
+                let of = |figure: &str| self.middle(Side::Bridge, figure);
+                let (p50, p99, bytes) = (of("p50_us")?, of("p99_us")?, of("line_bytes")?);
+                Some(format!("{} writers, {bytes:.0} bytes a line, p50 {p50:.0} us, p99 {p99:.0} us", of("writers")?))
+            }
+            Kind::Audit(..) => {
+                let figures = &self.rounds.last()?.bridge;
+                Some(format!("{} lines, {} MB, {} files", figures["lines"], figures["mb"], figures["files"]))
             }
             Kind::Idle | Kind::Fanout | Kind::First | Kind::Rest => None,
         }

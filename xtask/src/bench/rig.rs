@@ -106,6 +106,20 @@ impl<'a> Rig<'a> {
 
     /// Starts a `prism serve` in front of this many children, `d1` and so on, that have that many tools each.
     pub(super) fn hub(&'a self, destinations: usize, tools: usize) -> anyhow::Result<Running<'a>> {
+        self.serve(destinations, tools, "")
+    }
+
+    /// The same in front of two, of which `d2` has rules for its tools that are for none of its calls.
+    pub(super) fn gated(&'a self) -> anyhow::Result<Running<'a>> {
+        let rules = "[destination.d2.tools]\n\
+                     allow = [{ tool = \"query\", arguments = { sql = \"select *\" } }, \"read_*\"]\n\
+                     confirm = [\"write_*\", \"*_file\"]\n\
+                     deny = [\"delete_*\", { tool = \"*\", arguments = { path = \"*/.ssh/*\" } }]\n\
+                     otherwise = \"allow\"\n";
+        self.serve(2, 1, rules)
+    }
+
+    fn serve(&'a self, destinations: usize, tools: usize, more: &str) -> anyhow::Result<Running<'a>> {
         let (port, home) = (free_port()?, Scratch::new()?);
         let echo = Value::from(self.place.release("echo-stdio").to_string_lossy());
         // More sessions than the rounds open: a load does not end its own.
@@ -113,6 +127,7 @@ impl<'a> Rig<'a> {
         for n in 1..=destinations {
             config += &format!("[destination.d{n}]\ncommand = [{echo}, \"{tools}\"]\n");
         }
+        config += more;
         let file = home.path().join("prism.toml");
         fs::write(&file, config).with_context(|| format!("cannot write {}", file.display()))?;
         let words = [self.place.release("prism").into(), "serve".into(), "--config".into(), file.into_os_string()];
@@ -126,6 +141,16 @@ impl<'a> Rig<'a> {
         let (port, home) = (free_port()?, Scratch::new()?);
         let words = [self.place.release("echo-http").into(), port.to_string().into(), "legacy".into()];
         Ok(EchoHttp { port, _daemon: self.daemon("bench-echo-http", &words, port, &home)? })
+    }
+
+    /// Runs the audit log itself, in a folder of its own.
+    pub(super) fn audit(&self, act: &str) -> anyhow::Result<Value> {
+        let home = Scratch::new()?;
+        let mut command = unlimited(&[self.place.release("audit").into(), act.into(), home.path().into()]);
+        if act == "write" {
+            command.args(["--secs", &self.options.secs.to_string()]);
+        }
+        outcome(command, Duration::from_secs(300))
     }
 
     fn daemon(&self, name: &str, words: &[OsString], port: u16, home: &Scratch) -> anyhow::Result<Daemon> {

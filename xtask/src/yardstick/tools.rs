@@ -25,6 +25,9 @@ const INSTALL: Duration = Duration::from_secs(600);
 /// The oldest node that the clients and the fixture run on.
 const NODE: u32 = 20;
 
+/// What distributions call the browser, as `console/run.sh` looks for it.
+const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tool {
     /// With venv, 3.10 or newer.
@@ -33,6 +36,8 @@ pub(super) enum Tool {
     Node,
     /// A terminal for programs that want a person.
     Tmux,
+    /// A browser.
+    Chromium,
 }
 
 /// What a yardstick runs on; `path` has a node that is new enough in front.
@@ -51,6 +56,7 @@ impl Tool {
             }
             Self::Node => node_major().is_some() && answer("npm", &["--version"]).is_some(),
             Self::Tmux => answer("tmux", &["-V"]).is_some(),
+            Self::Chromium => BROWSERS.iter().any(|name| answer(name, &["--version"]).is_some()),
         }
     }
 
@@ -59,6 +65,7 @@ impl Tool {
             Self::Python => "python3 (3.10 or newer) with venv",
             Self::Node => "node (20 or newer) with npm",
             Self::Tmux => "tmux",
+            Self::Chromium => "chromium",
         }
     }
 
@@ -67,6 +74,7 @@ impl Tool {
             Self::Python => "python3 python3-venv",
             Self::Node => "nodejs npm",
             Self::Tmux => "tmux",
+            Self::Chromium => "chromium",
         }
     }
 }

@@ -85,4 +85,6 @@ fn the_hub_is_held_against_its_own_destination() {
     assert!(!list(100, 201).is_kept());
     assert!(rates("hubcall", &[(100.0, 90.0)]).is_kept());
     assert!(!rates("hubcall", &[(100.0, 89.0)]).is_kept());
+    assert!(rates("gated", &[(100.0, 95.0)]).is_kept());
+    assert!(!rates("gated", &[(100.0, 94.0)]).is_kept());
 }
