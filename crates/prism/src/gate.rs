@@ -11,7 +11,6 @@
 mod act;
 mod calls;
 mod confirm;
-mod events;
 mod flood;
 mod grants;
 mod live;
@@ -41,14 +40,13 @@ use tokio::sync::{Notify, watch};
 use tracing::info;
 
 pub use confirm::{Answer, Question, Verdict};
-pub use events::{Events, GateEvent};
 pub use grants::{Given, Narrow};
 pub use live::{Ended, Held};
 pub use requests::{Approve, Ask, Asker};
 pub use trouble::Trouble;
 
 use self::{flood::Flood, live::Live};
-use crate::{clock::Clock, config, home::Token, mesh::Mesh, telemetry::gate::GateMetrics};
+use crate::{clock::Clock, config, events::Events, home::Token, mesh::Mesh, telemetry::gate::GateMetrics};
 
 /// All of the gate. There is one for the daemon's life.
 pub struct Gate {

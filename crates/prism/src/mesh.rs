@@ -11,7 +11,6 @@
 
 mod agents;
 mod drain;
-mod events;
 mod inside;
 mod overview;
 mod owed;
@@ -39,7 +38,6 @@ use tokio::sync::Notify;
 use tracing::{info, warn};
 use uuid::Uuid;
 
-pub use events::{Event, Events};
 pub use trouble::{Code, Trouble};
 pub use verbs::Verb;
 pub(crate) use verbs::run;
@@ -62,6 +60,7 @@ use crate::{
     clock::Clock,
     config::{self, Env},
     drive::Sessions,
+    events::Events,
     telemetry::mesh::MeshMetrics,
     wake::{Adapters, AgentFacts, Allowed, Bell, Rung},
 };
@@ -185,7 +184,7 @@ impl Mesh {
                         "after_ms": after.map(|after| after.as_secs_f64() * 1e3),
                     })
                 };
-                self.events.tell("surface_doorbell_sent", at, told);
+                self.events.tell_at("surface_doorbell_sent", at, told);
                 self.recorder.bell(&agent, session, path, outcome, &lead, after, at);
             }
             Action::Reread(agent) => self.reread(agent),
@@ -208,7 +207,7 @@ impl Mesh {
         };
         info!(agent = &**agent, support = support.name(), "What an agent's surface supports has changed");
         self.recorder.bucket(agent, support);
-        self.events.tell("support", now, || json!({"agent": &**agent, "surface_support": support.name()}));
+        self.events.tell_at("support", now, || json!({"agent": &**agent, "surface_support": support.name()}));
     }
 
     /// Lets results of tools carry an agent's bell, or not, at the doors that they leave by.
@@ -306,7 +305,7 @@ impl Mesh {
                 "sla_exempt": obligation.is_exempt(),
             })
         };
-        self.events.tell("obligation", at, told);
+        self.events.tell_at("obligation", at, told);
         self.notify(&format!("{debtor} has not dealt with a {} from {creditor}. See: prism mesh", kind.name()));
     }
 

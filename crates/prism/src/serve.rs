@@ -14,6 +14,7 @@ mod hub;
 mod listen;
 mod mesh;
 mod modern;
+mod onlooker;
 mod piggyback;
 mod plain;
 mod post;

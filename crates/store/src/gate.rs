@@ -15,19 +15,7 @@ pub use grants::{GrantFilter, GrantRow};
 pub use pins::PinRow;
 pub use requests::{Added, RequestFilter, RequestPatch, RequestRow};
 
-use rusqlite::Row;
-
-fn key(id: u128) -> [u8; 16] {
-    id.to_be_bytes()
-}
-
-fn id(row: &Row<'_>, column: &str) -> rusqlite::Result<u128> {
-    Ok(u128::from_be_bytes(row.get(column)?))
-}
-
-fn optional_id(row: &Row<'_>, column: &str) -> rusqlite::Result<Option<u128>> {
-    Ok(row.get::<_, Option<[u8; 16]>>(column)?.map(u128::from_be_bytes))
-}
+use crate::ids::{id, key, optional_id};
 
 #[cfg(test)]
 mod tests;

@@ -5,6 +5,7 @@ pub mod audit;
 mod checkpoint;
 mod era;
 pub mod gate;
+mod ids;
 pub mod memory;
 pub mod mesh;
 mod quiet;

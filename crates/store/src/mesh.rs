@@ -24,25 +24,13 @@ pub use notes::Notes;
 pub use obligations::{ObligationFilter, ObligationRow, WakeNote};
 pub use signals::{History, NewSignal, Sent, SignalRow};
 
-use rusqlite::Row;
+use crate::ids::{id, key, optional_id};
 
 /// The stages of a signal, as the schema has them.
 mod stage {
     pub(super) const WAITS: u8 = 0;
     pub(super) const GIVEN: u8 = 1;
     pub(super) const OVER: u8 = 2;
-}
-
-fn key(id: u128) -> [u8; 16] {
-    id.to_be_bytes()
-}
-
-fn id(row: &Row<'_>, column: &str) -> rusqlite::Result<u128> {
-    Ok(u128::from_be_bytes(row.get(column)?))
-}
-
-fn optional_id(row: &Row<'_>, column: &str) -> rusqlite::Result<Option<u128>> {
-    Ok(row.get::<_, Option<[u8; 16]>>(column)?.map(u128::from_be_bytes))
 }
 
 #[cfg(test)]

@@ -12,6 +12,8 @@ use serde_json::{Map, Value};
 
 use scrub::scrub;
 
+use super::Glob;
+
 /// What is written in place of a secret.
 pub const HIDDEN: &str = "[hidden]";
 
@@ -33,7 +35,7 @@ const BODIES: [&str; 6] = ["content", "text", "new_text", "edits", "data", "inpu
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Redaction {
     /// Patterns in small letters: `*` stands for any text.
-    names: Vec<String>,
+    names: Vec<Glob>,
     bodies: bool,
 }
 
@@ -41,7 +43,7 @@ impl Redaction {
     /// Hides what always is, and members whose names fit one of these patterns (`*` for any text, in whichever case). With
     /// `bodies`, what was written and read is shown.
     pub fn new(names: &[String], bodies: bool) -> Self {
-        Self { names: names.iter().map(|name| name.to_lowercase()).collect(), bodies }
+        Self { names: names.iter().filter_map(|name| Glob::new(&name.to_lowercase()).ok()).collect(), bodies }
     }
 
     /// Returns arguments as the audit log may have them: JSON in one line of at most [`MAX_ARGS_BYTES`]. `digest` is told
@@ -58,7 +60,7 @@ impl Redaction {
     }
 
     fn hides_by_pattern(&self, name: &str) -> bool {
-        self.names.iter().any(|pattern| fits(pattern, name))
+        self.names.iter().any(|pattern| pattern.fits(name))
     }
 }
 
@@ -84,19 +86,6 @@ fn is_secret(name: &str) -> bool {
     let name: String = name.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
     let name = name.replace("tokeniz", "");
     SECRETS.iter().any(|secret| name.contains(secret))
-}
-
-/// Whether all of a text is what a pattern stands for.
-fn fits(pattern: &str, text: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else { return false };
-    let mut parts: Vec<&str> = parts.collect();
-    let Some(last) = parts.pop() else { return rest.is_empty() };
-    for part in parts {
-        let Some(at) = rest.find(part) else { return false };
-        rest = &rest[at + part.len()..];
-    }
-    rest.ends_with(last)
 }
 
 /// What is written, and by which rules.

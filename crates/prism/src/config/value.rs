@@ -2,7 +2,10 @@
 
 use std::{net::IpAddr, time::Duration};
 
-use prism_core::{mcp::Era, policy::Otherwise};
+use prism_core::{
+    mcp::Era,
+    policy::{Glob, Otherwise},
+};
 use toml::Value;
 
 use super::{
@@ -438,7 +441,12 @@ pub(super) fn tool_patterns(value: &Written<'_>) -> Result<Vec<String>, Wrong> {
 }
 
 pub(super) fn member_patterns(value: &Written<'_>) -> Result<Vec<String>, Wrong> {
-    list(value, &example_list(value, "*_pin"))
+    let example = example_list(value, "*_pin");
+    let patterns = list(value, &example)?;
+    if patterns.iter().any(|pattern| Glob::new(pattern).is_err()) {
+        return Err(value.is_not("a list of patterns of at most 256 characters each", &example));
+    }
+    Ok(patterns)
 }
 
 /// A list as an example: with the text in it that somebody wrote in place of a list.

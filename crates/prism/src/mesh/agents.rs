@@ -176,7 +176,7 @@ impl Mesh {
             before.filter(|before| before.session != row.session)
         });
         let at = self.now();
-        self.events.tell("agent", at, || json!({"agent": &*agent, "change": "started", "surface": row.surface}));
+        self.events.tell_at("agent", at, || json!({"agent": &*agent, "change": "started", "surface": row.surface}));
         info!(agent = &*agent, surface = row.surface, transport = row.transport, "An agent has started");
         self.watch_over(&agent);
         let mut news = Vec::new();
@@ -267,7 +267,7 @@ impl Mesh {
             return Ok(());
         }
         let change = if wrapped { "wrapped" } else { "left" };
-        self.events.tell("agent", now, || json!({"agent": &**agent, "change": change}));
+        self.events.tell_at("agent", now, || json!({"agent": &**agent, "change": change}));
         let body = format!("{agent} has {}.", if wrapped { "wrapped up" } else { "gone without a word" });
         self.tell_news(peers.into_iter().map(|peer| (Kind::PeerLeft, peer, body.clone())).collect()).await;
         Ok(())

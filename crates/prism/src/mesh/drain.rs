@@ -120,7 +120,7 @@ impl Mesh {
         for signal in &page.signals {
             self.metrics.drained(now.since(Time(signal.sent_at_us)));
             let told = || json!({"signal_id": hyphenated(signal.id), "seq": signal.seq, "agent": &**agent});
-            self.events.tell("signal_drained", now, told);
+            self.events.tell_at("signal_drained", now, told);
         }
         let (first, last) = (page.signals.first()?.seq, page.signals.last()?.seq);
         Some(Given { mesh: self.this.clone(), agent: agent.clone(), first, last, arrives: false })

@@ -228,7 +228,7 @@ impl Mesh {
                         "to": &*out.recipient,
                     })
                 };
-                self.events.tell("signal_sent", now, told);
+                self.events.tell_at("signal_sent", now, told);
                 let done = self.act(|state, now| {
                     state.core.arrived(&out.recipient, lead, obligation.clone(), now);
                     out.closes.and_then(|closes| state.core.done(closes))
@@ -348,7 +348,7 @@ impl Mesh {
                     "creditor": &*obligation.creditor,
                 })
             };
-            self.events.tell("obligation", at, told);
+            self.events.tell_at("obligation", at, told);
         }
     }
 

@@ -12,18 +12,13 @@ use hyper::{
 use prism_store::audit::Query;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
-use tokio::{
-    sync::{broadcast::error::RecvError, mpsc},
-    time::interval,
-};
 use uuid::Uuid;
 
 use super::{
     Server,
     body::Body,
     fault::{self, Denial},
-    guard,
-    post::events,
+    guard, onlooker,
     request::read,
     route::Answering,
     socket,
@@ -32,9 +27,6 @@ use crate::gate::{Answer, Approve, Ask, Asker, Gate, Given, Narrow, Trouble};
 
 /// The largest body.
 const MAX_BODY: usize = 256 << 10;
-/// Events that may wait for an onlooker. Beyond it whoever makes them waits, and counts what was missed.
-const MAX_PIECES: usize = 16;
-const BEAT: Duration = Duration::from_secs(10);
 /// Audit lines that are shown at once.
 const MAX_LINES: usize = 1000;
 
@@ -139,7 +131,7 @@ pub(super) fn answer(server: &Arc<Server>, way: Way, request: Request<Incoming>)
     }
     match way {
         Way::EventSocket => return socket::events(server, &gate, request),
-        Way::Events => return Ok(Box::pin(async move { watched(&gate) })),
+        Way::Events => return Ok(Box::pin(async move { onlooker::stream(gate.events.listen()) })),
         _ => {}
     }
     let token = bearer(request.headers()).map(<[u8]>::to_vec);
@@ -346,30 +338,6 @@ pub(super) fn refused(trouble: &Trouble) -> Response<Body> {
         response.headers_mut().insert("retry-after", HeaderValue::from(ms.div_ceil(1000)));
     }
     response
-}
-
-/// What happens at the gate, as it happens.
-fn watched(gate: &Arc<Gate>) -> Response<Body> {
-    let (feed, fed) = mpsc::channel::<Bytes>(MAX_PIECES);
-    let mut seen = gate.events.listen();
-    tokio::spawn(async move {
-        let mut beat = interval(BEAT);
-        loop {
-            let piece = tokio::select! {
-                event = seen.recv() => match event {
-                    Ok(event) => format!("event: {}\ndata: {}\n\n", event.name, event.data),
-                    Err(RecvError::Lagged(count)) => format!("event: missed\ndata: {{\"events\":{count}}}\n\n"),
-                    Err(RecvError::Closed) => return,
-                },
-                _ = beat.tick() => ": keep-alive\n\n".to_owned(),
-                () = feed.closed() => return,
-            };
-            if feed.send(Bytes::from(piece)).await.is_err() {
-                return;
-            }
-        }
-    });
-    events(Body::Fed(Box::new(fed)))
 }
 
 pub(super) fn value<'a>(query: &'a str, name: &str) -> Option<&'a str> {

@@ -10,10 +10,7 @@ use hyper::{
 };
 use serde_json::{Value, json};
 use tokio::{
-    sync::{
-        broadcast::error::RecvError,
-        mpsc::{self, Receiver},
-    },
+    sync::mpsc,
     time::{interval, timeout},
 };
 
@@ -21,7 +18,7 @@ use super::{
     Server,
     body::Body,
     fault::{self, Denial, JSON},
-    post::events,
+    onlooker,
     request::read,
     route::Answering,
 };
@@ -50,7 +47,7 @@ pub(super) fn answer(
     match below {
         None | Some("events") if request.method() != Method::GET => Err(Denial::Method { allowed: "GET" }),
         None => Ok(Box::pin(async move { told(mesh.everything()) })),
-        Some("events") => Ok(Box::pin(async move { watched(&mesh) })),
+        Some("events") => Ok(Box::pin(async move { onlooker::stream(mesh.events.listen()) })),
         Some(verb) => {
             let verb = Verb::named(verb).ok_or(Denial::NoRoute)?;
             if !is_post {
@@ -110,30 +107,6 @@ async fn done(mesh: Arc<Mesh>, verb: Verb, arguments: Bytes) -> Response<Body> {
     let mut response = Response::new(Body::Fed(Box::new(fed)));
     response.headers_mut().insert(CONTENT_TYPE, JSON);
     response
-}
-
-/// What happens, as it happens.
-fn watched(mesh: &Arc<Mesh>) -> Response<Body> {
-    let (feed, fed): (_, Receiver<Bytes>) = mpsc::channel(MAX_PIECES);
-    let mut seen = mesh.events.listen();
-    tokio::spawn(async move {
-        let mut beat = interval(BEAT);
-        loop {
-            let piece = tokio::select! {
-                event = seen.recv() => match event {
-                    Ok(event) => format!("event: {}\ndata: {}\n\n", event.name, event.data),
-                    Err(RecvError::Lagged(count)) => format!("event: missed\ndata: {{\"events\":{count}}}\n\n"),
-                    Err(RecvError::Closed) => return,
-                },
-                _ = beat.tick() => ": keep-alive\n\n".to_owned(),
-                () = feed.closed() => return,
-            };
-            if feed.send(Bytes::from(piece)).await.is_err() {
-                return;
-            }
-        }
-    });
-    events(Body::Fed(Box::new(fed)))
 }
 
 fn told(outcome: Result<Value, Trouble>) -> Response<Body> {

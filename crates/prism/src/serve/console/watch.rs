@@ -16,8 +16,7 @@ use tokio::{
 use super::pages::waiting;
 use crate::{
     console::{audit::Chain, door::Session, page::Page, trend},
-    gate::GateEvent,
-    mesh::Event as MeshEvent,
+    events::Event,
     serve::{Server, body::Body, post::events},
 };
 
@@ -87,10 +86,10 @@ async fn tell(server: &Server, feed: &mpsc::Sender<Bytes>) {
 
 /// Everything that is looked at.
 struct Onlooker {
-    gate: Option<Receiver<GateEvent>>,
+    gate: Option<Receiver<Event>>,
     audit: Option<Receiver<Arc<str>>>,
     chain: watch::Receiver<Chain>,
-    mesh: Option<Receiver<MeshEvent>>,
+    mesh: Option<Receiver<Event>>,
     look: Interval,
 }
 

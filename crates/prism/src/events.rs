@@ -1,6 +1,8 @@
-//! What happens in the mesh, for whoever looks on: `GET /prism/mesh/events`.
+//! What happens, for whoever looks on: events of the mesh and of the gate.
 
-use prism_core::mesh::Time;
+use std::sync::Arc;
+
+use prism_core::Time;
 use serde_json::Value;
 use tokio::sync::broadcast;
 
@@ -13,8 +15,8 @@ const MAX_BEHIND: usize = 1024;
 #[derive(Clone, Debug)]
 pub struct Event {
     pub name: &'static str,
-    /// JSON, with the time in it.
-    pub data: std::sync::Arc<str>,
+    /// JSON.
+    pub data: Arc<str>,
 }
 
 #[derive(Debug)]
@@ -26,12 +28,19 @@ impl Events {
     }
 
     /// Tells what happened, in words that are only looked for if somebody looks on.
-    pub(super) fn tell(&self, name: &'static str, at: Time, data: impl FnOnce() -> Value) {
+    pub(crate) fn tell(&self, name: &'static str, data: impl FnOnce() -> Value) {
         if self.0.receiver_count() > 0 {
+            let _ = self.0.send(Event { name, data: data().to_string().into() });
+        }
+    }
+
+    /// The same, and when it happened.
+    pub(crate) fn tell_at(&self, name: &'static str, at: Time, data: impl FnOnce() -> Value) {
+        self.tell(name, || {
             let mut data = data();
             data["at"] = written(at).into();
-            let _ = self.0.send(Event { name, data: data.to_string().into() });
-        }
+            data
+        });
     }
 }
 
