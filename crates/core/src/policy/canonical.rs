@@ -10,6 +10,9 @@ use crate::wire::{Members, envelope::unquoted, members::Quoted};
 /// How deep values may be nested. Nobody's arguments are deeper, and each level takes stack.
 const MAX_DEPTH: usize = 64;
 
+/// Members that are compared with each other one by one.
+const FEW: usize = 16;
+
 /// The members of a tool's definition that say what it is and does. What else a server tells of it may change.
 const DEFINING: [&str; 6] = ["name", "title", "description", "inputSchema", "outputSchema", "annotations"];
 
@@ -135,13 +138,6 @@ pub fn definition(tool: &str) -> Option<String> {
     Json::read(&members.to_string()).ok().map(|json| json.canonical())
 }
 
-/// Whether two names are the same to a reader that overlooks capitals, as some do.
-pub(super) fn alike(a: &str, b: &str) -> bool {
-    let folded =
-        |text: &str| text.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect::<String>();
-    a.eq_ignore_ascii_case(b) || (!(a.is_ascii() && b.is_ascii()) && folded(a) == folded(b))
-}
-
 struct Reader<'a> {
     text: &'a str,
     at: usize,
@@ -187,9 +183,15 @@ impl<'a> Reader<'a> {
             members.push((name, reader.value(depth + 1)?));
             Ok(())
         })?;
-        let mut seen = HashSet::with_capacity(members.len());
-        match members.iter().find(|(name, _)| !seen.insert(&**name)) {
-            Some((name, _)) => Err(Unclear::Twice(name.clone().into_owned())),
+        let twice = if members.len() <= FEW {
+            let before = |at: usize| members[..at].iter().any(|(name, _)| *name == members[at].0);
+            (1..members.len()).find(|at| before(*at)).map(|at| &members[at].0)
+        } else {
+            let mut seen = HashSet::with_capacity(members.len());
+            members.iter().map(|(name, _)| name).find(|name| !seen.insert(&***name))
+        };
+        match twice {
+            Some(name) => Err(Unclear::Twice(name.clone().into_owned())),
             None => Ok(Json::Object(members)),
         }
     }
@@ -257,7 +259,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::wire::splice::tests::value;
+    use crate::wire::{envelope::alike, splice::tests::value};
 
     fn canonical(text: &str) -> Result<String, Unclear> {
         Json::read(text).map(|json| json.canonical())

@@ -8,11 +8,11 @@ mod read;
 
 use super::{
     Glob,
-    canonical::{Json, Unclear, alike},
+    canonical::{Json, Unclear},
 };
 use crate::{
     mcp::Method,
-    wire::{Kind, Message},
+    wire::{Kind, Message, envelope::alike},
 };
 
 /// The rules of one destination.
@@ -97,16 +97,16 @@ impl Rules {
 
     /// What becomes of a message of a client's. What is refused beats what is confirmed, which beats what is allowed.
     pub fn judge(&self, message: &Message) -> Verdict<'_> {
-        let call = match read::call(message) {
-            Ok(call) => call,
-            Err(unclear) => return Verdict::Unclear(unclear),
-        };
+        if message.is_odd() {
+            return Verdict::Unclear(read::oddity(message));
+        }
         match message.kind() {
             Kind::Request(Method::ToolsCall) | Kind::Notification(Method::ToolsCall) => {}
             _ => return Verdict::Free,
         }
         let Some(tool) = message.string(message.params().name) else { return Verdict::Unclear(Unclear::NoName) };
-        let arguments = match call.arguments.filter(|_| self.look_at_arguments()).map(Json::read).transpose() {
+        let arguments = message.params().arguments.filter(|_| self.look_at_arguments());
+        let arguments = match arguments.map(|span| Json::read(message.text(span))).transpose() {
             Ok(arguments) => arguments,
             Err(unclear) => return Verdict::Unclear(unclear),
         };
@@ -188,12 +188,15 @@ fn scalars<'a>(value: &'a Json, found: &mut Vec<&'a str>) {
 
 /// Whether no reader could take a message for a call that it is not.
 pub fn is_clear(message: &Message) -> bool {
-    read::call(message).is_ok()
+    !message.is_odd()
 }
 
 /// The arguments of a call, if they mean one thing only; none are an empty object.
 pub fn arguments(message: &Message) -> Result<Json<'_>, Unclear> {
-    read::call(message)?.arguments.map_or_else(|| Ok(Json::Object(Vec::new())), Json::read)
+    if message.is_odd() {
+        return Err(read::oddity(message));
+    }
+    message.params().arguments.map_or_else(|| Ok(Json::Object(Vec::new())), |span| Json::read(message.text(span)))
 }
 
 #[cfg(test)]

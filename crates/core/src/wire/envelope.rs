@@ -35,6 +35,7 @@ pub struct Message {
     params: Params,
     result: Option<Span>,
     error: Option<Span>,
+    odd: bool,
 }
 
 /// The members of `params` that the method table says are ours. All are places of raw JSON values.
@@ -50,6 +51,8 @@ pub struct Params {
     /// `requestId` of `notifications/cancelled`.
     pub request_id: Option<Span>,
     pub name: Option<Span>,
+    /// `arguments` of a call. Of two the last; the message is odd then.
+    pub arguments: Option<Span>,
     pub uri: Option<Span>,
     pub level: Option<Span>,
     /// `mode` of `elicitation/create`.
@@ -129,14 +132,16 @@ impl Message {
             token: spot(p.token),
             request_id: spot(p.request_id),
             name: spot(p.name),
+            arguments: spot(p.arguments),
             uri: spot(p.uri),
             level: spot(p.level),
             mode: spot(p.mode),
             request_state: spot(p.request_state),
             input_responses: spot(p.input_responses),
         };
+        let odd = top.odd || p.odd;
         let (id, method, result, error) = (spot(id.map(Raw)), spot(top.method), spot(top.result), spot(top.error));
-        Ok(Self { bytes, kind, id, method, params, result, error })
+        Ok(Self { bytes, kind, id, method, params, result, error, odd })
     }
 
     /// The same message with another value, a JSON text, in the place of one of its parts. It is not read again.
@@ -164,6 +169,7 @@ impl Message {
             token: shifted(p.token),
             request_id: shifted(p.request_id),
             name: shifted(p.name),
+            arguments: shifted(p.arguments),
             uri: shifted(p.uri),
             level: shifted(p.level),
             mode: shifted(p.mode),
@@ -172,7 +178,7 @@ impl Message {
         };
         let (id, method) = (shifted(self.id), shifted(self.method));
         let (result, error) = (shifted(self.result), shifted(self.error));
-        Self { bytes: bytes.freeze(), kind: self.kind, id, method, params, result, error }
+        Self { bytes: bytes.freeze(), kind: self.kind, id, method, params, result, error, odd: self.odd }
     }
 
     pub fn bytes(&self) -> &Bytes {
@@ -181,6 +187,12 @@ impl Message {
 
     pub fn kind(&self) -> Kind {
         self.kind
+    }
+
+    /// Whether another reader could take it for another call: it has arguments twice, or a member that differs from one that
+    /// says what is called in its capitals only. Nobody minds but those who have to know what is called.
+    pub fn is_odd(&self) -> bool {
+        self.odd
     }
 
     pub fn id_span(&self) -> Option<Span> {
@@ -338,6 +350,7 @@ struct Top<'a> {
     params: Option<RawParams<'a>>,
     result: Option<Raw<'a>>,
     error: Option<Raw<'a>>,
+    odd: bool,
 }
 
 #[derive(Default)]
@@ -346,11 +359,13 @@ struct RawParams<'a> {
     token: Option<Raw<'a>>,
     request_id: Option<Raw<'a>>,
     name: Option<Raw<'a>>,
+    arguments: Option<Raw<'a>>,
     uri: Option<Raw<'a>>,
     level: Option<Raw<'a>>,
     mode: Option<Raw<'a>>,
     request_state: Option<Raw<'a>>,
     input_responses: Option<Raw<'a>>,
+    odd: bool,
 }
 
 #[derive(Default)]
@@ -427,6 +442,10 @@ members!(TopVisitor -> Top, "a JSON-RPC message", |map, found, key| {
         Member::Params => once(&mut found.params, "params", &mut map)?,
         Member::Result => once(&mut found.result, "result", &mut map)?,
         Member::Error => once(&mut found.error, "error", &mut map)?,
+        Member::Alike => {
+            found.odd = true;
+            map.next_value::<IgnoredAny>()?;
+        }
         _ => drop(map.next_value::<IgnoredAny>()?),
     }
 });
@@ -442,6 +461,12 @@ members!(ParamsVisitor -> RawParams, "`params` that are an object or an array", 
         Member::Mode => once(&mut found.mode, "mode", &mut map)?,
         Member::RequestState => once(&mut found.request_state, "requestState", &mut map)?,
         Member::InputResponses => once(&mut found.input_responses, "inputResponses", &mut map)?,
+        // What is carried along is not ours to refuse.
+        Member::Arguments => found.odd |= found.arguments.replace(map.next_value()?).is_some(),
+        Member::Alike => {
+            found.odd = true;
+            map.next_value::<IgnoredAny>()?;
+        }
         _ => drop(map.next_value::<IgnoredAny>()?),
     }
 });
@@ -453,6 +478,16 @@ members!(MetaVisitor -> RawMeta, "`_meta` that is an object", |map, found, key| 
         _ => drop(map.next_value::<IgnoredAny>()?),
     }
 });
+
+/// The members that say what is called, and with what.
+const CALLING: [&str; 4] = ["method", "params", "name", "arguments"];
+
+/// Whether two names are the same to a reader that overlooks capitals, as some do.
+pub(crate) fn alike(a: &str, b: &str) -> bool {
+    let folded =
+        |text: &str| text.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect::<String>();
+    a.eq_ignore_ascii_case(b) || (!(a.is_ascii() && b.is_ascii()) && folded(a) == folded(b))
+}
 
 /// A member's name, unescaped by the parser: `"m\u0065thod"` is `method`.
 struct Key(Member);
@@ -474,6 +509,9 @@ enum Member {
     Mode,
     RequestState,
     InputResponses,
+    Arguments,
+    /// Nearly the name of one that says what is called.
+    Alike,
     Foreign,
 }
 
@@ -505,6 +543,8 @@ impl<'de> Deserialize<'de> for Key {
                     "mode" => Member::Mode,
                     "requestState" => Member::RequestState,
                     "inputResponses" => Member::InputResponses,
+                    "arguments" => Member::Arguments,
+                    name if CALLING.iter().any(|known| alike(known, name)) => Member::Alike,
                     _ => Member::Foreign,
                 }))
             }

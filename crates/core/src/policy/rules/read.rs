@@ -1,17 +1,17 @@
-//! One look at a message for what rules are about, that refuses what another reader could take for it.
+//! A second look at a message that is odd, to say what is.
 
 use std::fmt;
 
 use serde::de::{self, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::super::canonical::{Unclear, alike};
-use crate::wire::Message;
+use super::super::canonical::Unclear;
+use crate::wire::{Message, envelope::alike};
 
 /// What was found.
 #[derive(Default)]
-pub(super) struct Call<'a> {
-    pub(super) arguments: Option<&'a str>,
+struct Call<'a> {
+    arguments: Option<&'a str>,
     unclear: Option<Unclear>,
 }
 
@@ -19,14 +19,18 @@ pub(super) struct Call<'a> {
 const TOP: [&str; 2] = ["method", "params"];
 const PARAMS: [&str; 2] = ["name", "arguments"];
 
-pub(super) fn call(message: &Message) -> Result<Call<'_>, Unclear> {
+pub(super) fn oddity(message: &Message) -> Unclear {
+    call(message).err().unwrap_or(Unclear::Syntax)
+}
+
+fn call(message: &Message) -> Result<(), Unclear> {
     let mut call = Call::default();
     let text = std::str::from_utf8(message.bytes()).map_err(|_| Unclear::Text)?;
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let read = deserializer.deserialize_map(TopVisitor(&mut call));
     match call.unclear.take() {
         Some(unclear) => Err(unclear),
-        None => read.map(|()| call).map_err(|_| Unclear::Syntax),
+        None => read.map_err(|_| Unclear::Syntax),
     }
 }
 
