@@ -19,7 +19,7 @@ use crate::{
 
 /// What came of it.
 pub(crate) enum Outcome {
-    Admitted(Admitted),
+    Admitted(Box<Admitted>),
     /// A tool's result that says why not.
     Answer(String),
     /// It is not even a call.
@@ -69,7 +69,9 @@ impl Held {
     pub(crate) async fn settle(self: Box<Self>, calls: Arc<Calls>, who: Who, patience: Patience) -> Outcome {
         let name = self.destination.config().name.clone();
         if self.message.kind() != Kind::Request(Method::ToolsCall) {
-            let Verdict::Unclear(unclear) = &self.verdict else { return Outcome::Admitted(Admitted(self.message)) };
+            let Verdict::Unclear(unclear) = &self.verdict else {
+                return Outcome::Admitted(Box::new(Admitted(self.message)));
+            };
             calls.note(&who, &name, "", json!({"why": unclear.to_string()}), "unclear");
             return Outcome::Invalid(words::unclear(&name, unclear));
         }
@@ -86,7 +88,7 @@ impl Held {
             Verdict::Free | Verdict::Allowed(_) | Verdict::Confirm(_) => {}
         }
         match self.let_pass(&calls, &who, &name, &tool, patience).await {
-            Ok(()) => Outcome::Admitted(Admitted(self.message)),
+            Ok(()) => Outcome::Admitted(Box::new(Admitted(self.message))),
             Err(outcome) => outcome,
         }
     }

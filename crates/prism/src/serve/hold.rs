@@ -112,7 +112,7 @@ pub(super) async fn hold_quietly(
         }
     }
     match outcome {
-        Some(Outcome::Admitted(admitted)) => Ok(admitted),
+        Some(Outcome::Admitted(admitted)) => Ok(*admitted),
         Some(Outcome::Answer(result)) => Err(Some(text::result(&id, result))),
         Some(Outcome::Invalid(why)) => Err(Some(error_body(Some(&id), -32600, &why, None))),
         Some(Outcome::Cancelled) | None => Err(None),
@@ -198,7 +198,7 @@ fn console(server: &Server) -> String {
 
 fn next(outcome: Outcome, id: &str, manner: Manner) -> Next {
     Next::Done(match outcome {
-        Outcome::Admitted(admitted) => return Next::Go(admitted),
+        Outcome::Admitted(admitted) => return Next::Go(*admitted),
         Outcome::Answer(result) => {
             let result = match (manner.modern, result.strip_prefix('{')) {
                 (true, Some(rest)) => {

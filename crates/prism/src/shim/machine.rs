@@ -70,6 +70,7 @@ pub(crate) enum Route {
 
 /// What has to be done.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one at a time, done as soon as it is made")]
 pub(super) enum Action {
     /// A line for the client, without its end.
     Write(Bytes),
