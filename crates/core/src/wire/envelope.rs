@@ -486,7 +486,9 @@ const CALLING: [&str; 4] = ["method", "params", "name", "arguments"];
 pub(crate) fn alike(a: &str, b: &str) -> bool {
     let folded =
         |text: &str| text.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect::<String>();
-    a.eq_ignore_ascii_case(b) || (!(a.is_ascii() && b.is_ascii()) && folded(a) == folded(b))
+    // No letter is taken for one that is more than three times as long.
+    let near = a.len() <= 3 * b.len() && b.len() <= 3 * a.len();
+    a.eq_ignore_ascii_case(b) || (near && !(a.is_ascii() && b.is_ascii()) && folded(a) == folded(b))
 }
 
 /// A member's name, unescaped by the parser: `"m\u0065thod"` is `method`.
