@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::{
     Gate, Trouble,
     paper::About,
-    secret::{hex, unhex},
+    secret::{hex, new_id, unhex},
 };
 
 /// Confirmations that may wait at a time. Beyond it what needs one is refused: a person who is flooded decides nothing.
@@ -93,7 +93,7 @@ impl Gate {
             return Ok(Verdict::Allowed);
         }
         let Some(gate) = self.this.upgrade() else { return Ok(Verdict::TooMany) };
-        let (id, is_new) = match self.join(digest) {
+        let (id, is_new) = match self.join(digest)? {
             Joined::Full => return Ok(Verdict::TooMany),
             Joined::Same(id) => (id, false),
             Joined::New(id) => (id, true),
@@ -217,17 +217,17 @@ impl Gate {
         }
     }
 
-    fn join(&self, digest: [u8; 32]) -> Joined {
+    fn join(&self, digest: [u8; 32]) -> Result<Joined, Trouble> {
+        let id = new_id()?.as_u128();
         let waiting = &mut self.state().confirmations.0;
         if let Some((id, _)) = waiting.iter().find(|(_, (_, of))| *of == digest) {
-            return Joined::Same(*id);
+            return Ok(Joined::Same(*id));
         }
         if waiting.len() >= MAX_WAITING {
-            return Joined::Full;
+            return Ok(Joined::Full);
         }
-        let id = Uuid::now_v7().as_u128();
         waiting.insert(id, (watch::Sender::new(None), digest));
-        Joined::New(id)
+        Ok(Joined::New(id))
     }
 
     fn tell_of_confirmation(&self, id: u128) {

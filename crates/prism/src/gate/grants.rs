@@ -16,7 +16,7 @@ use super::{
     live::{Ended, Held, Live},
     paper::{About, lineage},
     roots_text,
-    secret::{hash, mint},
+    secret::{hash, mint, new_id},
 };
 use crate::home::Token;
 
@@ -116,7 +116,7 @@ impl Gate {
             return Err(refused(Trouble::new("too_many", 429, "there are too many helpers' grants; revoke some")));
         }
         let row = GrantRow {
-            id: Uuid::now_v7().as_u128(),
+            id: new_id()?.as_u128(),
             request_id: parent.request,
             parent: Some(parent.id),
             agent: ask.agent_id.trim().to_owned(),

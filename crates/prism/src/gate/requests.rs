@@ -16,7 +16,7 @@ use super::{
     grants::Given,
     paper::About,
     roots_text,
-    secret::{self, mint},
+    secret::{self, mint, new_id},
 };
 use crate::clock::written;
 
@@ -80,7 +80,7 @@ impl Gate {
             return Err(Trouble::forbidden(format!("{root} is Prism's own folder, which nobody is granted")));
         }
         let (claim, claim_hash) = mint()?;
-        let (id, now) = (Uuid::now_v7(), self.clock.now());
+        let (id, now) = (new_id()?, self.clock.now());
         let ttl = self.ttl(ask.ttl_seconds)?;
         let expires_at = now + self.settings.request_ttl;
         let shown: Vec<String> = roots.iter().map(ToString::to_string).collect();
@@ -230,7 +230,7 @@ impl Gate {
             return Err(refused(Trouble::new("too_many", 429, why)));
         }
         let grant = GrantRow {
-            id: Uuid::now_v7().as_u128(),
+            id: new_id()?.as_u128(),
             request_id: Some(id),
             parent: None,
             agent: row.agent.clone(),
@@ -272,6 +272,10 @@ impl Gate {
         let row = self.store.request(id.as_u128())?.ok_or_else(Trouble::unknown_request)?;
         let about = About { request: Some(row.id), ..About::person(by) };
         let what = json!({"agent": row.agent, "reason": reason});
+        if !State::named(&row.state).is_some_and(State::is_open) {
+            self.record_behind(about, "deny", &what, "refused: not_pending");
+            return Err(not_pending(&row));
+        }
         self.record(about.clone(), "deny", &what, "denied").await?;
         let patch = RequestPatch {
             decided_at_us: Some(self.clock.now().0),

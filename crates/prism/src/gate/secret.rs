@@ -1,15 +1,21 @@
 //! Secrets that are given out once and kept only as a hash.
 
 use ring::digest::{SHA256, digest};
+use uuid::Uuid;
 
 use super::Trouble;
-use crate::home::Token;
+use crate::{drive::sessions::new_session_id, home::Token};
 
 /// A new secret, and what is kept of it.
 pub(crate) fn mint() -> Result<(Token, [u8; 32]), Trouble> {
     let token = Token::random().map_err(|error| Trouble::new("failed", 503, error.to_string()))?;
     let hash = hash(token.expose().as_bytes());
     Ok((token, hash))
+}
+
+/// A new id. Random from its first digit on: people name things by how their ids begin.
+pub(crate) fn new_id() -> Result<Uuid, Trouble> {
+    new_session_id().ok_or_else(|| Trouble::new("failed", 503, "the system gives no random bytes"))
 }
 
 pub(crate) fn hash(bytes: &[u8]) -> [u8; 32] {
