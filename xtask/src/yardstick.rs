@@ -60,7 +60,7 @@ pub(crate) fn crosstalk(place: &Place) -> anyhow::Result<Verdict> {
     let server = Server::Command(vec!["python3".into(), server.into()]);
     let limit = Duration::from_secs(240);
     let mut runs = Vec::new();
-    for arguments in [vec!["--sessions", "32"], vec!["--sessions", "128", "--mixed-ids"]] {
+    for arguments in [vec!["--sessions", "32"], vec!["--sessions", "64", "--mixed-ids"]] {
         runs.push(Run { arguments, ..Run::new("crosstalk/run.sh", limit) });
     }
     // These clients can be asked, so by default each has a child of its own. Once more with all of them on one, less the
