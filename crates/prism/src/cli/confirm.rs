@@ -8,13 +8,13 @@ use std::{process::ExitCode, time::Duration};
 use serde_json::{Value, json};
 
 use super::{
-    columns::{Cell, table, text, width},
-    gate::{Gate, Listed, seconds},
+    columns::{Cell, table, text},
+    gate::{Gate, Listed, seconds, show},
     moments::{distance, moment, now_ms},
     reach,
     say::{self, Colour, Line},
     talk,
-    verbs::{Trouble, say_not_running},
+    verbs::say_not_running,
 };
 use crate::config::{Env, duration};
 
@@ -76,16 +76,7 @@ impl Confirmations {
     pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
         reach::run(async move {
             let Some(gate) = Gate::running(env)? else { return Ok(say_not_running()) };
-            let listed = match gate.confirmations(self.all).await {
-                Err(Trouble::Away(_)) => return Ok(say_not_running()),
-                listed => listed?,
-            };
-            match self.json {
-                true => say::text(&serde_json::to_string_pretty(&json!({ "confirmations": listed.rows }))?),
-                false if listed.rows.is_empty() => say::line("nothing waits for your word"),
-                false => lines(&listed, width(), now_ms()).iter().for_each(say::coloured),
-            }
-            Ok(ExitCode::SUCCESS)
+            show(gate.confirmations(self.all).await, self.json, "nothing waits for your word", lines)
         })
     }
 }

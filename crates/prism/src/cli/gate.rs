@@ -1,12 +1,17 @@
 //! The gate, as the commands ask it of the daemon: with the management secret, which is the person's. What is asked, and
 //! what is made of the answer, is each command's own affair.
 
-use std::time::Duration;
+use std::{process::ExitCode, time::Duration};
 
 use anyhow::{anyhow, bail};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::verbs::{Events, Mesh, PATIENCE, Trouble};
+use super::{
+    columns::width,
+    moments::now_ms,
+    say::{self, Line},
+    verbs::{Events, Mesh, PATIENCE, Trouble, say_not_running},
+};
 use crate::{config::Env, home};
 
 /// Letters of an id that are shown at least, so that it looks like one.
@@ -17,13 +22,46 @@ pub(super) struct Gate(Mesh);
 
 /// Things of the gate that have an id each.
 pub(super) struct Listed {
+    kind: &'static Kind,
+    pub(super) rows: Vec<Value>,
+}
+
+struct Kind {
     /// What one of them is called.
     what: &'static str,
-    /// Which member has the id.
+    /// Which member of an answer has them, and which of theirs the id.
+    page: &'static str,
     member: &'static str,
     /// What shows them all.
     shown_by: &'static str,
-    pub(super) rows: Vec<Value>,
+}
+
+const REQUESTS: Kind =
+    Kind { what: "request", page: "requests", member: "request_id", shown_by: "prism requests --all" };
+const GRANTS: Kind = Kind { what: "grant", page: "sessions", member: "session_id", shown_by: "prism grants" };
+const CONFIRMATIONS: Kind =
+    Kind { what: "confirmation", page: "confirmations", member: "confirmation_id", shown_by: "prism confirmations" };
+
+/// Shows what was asked for: as JSON, in lines, or that there is none.
+pub(super) fn show(
+    listed: Result<Listed, Trouble>,
+    as_json: bool,
+    none: &str,
+    lines: impl FnOnce(&Listed, usize, i64) -> Vec<Line>,
+) -> anyhow::Result<ExitCode> {
+    let listed = match listed {
+        Err(Trouble::Away(_)) => return Ok(say_not_running()),
+        listed => listed?,
+    };
+    match as_json {
+        true => {
+            let page = listed.kind.page;
+            say::text(&serde_json::to_string_pretty(&json!({ page: listed.rows }))?);
+        }
+        false if listed.rows.is_empty() => say::line(none),
+        false => lines(&listed, width(), now_ms()).iter().for_each(say::coloured),
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 // === impl Gate ===
@@ -55,28 +93,21 @@ impl Gate {
     }
 
     pub(super) async fn requests(&self, all: bool) -> Result<Listed, Trouble> {
-        let mut page = self.get(if all { "/mcp/requests" } else { "/mcp/requests?open=1" }).await?;
-        Ok(Listed {
-            what: "request",
-            member: "request_id",
-            shown_by: "prism requests --all",
-            rows: taken(&mut page["requests"]),
-        })
+        let path = if all { "/mcp/requests" } else { "/mcp/requests?open=1" };
+        self.list(path, &REQUESTS).await
     }
 
     pub(super) async fn grants(&self, all: bool) -> Result<Listed, Trouble> {
-        let mut page = self.get(if all { "/mcp/sessions?all=1" } else { "/mcp/sessions" }).await?;
-        Ok(Listed { what: "grant", member: "session_id", shown_by: "prism grants", rows: taken(&mut page["sessions"]) })
+        self.list(if all { "/mcp/sessions?all=1" } else { "/mcp/sessions" }, &GRANTS).await
     }
 
     pub(super) async fn confirmations(&self, all: bool) -> Result<Listed, Trouble> {
-        let mut page = self.get(if all { "/mcp/confirmations?all=1" } else { "/mcp/confirmations" }).await?;
-        Ok(Listed {
-            what: "confirmation",
-            member: "confirmation_id",
-            shown_by: "prism confirmations",
-            rows: taken(&mut page["confirmations"]),
-        })
+        self.list(if all { "/mcp/confirmations?all=1" } else { "/mcp/confirmations" }, &CONFIRMATIONS).await
+    }
+
+    async fn list(&self, path: &str, kind: &'static Kind) -> Result<Listed, Trouble> {
+        let mut page = self.get(path).await?;
+        Ok(Listed { kind, rows: taken(&mut page[kind.page]) })
     }
 }
 
@@ -118,15 +149,15 @@ impl Listed {
         let wanted = plain(typed);
         let found: Vec<&Value> = self.rows.iter().filter(|row| plain(self.id(row)).starts_with(&wanted)).collect();
         match found.as_slice() {
-            _ if wanted.is_empty() => Err(anyhow!("an empty word names no {}", self.what)),
-            [] => Err(anyhow!("no {} {typed:?}\n  fix: {} shows them", self.what, self.shown_by)),
+            _ if wanted.is_empty() => Err(anyhow!("an empty word names no {}", self.kind.what)),
+            [] => Err(anyhow!("no {} {typed:?}\n  fix: {} shows them", self.kind.what, self.kind.shown_by)),
             [one] => Ok(one),
             several => {
                 let ids: Vec<&str> = several.iter().take(5).map(|row| self.id(row)).collect();
                 Err(anyhow!(
                     "{} {}s begin with {typed:?}: {}\n  fix: type more of the id",
                     several.len(),
-                    self.what,
+                    self.kind.what,
                     ids.join(", ")
                 ))
             }
@@ -134,7 +165,7 @@ impl Listed {
     }
 
     pub(super) fn id<'a>(&self, row: &'a Value) -> &'a str {
-        row[self.member].as_str().unwrap_or_default()
+        row[self.kind.member].as_str().unwrap_or_default()
     }
 
     /// As much of an id as tells it from the others.
@@ -154,13 +185,11 @@ fn plain(id: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn listed(ids: &[&str]) -> Listed {
         let rows = ids.iter().map(|id| json!({"request_id": id})).collect();
-        Listed { what: "request", member: "request_id", shown_by: "prism requests --all", rows }
+        Listed { kind: &REQUESTS, rows }
     }
 
     #[test]

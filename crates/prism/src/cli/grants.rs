@@ -6,13 +6,13 @@ use anyhow::bail;
 use serde_json::{Value, json};
 
 use super::{
-    columns::{Cell, cut, number, table, text, width},
-    gate::{Gate, Listed},
-    moments::{distance, moment, now_ms},
+    columns::{Cell, cut, number, table, text},
+    gate::{Gate, Listed, show},
+    moments::{distance, moment},
     reach,
     requests::few,
     say::{self, Colour, Line},
-    verbs::{Trouble, say_not_running},
+    verbs::say_not_running,
 };
 use crate::config::Env;
 
@@ -64,16 +64,7 @@ impl Grants {
     pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
         reach::run(async move {
             let Some(gate) = Gate::running(env)? else { return Ok(say_not_running()) };
-            let listed = match gate.grants(self.all).await {
-                Err(Trouble::Away(_)) => return Ok(say_not_running()),
-                listed => listed?,
-            };
-            match self.json {
-                true => say::text(&serde_json::to_string_pretty(&json!({ "sessions": listed.rows }))?),
-                false if listed.rows.is_empty() => say::line("nobody holds a grant; prism requests shows who asks"),
-                false => lines(&listed, width(), now_ms()).iter().for_each(say::coloured),
-            }
-            Ok(ExitCode::SUCCESS)
+            show(gate.grants(self.all).await, self.json, "nobody holds a grant; prism requests shows who asks", lines)
         })
     }
 }

@@ -4,13 +4,13 @@
 use std::{io, process::ExitCode, time::Duration};
 
 use prism_core::policy::Scope;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::time::sleep;
 
 use super::{
-    columns::{Cell, cut, table, text, width},
-    gate::{Gate, Listed},
-    moments::{clock, distance, moment, now_ms},
+    columns::{Cell, cut, table, text},
+    gate::{Gate, Listed, show},
+    moments::{clock, distance, moment},
     reach::{self, Interrupts},
     say::{self, Colour, Line},
     verbs::{Next, Trouble, say_not_running},
@@ -55,16 +55,12 @@ impl Requests {
                     _ = stop.next() => Ok(ExitCode::SUCCESS),
                 };
             }
-            let listed = match gate.requests(self.all).await {
-                Err(Trouble::Away(_)) => return Ok(say_not_running()),
-                listed => listed?,
-            };
-            match self.json {
-                true => say::text(&serde_json::to_string_pretty(&json!({ "requests": listed.rows }))?),
-                false if listed.rows.is_empty() => say::line("nobody asks; an agent does with prism_request_access"),
-                false => lines(&listed, width(), now_ms()).iter().for_each(say::coloured),
-            }
-            Ok(ExitCode::SUCCESS)
+            show(
+                gate.requests(self.all).await,
+                self.json,
+                "nobody asks; an agent does with prism_request_access",
+                lines,
+            )
         })
     }
 
@@ -232,6 +228,8 @@ pub(super) fn in_full(row: &Value, now: i64) -> Vec<Line> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn drawn(lines: &[Line]) -> Vec<String> {

@@ -43,6 +43,20 @@ pub(super) fn contact(adapter: &dyn WakeAdapter, told: &Value) -> Contact {
     adapter.attach(&agent("codex", json!({ (adapter.path().name()): told }))).expect("it is told")
 }
 
+/// Rings whom an agent has told of, by this path.
+pub(super) async fn rung(adapter: &dyn WakeAdapter, told: &Value) -> Rung {
+    let contact = contact(adapter, told);
+    adapter.ring(&contact, &bell()).await
+}
+
+/// Why a bell could not be rung.
+pub(super) fn failed(rung: Rung) -> String {
+    match rung {
+        Rung::SendFailed(why) => why.into_owned(),
+        other => panic!("{other:?}"),
+    }
+}
+
 /// A mesh in which what is open is what the test says.
 #[derive(Default)]
 struct House {

@@ -28,7 +28,7 @@ use super::{
     super::{
         Allowed, Probe, Rung, WakeAdapter,
         secret::Secrets,
-        tests::{TEXT, bell, contact},
+        tests::{TEXT, bell, contact, failed, rung},
     },
     CodexAppServer,
 };
@@ -158,16 +158,7 @@ fn adapter() -> CodexAppServer {
 }
 
 async fn ring(told: &Value) -> Rung {
-    let adapter = adapter();
-    let contact = contact(&adapter, told);
-    adapter.ring(&contact, &bell()).await
-}
-
-fn failed(rung: Rung) -> String {
-    match rung {
-        Rung::SendFailed(why) => why.into_owned(),
-        other => panic!("{other:?}"),
-    }
+    rung(&adapter(), told).await
 }
 
 #[tokio::test]

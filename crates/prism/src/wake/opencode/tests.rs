@@ -21,7 +21,7 @@ use super::{
     super::{
         Probe, Rung, WakeAdapter,
         secret::Secrets,
-        tests::{TEXT, bell, contact},
+        tests::{TEXT, bell, contact, failed, rung},
     },
     Opencode, base64,
 };
@@ -104,16 +104,7 @@ fn adapter() -> Opencode {
 }
 
 async fn ring(told: &Value) -> Rung {
-    let adapter = adapter();
-    let contact = contact(&adapter, told);
-    adapter.ring(&contact, &bell()).await
-}
-
-fn failed(rung: Rung) -> String {
-    match rung {
-        Rung::SendFailed(why) => why.into_owned(),
-        other => panic!("{other:?}"),
-    }
+    rung(&adapter(), told).await
 }
 
 #[tokio::test]
