@@ -1,11 +1,14 @@
 //! Finds what a daemon that was killed (`kill -9`) has left running, without any file that could be lost or
 //! lie (B-25). Children of a daemon that can still stop them are `group.rs`'s.
 //!
+//! One command's strays are found in the same way while the daemon lives, by a second variable that names the run (`run.rs`).
+//!
 //! The idea: every child's environment names the daemon it belongs to, and children of children inherit it,
 //! also those that have left the process group. So `/proc` itself is the list. Out of its sight are only
 //! processes that were started with an emptied environment, have overwritten it (some servers write their
 //! title there), or run as another user.
 
+mod run;
 #[cfg(target_os = "linux")]
 mod scan;
 #[cfg(not(target_os = "linux"))]
@@ -18,6 +21,9 @@ mod scan {
     pub(super) fn end_strays(_: &super::Owner) -> Vec<super::Orphan> {
         Vec::new()
     }
+    pub(super) fn end_run(_: &super::Owner, _: &str) -> Vec<super::Orphan> {
+        Vec::new()
+    }
 }
 
 use std::{
@@ -27,6 +33,8 @@ use std::{
 };
 
 use crate::proc;
+
+pub use run::Run;
 
 /// The environment variable that says whose child a process is.
 pub(crate) const MARKER: &str = "PRISM_CHILD_OF";
@@ -105,11 +113,13 @@ impl Owner {
 
     /// Returns the owner that a process's environment names.
     fn in_environment(environment: &[u8]) -> Option<Self> {
-        environment
-            .split(|&byte| byte == 0)
-            .find_map(|variable| variable.strip_prefix(MARKER.as_bytes())?.strip_prefix(b"="))
-            .and_then(Self::parse)
+        variable(environment, MARKER).and_then(Self::parse)
     }
+}
+
+fn variable<'a>(environment: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    let mut variables = environment.split(|&byte| byte == 0);
+    variables.find_map(|variable| variable.strip_prefix(name.as_bytes())?.strip_prefix(b"="))
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 use crate::{
     census::{MARKER, Owner},
     cgroup::Cgroup,
+    fence::{Enforced, Fence},
     group::{self, Group},
 };
 
@@ -33,6 +34,8 @@ pub struct Spec<'a> {
     pub cwd: Option<&'a Path>,
     /// The control group that it begins its life in; the daemon's own if `None`.
     pub cgroup: Option<&'a Cgroup>,
+    /// What it and all that it starts may touch; all that the daemon may if `None`.
+    pub fence: Option<&'a Fence>,
 }
 
 /// A running child. Dropping `group` ends it; dropping `stdin` asks it to end by itself.
@@ -42,6 +45,8 @@ pub struct Child {
     pub stdout: Receiver,
     pub stderr: Receiver,
     pub group: Group,
+    /// What has become of the fence, if one was asked for.
+    pub enforced: Option<Enforced>,
 }
 
 /// Why a child was not started. Whatever the reason, no process is left.
@@ -60,36 +65,9 @@ pub enum SpawnError {
 impl Child {
     /// Starts `spec`, marked as `owner`'s. Must be called within a tokio runtime.
     pub fn spawn(spec: &Spec<'_>, owner: &Owner) -> Result<Self, SpawnError> {
-        let [program, arguments @ ..] = spec.command else {
-            return Err(SpawnError::NoCommand);
-        };
-        // The kernel says "no such file" both for a missing program and for a missing directory.
-        if let Some(cwd) = spec.cwd.filter(|cwd| !cwd.is_dir()) {
-            return Err(SpawnError::Cwd { path: cwd.to_owned() });
-        }
-        let mut command = Command::new(program);
-        command
-            .args(arguments)
-            .env_clear()
-            .envs(spec.env)
-            // Last, so that nobody's configuration can hide a child from the census.
-            .env(MARKER, owner.marker())
-            .process_group(0)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        if let Some(cwd) = spec.cwd {
-            command.current_dir(cwd);
-        }
-        if let Some(cgroup) = spec.cgroup {
-            let taken = cgroup.take_in(&mut command);
-            taken.map_err(|source| SpawnError::Exec { command: program.clone(), source })?;
-        }
-        let mut leader = command.spawn().map_err(|source| match source.kind() {
-            // A path is not looked up; there the kernel's own words say more (the file, or its `#!`).
-            io::ErrorKind::NotFound if !program.contains('/') => SpawnError::NotFound { command: program.clone() },
-            _ => SpawnError::Exec { command: program.clone(), source },
-        })?;
+        let mut command = spec.command(owner)?;
+        command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let (mut leader, enforced) = spec.start(command)?;
 
         let stdin = leader.stdin.take().expect("stdin was asked for as a pipe above").into();
         let stdout = leader.stdout.take().expect("stdout was asked for as a pipe above").into();
@@ -97,7 +75,8 @@ impl Child {
         // The group comes first: from here on an early return ends the child.
         Group::adopt(leader)
             .and_then(|group| Self::attach(group, stdin, stdout, stderr))
-            .map_err(|source| SpawnError::Exec { command: program.clone(), source })
+            .map(|child| Self { enforced, ..child })
+            .map_err(|source| spec.failed(source))
     }
 
     fn attach(group: Group, stdin: OwnedFd, stdout: OwnedFd, stderr: OwnedFd) -> io::Result<Self> {
@@ -110,7 +89,57 @@ impl Child {
             stdout: Receiver::from_owned_fd(stdout)?,
             stderr: Receiver::from_owned_fd(stderr)?,
             group,
+            enforced: None,
         })
+    }
+}
+
+// === impl Spec ===
+
+impl Spec<'_> {
+    /// Returns what is to be started, all but its streams and its group.
+    pub(crate) fn command(&self, owner: &Owner) -> Result<Command, SpawnError> {
+        let [program, arguments @ ..] = self.command else {
+            return Err(SpawnError::NoCommand);
+        };
+        // The kernel says "no such file" both for a missing program and for a missing directory.
+        if let Some(cwd) = self.cwd.filter(|cwd| !cwd.is_dir()) {
+            return Err(SpawnError::Cwd { path: cwd.to_owned() });
+        }
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .env_clear()
+            .envs(self.env)
+            // Last, so that nobody's configuration can hide a child from the census.
+            .env(MARKER, owner.marker());
+        if let Some(cwd) = self.cwd {
+            command.current_dir(cwd);
+        }
+        if let Some(cgroup) = self.cgroup {
+            cgroup.take_in(&mut command).map_err(|source| self.failed(source))?;
+        }
+        Ok(command)
+    }
+
+    /// Starts it, behind the fence if there is one.
+    pub(crate) fn start(&self, mut command: Command) -> Result<(std::process::Child, Option<Enforced>), SpawnError> {
+        let started = match self.fence {
+            None => command.spawn().map(|child| (child, None)),
+            Some(fence) => {
+                fence.spawn(move || command.spawn()).and_then(|(started, enforced)| Ok((started?, Some(enforced))))
+            }
+        };
+        started.map_err(|source| self.failed(source))
+    }
+
+    pub(crate) fn failed(&self, source: io::Error) -> SpawnError {
+        let command = self.command.first().cloned().unwrap_or_default();
+        match source.kind() {
+            // A path is not looked up; there the kernel's own words say more (the file, or its `#!`).
+            io::ErrorKind::NotFound if !command.contains('/') => SpawnError::NotFound { command },
+            _ => SpawnError::Exec { command, source },
+        }
     }
 }
 

@@ -8,6 +8,7 @@
 
 mod entries;
 mod error;
+mod listing;
 mod spot;
 
 use std::{
@@ -28,6 +29,7 @@ use rustix::{
 
 pub use entries::{Entries, Entry};
 pub use error::RootError;
+pub use listing::{Listing, Names};
 pub use spot::{Clobber, Found, Kind, Spot, Stamp};
 
 /// A folder that is open. What is in it is reached through it, and nothing else is.
@@ -109,6 +111,11 @@ impl Root {
     pub fn is(&self, other: &Self) -> bool {
         let stat = |root: &Self| fstat(&root.0).map(|stat| (stat.st_dev, stat.st_ino)).ok();
         stat(self).is_some() && stat(self) == stat(other)
+    }
+
+    /// Returns the user that it belongs to.
+    pub fn owner(&self) -> Result<u32, RootError> {
+        Ok(fstat(&self.0)?.st_uid)
     }
 
     /// Keeps the folder open for a child to be started in.

@@ -44,7 +44,7 @@ pub(crate) fn shell(script: &str) -> Child {
 
 pub(crate) fn shell_of(owner: &Owner, script: &str) -> Child {
     let command = ["sh", "-c", script].map(str::to_owned);
-    Child::spawn(&Spec { command: &command, env: &environment(), cwd: None, cgroup: None }, owner).unwrap()
+    Child::spawn(&Spec { command: &command, env: &environment(), cwd: None, cgroup: None, fence: None }, owner).unwrap()
 }
 
 /// The environment of the tests themselves.

@@ -62,9 +62,8 @@ pub fn decide(grant: &Grant, bucket: &mut Bucket, action: &Action, edit_bytes: O
         return refuse(Code::Forbidden, format!("{} needs {needed}, which this grant does not have", action.verb));
     }
     let limits = grant.limits;
-    if let Some(bytes) = edit_bytes.filter(|bytes| *bytes > limits.max_edit_bytes) {
-        let most = limits.max_edit_bytes;
-        return refuse(Code::TooLarge, format!("an edit of {bytes} bytes; at most {most} are allowed at once"));
+    if let Err(refusal) = limits.allow_edit(edit_bytes.unwrap_or(0)) {
+        return Decision::Refuse(refusal);
     }
     if let Err(wait) = bucket.take(limits.per_second, limits.burst, now) {
         let message = format!("more than {} actions a second; wait {} ms", limits.per_second, wait.as_millis().max(1));

@@ -1,6 +1,6 @@
 //! A grant: what its holder may do, where, how often and until when; and how it is made smaller for a helper.
 
-use super::{Action, Risk, Root, Scopes};
+use super::{Action, Code, Refusal, Risk, Root, Scopes};
 use crate::Time;
 
 /// Limits of a grant.
@@ -54,6 +54,17 @@ pub enum TooWide {
 impl Default for Limits {
     fn default() -> Self {
         Self { per_second: 10, burst: 20, max_edit_bytes: 100 * 1024 }
+    }
+}
+
+impl Limits {
+    /// Refuses an edit that is larger than allowed.
+    pub fn allow_edit(&self, bytes: u64) -> Result<(), Refusal> {
+        if bytes <= self.max_edit_bytes {
+            return Ok(());
+        }
+        let most = self.max_edit_bytes;
+        Err(Refusal::new(Code::TooLarge, format!("an edit of {bytes} bytes; at most {most} are allowed at once")))
     }
 }
 

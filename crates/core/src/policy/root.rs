@@ -59,6 +59,11 @@ impl Root {
         &self.beneath
     }
 
+    /// Whether a path is written below it, or is it: for telling of what was reached by handle before.
+    pub fn is_above(&self, path: &str) -> bool {
+        below(path, &self.base).is_some_and(|rest| below(rest, &self.beneath).is_some())
+    }
+
     /// The same folder as its holder may narrow it to; `None` if that is not written below it.
     pub fn narrowed_to(&self, path: &str) -> Option<Self> {
         let wanted = Self::new(path).ok()?;
@@ -96,6 +101,23 @@ fn below<'a>(path: &'a str, folder: &str) -> Option<&'a str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_is_below_by_whole_names() {
+        for (base, beneath, path, is_above) in [
+            ("/p", "", "/p", true),
+            ("/p", "", "/p/a", true),
+            ("/p", "", "/pa", false),
+            ("/p", "q", "/p/q/r", true),
+            ("/p", "q", "/p/qr", false),
+            ("/p", "q", "/p", false),
+            ("/", "", "/p", true),
+            ("/", "p", "/p", true),
+            ("/p", "", "p", false),
+        ] {
+            assert_eq!(Root::kept(base, beneath).unwrap().is_above(path), is_above, "{base} {beneath} {path}");
+        }
+    }
 
     #[test]
     fn a_root_is_an_absolute_path_that_leads_down() {

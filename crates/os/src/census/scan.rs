@@ -12,7 +12,7 @@ use rustix::{
     process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal},
 };
 
-use super::{Orphan, Owner};
+use super::{Orphan, Owner, run::RUN, variable};
 use crate::proc::{self, Stat};
 
 /// How long the killed may take to be gone. A process that hangs in a device must not keep us from starting.
@@ -24,7 +24,7 @@ const MAX_LOOKS: usize = 8;
 
 pub(super) fn orphans(home: &Path) -> Vec<Orphan> {
     let this = Owner::this_process(home);
-    look(|owner| is_orphaned(owner, &this))
+    look(|owner, _| is_orphaned(owner, &this))
         .into_iter()
         .map(|(pid, _)| Orphan { pid, command: proc::command_line(pid) })
         .collect()
@@ -32,14 +32,18 @@ pub(super) fn orphans(home: &Path) -> Vec<Orphan> {
 
 pub(super) fn end_orphans(home: &Path) -> Vec<Orphan> {
     let this = Owner::this_process(home);
-    end_all(|owner| is_orphaned(owner, &this))
+    end_all(|owner, _| is_orphaned(owner, &this))
 }
 
 pub(super) fn end_strays(this: &Owner) -> Vec<Orphan> {
-    end_all(|owner| owner == this)
+    end_all(|owner, _| owner == this)
 }
 
-fn end_all(is_meant: impl Fn(&Owner) -> bool) -> Vec<Orphan> {
+pub(super) fn end_run(this: &Owner, id: &str) -> Vec<Orphan> {
+    end_all(|owner, environment| owner == this && variable(environment, RUN) == Some(id.as_bytes()))
+}
+
+fn end_all(is_meant: impl Fn(&Owner, &[u8]) -> bool) -> Vec<Orphan> {
     let deadline = Instant::now() + PATIENCE;
     let mut ended: Vec<Orphan> = Vec::new();
     for _ in 0..MAX_LOOKS {
@@ -67,7 +71,7 @@ fn end_all(is_meant: impl Fn(&Owner) -> bool) -> Vec<Orphan> {
 }
 
 /// Returns the pids of all processes whose owner is meant, and the owner that each of them names.
-fn look(is_meant: impl Fn(&Owner) -> bool) -> Vec<(u32, Owner)> {
+fn look(is_meant: impl Fn(&Owner, &[u8]) -> bool) -> Vec<(u32, Owner)> {
     // A /proc of another pid namespace (a container's, mounted from outside) would give us strangers' pids.
     if !proc::is_ours() {
         return Vec::new();
@@ -75,8 +79,11 @@ fn look(is_meant: impl Fn(&Owner) -> bool) -> Vec<(u32, Owner)> {
     let spared = spared();
     proc::pids()
         .filter(|pid| !spared.contains(pid))
-        .filter_map(|pid| Some((pid, Owner::in_environment(&proc::environment(pid)?)?)))
-        .filter(|(_, owner)| is_meant(owner))
+        .filter_map(|pid| {
+            let environment = proc::environment(pid)?;
+            let owner = Owner::in_environment(&environment)?;
+            is_meant(&owner, &environment).then_some((pid, owner))
+        })
         .collect()
 }
 

@@ -131,7 +131,7 @@ fn real(test: &str) -> Option<Cgroup> {
 async fn a_child_begins_its_life_in_its_group_and_the_group_ends_after_it() {
     let Some(group) = real("child") else { return };
     let command = ["sh", "-c", "cat /proc/self/cgroup | grep ^0; read wait"].map(str::to_owned);
-    let spec = Spec { command: &command, env: &environment(), cwd: None, cgroup: Some(&group) };
+    let spec = Spec { command: &command, env: &environment(), cwd: None, cgroup: Some(&group), fence: None };
     let mut child = Child::spawn(&spec, &Owner::this_process(&home("cgroup"))).unwrap();
     let folder = group.folder.clone();
     let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
@@ -148,6 +148,6 @@ async fn a_child_that_cannot_get_into_its_group_is_not_started() {
     let Some(group) = real("gone") else { return };
     fs::remove_dir(&group.folder).unwrap();
     let command = ["true".to_owned()];
-    let spec = Spec { command: &command, env: &BTreeMap::new(), cwd: None, cgroup: Some(&group) };
+    let spec = Spec { command: &command, env: &BTreeMap::new(), cwd: None, cgroup: Some(&group), fence: None };
     assert!(Child::spawn(&spec, &Owner::this_process(&home("cgroup"))).is_err());
 }

@@ -8,14 +8,15 @@ use std::{
     ffi::{OsStr, OsString},
     fs::File,
     io::Write,
-    os::fd::OwnedFd,
+    os::fd::{AsRawFd, OwnedFd},
     path::Path,
+    time::{Duration, SystemTime},
 };
 
 use rustix::{
     fs::{
-        AtFlags, FileType, Gid, Mode, OFlags, RenameFlags, ResolveFlags, Stat, Uid, fchmod, fchown, fstat, fsync,
-        mkdirat, openat, renameat_with, unlinkat,
+        AtFlags, CWD, FileType, Gid, Mode, OFlags, RenameFlags, ResolveFlags, Stat, Uid, fchmod, fchown, fstat, fsync,
+        linkat, mkdirat, openat, renameat_with, unlinkat,
     },
     io::Errno,
     rand::{GetRandomFlags, getrandom},
@@ -108,7 +109,20 @@ impl Spot {
 
     /// Makes a file of that name, all of it at once; refused if anything is there.
     pub fn create(&self, bytes: &[u8]) -> Result<(), RootError> {
-        let temporary = Temporary::write(&self.folder, bytes, Mode::from_raw_mode(0o666), None)?;
+        let mode = Mode::from_raw_mode(0o666);
+        if let Some(file) = nameless(&self.folder, mode) {
+            let file = fill(file, bytes, None)?;
+            // A link takes nobody's place, so it needs no other name before.
+            match link(&file, &self.folder, &self.name) {
+                Ok(()) => {
+                    sync(&self.folder);
+                    return Ok(());
+                }
+                Err(Errno::EXIST) => return Err(Errno::EXIST.into()),
+                Err(_) => {}
+            }
+        }
+        let temporary = Temporary::write(&self.folder, bytes, mode, None)?;
         temporary.become_named(&self.name, Clobber::Refuse)
     }
 
@@ -173,7 +187,7 @@ impl Kind {
 // === impl Found ===
 
 impl Found {
-    fn of(stat: &Stat) -> Self {
+    pub(super) fn of(stat: &Stat) -> Self {
         Self {
             kind: Kind::of(FileType::from_raw_mode(stat.st_mode)),
             bytes: u64::try_from(stat.st_size).unwrap_or(0),
@@ -190,6 +204,17 @@ impl Found {
 }
 
 impl Stamp {
+    pub fn of_file(file: &File) -> Result<Self, RootError> {
+        Ok(Self::of(&fstat(file)?))
+    }
+
+    /// Whether the last write is longer ago than this: before that, another one may bear the same time.
+    pub fn is_older_than(&self, age: Duration) -> bool {
+        let (Ok(seconds), nanoseconds) = (u64::try_from(self.changed.0), self.changed.1) else { return false };
+        let changed = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds) + Duration::from_nanos(nanoseconds);
+        changed.elapsed().is_ok_and(|passed| passed > age)
+    }
+
     #[expect(clippy::unnecessary_cast, reason = "the fields' types are not the same on every machine")]
     fn of(stat: &Stat) -> Self {
         Self {
@@ -202,6 +227,9 @@ impl Stamp {
 }
 
 /// A file under a name that nobody knows, until it gets its own. Dropped before that, it is removed.
+///
+/// Where the kernel can, it has no name at all while it is written: of a process that is killed meanwhile nothing is left.
+/// Only between its first name and its own, which are two calls of the kernel's, all of it could be left under the first.
 struct Temporary<'a> {
     folder: &'a Root,
     name: String,
@@ -210,29 +238,29 @@ struct Temporary<'a> {
 
 impl<'a> Temporary<'a> {
     fn write(folder: &'a Root, bytes: &[u8], mode: Mode, like: Option<&Found>) -> Result<Self, RootError> {
-        let (file, this) = Self::open(folder, mode)?;
-        if let Some(found) = like {
-            // Not for us to give away: then it is ours from now on.
-            let (user, group) = found.owner;
-            let _ = fchown(&file, Some(Uid::from_raw(user)), Some(Gid::from_raw(group)));
-            // As the kernel has it when a file is written to: it runs as nobody else any more.
-            fchmod(&file, Mode::from_raw_mode(found.mode & 0o1777))?;
+        if let Some(file) = nameless(folder, mode) {
+            let file = fill(file, bytes, like)?;
+            let named = Self::named(folder, |name| link(&file, folder, OsStr::new(name)));
+            if let Ok(((), this)) = named {
+                return Ok(this);
+            }
         }
-        let mut file = File::from(file);
-        file.write_all(bytes).and_then(|()| file.sync_all()).map_err(RootError::System)?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let (file, this) = Self::named(folder, |name| openat(folder, name, flags, mode))?;
+        fill(file, bytes, like)?;
         Ok(this)
     }
 
-    fn open(folder: &'a Root, mode: Mode) -> Result<(OwnedFd, Self), RootError> {
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    /// Finds a name that is free, and has it made.
+    fn named<T>(folder: &'a Root, make: impl Fn(&str) -> Result<T, Errno>) -> Result<(T, Self), RootError> {
         loop {
             let mut random = [0; 8];
             getrandom(&mut random, GetRandomFlags::empty())?;
             let name = format!(".prism-{:016x}.tmp", u64::from_ne_bytes(random));
-            match openat(folder, &name, flags, mode) {
+            match make(&name) {
                 Err(Errno::EXIST | Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
-                Ok(file) => return Ok((file, Self { folder, name, is_kept: false })),
+                Ok(made) => return Ok((made, Self { folder, name, is_kept: false })),
             }
         }
     }
@@ -251,6 +279,43 @@ impl Drop for Temporary<'_> {
             let _ = unlinkat(self.folder, &self.name, AtFlags::empty());
         }
     }
+}
+
+/// Puts everything into a new file, on the disk.
+fn fill(file: OwnedFd, bytes: &[u8], like: Option<&Found>) -> Result<File, RootError> {
+    if let Some(found) = like {
+        // Not for us to give away: then it is ours from now on.
+        let (user, group) = found.owner;
+        let _ = fchown(&file, Some(Uid::from_raw(user)), Some(Gid::from_raw(group)));
+        // As the kernel has it when a file is written to: it runs as nobody else any more.
+        fchmod(&file, Mode::from_raw_mode(found.mode & 0o1777))?;
+    }
+    let mut file = File::from(file);
+    file.write_all(bytes).and_then(|()| file.sync_all()).map_err(RootError::System)?;
+    Ok(file)
+}
+
+/// Opens a file without a name. `None` where the file system, or the kernel, has no such thing.
+#[cfg(target_os = "linux")]
+fn nameless(folder: &Root, mode: Mode) -> Option<OwnedFd> {
+    openat(folder, ".", OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC, mode).ok()
+}
+
+/// Gives a file without a name one.
+#[cfg(target_os = "linux")]
+fn link(file: &File, folder: &Root, name: &OsStr) -> Result<(), Errno> {
+    let open = format!("/proc/self/fd/{}", file.as_raw_fd());
+    linkat(CWD, open, folder, name, AtFlags::SYMLINK_FOLLOW)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn nameless(_: &Root, _: Mode) -> Option<OwnedFd> {
+    None
+}
+
+#[cfg(not(target_os = "linux"))]
+fn link(_: &File, _: &Root, _: &OsStr) -> Result<(), Errno> {
+    Err(Errno::NOSYS)
 }
 
 fn rename(from: (&Root, &OsStr), to: (&Root, &OsStr), clobber: Clobber) -> Result<(), RootError> {
