@@ -4,7 +4,10 @@
 use prism_core::policy::{Action, Code, Refusal};
 use serde_json::{Map, Value};
 
-use crate::text;
+use crate::{
+    edit::{Position, Span},
+    text,
+};
 
 /// What of the arguments has not been read yet.
 #[derive(Debug)]
@@ -26,7 +29,9 @@ pub fn edit_bytes(verb: &Action, args: &Map<String, Value>) -> Option<u64> {
         "edit_buffer" => {
             let edits = args.get("edits").and_then(Value::as_array);
             let listed: u64 = edits.into_iter().flatten().map(|edit| length(edit.get("new_text"))).sum();
-            Some(listed + length(args.get("new_text")))
+            let files = args.get("files").and_then(Value::as_array).into_iter().flatten();
+            let beneath = files.filter_map(Value::as_object).filter_map(|file| edit_bytes(verb, file));
+            Some(listed + length(args.get("new_text")) + beneath.sum::<u64>())
         }
         "replace_text" => Some(length(args.get("new_text"))),
         _ => None,
@@ -77,6 +82,16 @@ impl Args {
             .ok_or_else(|| wrong(format!("`{name}` must be a whole number from {least} to {most}, not {}", told())))
     }
 
+    /// A place in a text: its line, and the UTF-16 units before it in that line.
+    pub(crate) fn position(&mut self, name: &'static str) -> Result<Option<Position>, Refusal> {
+        self.take(name).map(|value| position(name, value)).transpose()
+    }
+
+    /// Two places.
+    pub(crate) fn range(&mut self, name: &'static str) -> Result<Option<Span>, Refusal> {
+        self.take(name).map(|value| range(name, value)).transpose()
+    }
+
     /// What a file is to hold.
     pub(crate) fn content(&mut self, name: &'static str) -> Result<Option<Vec<u8>>, Refusal> {
         let content = self.maybe_text(name)?;
@@ -99,6 +114,36 @@ impl Args {
         let known = if known.is_empty() { "it takes none".to_owned() } else { format!("it takes {known}") };
         Err(wrong(format!("there is no argument {name:?}; {known}")))
     }
+}
+
+/// The members of an argument that is an object.
+pub(crate) fn members(name: &str, value: Value) -> Result<Args, Refusal> {
+    match value {
+        Value::Object(members) => Ok(Args::new(members)),
+        other => Err(wrong(format!("`{name}` must be an object, not {}", kind_of(&other)))),
+    }
+}
+
+pub(crate) fn position(name: &str, value: Value) -> Result<Position, Refusal> {
+    let mut place = members(name, value)?;
+    let mut number = |member| {
+        let number = place.number(member, 0, u64::from(u32::MAX))?;
+        number.ok_or_else(|| wrong(format!("`{name}` has no `{member}`")))
+    };
+    let found = (number("line")?, number("character")?);
+    place.done()?;
+    Ok(found)
+}
+
+pub(crate) fn range(name: &str, value: Value) -> Result<Span, Refusal> {
+    let mut ends = members(name, value)?;
+    let mut end_of = |end: &'static str| {
+        let place = ends.take(end).ok_or_else(|| wrong(format!("`{name}` has no `{end}`")))?;
+        position(end, place)
+    };
+    let found = (end_of("start")?, end_of("end")?);
+    ends.done()?;
+    Ok(found)
 }
 
 pub(crate) fn wrong(message: impl Into<String>) -> Refusal {

@@ -4,7 +4,7 @@
 //! change is then lost, as between any two editors. What a person has confirmed is never applied to a text that they
 //! have not seen for longer than that.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 use prism_core::policy::{Code, Refusal};
 use prism_os::root::{Found, RootError, Spot};
@@ -16,6 +16,7 @@ use crate::{
     files::{MAX_BYTES, whole},
     ground::{Nearest, Way, place},
     prepared::Work,
+    scene::Scene,
     text,
 };
 
@@ -45,15 +46,26 @@ impl Old {
         Ok(Self { way, spot, path, bytes, digest })
     }
 
-    /// Has it replaced.
-    pub(crate) fn replaced_by(self, new: Vec<u8>) -> Result<(Shown, Work), Refusal> {
+    /// Has it replaced. A buffer of it follows; refused if that has text of its own.
+    pub(crate) fn replaced_by(self, new: Vec<u8>, scene: &Scene) -> Result<(Shown, Work), Refusal> {
         check_size(&new)?;
+        let (desk, by) = (scene.desk.clone(), scene.holder.clone());
+        desk.buffers.refuse_dirty(Path::new(&self.path))?;
         let unified = unified(&self.path, Some(&self.bytes), &new);
         let shown = Shown::Diff { path: self.path.clone(), old_text_digest: Some(self.digest.clone()), unified };
-        Ok((shown, Work::new(move |_| self.replace(&new))))
+        let work = Work::new(move |_| {
+            desk.buffers.refuse_dirty(Path::new(&self.path))?;
+            desk.buffers.deeds.writes(Path::new(&self.path), &text::digest_of(&new), &by);
+            let told = self.replace(&new)?;
+            if desk.buffers.at(Path::new(&self.path)).is_some() {
+                desk.buffers.refresh(&self.way);
+            }
+            Ok(told)
+        });
+        Ok((shown, work))
     }
 
-    fn replace(self, new: &[u8]) -> Result<Value, Refusal> {
+    fn replace(&self, new: &[u8]) -> Result<Value, Refusal> {
         self.way.still_leads_to(self.spot.folder())?;
         let found = self.still_there()?;
         self.spot.replace(new, &found).map_err(|error| self.way.refusal(error))?;
@@ -70,12 +82,14 @@ impl Old {
 }
 
 /// Has a file made that is not there yet.
-pub(crate) fn creation(way: Way, nearest: Nearest, new: Vec<u8>) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn creation(way: Way, nearest: Nearest, new: Vec<u8>, scene: &Scene) -> Result<(Shown, Work), Refusal> {
     check_size(&new)?;
+    let (desk, by) = (scene.desk.clone(), scene.holder.clone());
     let path = nearest.path();
     let shown = Shown::Diff { path: path.clone(), old_text_digest: None, unified: unified(&path, None, &new) };
     let work = Work::new(move |_| {
         let spot = nearest.make_way(&way)?;
+        desk.buffers.deeds.writes(Path::new(&path), &text::digest_of(&new), &by);
         spot.create(&new).map_err(|error| appeared(&way, error))?;
         Ok(told(&path, &new))
     });
@@ -99,7 +113,7 @@ fn told(path: &str, bytes: &[u8]) -> Value {
     json!({ "path": path, "bytes": bytes.len(), "digest": text::digest_of(bytes) })
 }
 
-fn check_size(bytes: &[u8]) -> Result<(), Refusal> {
+pub(crate) fn check_size(bytes: &[u8]) -> Result<(), Refusal> {
     if bytes.len() as u64 <= MAX_BYTES {
         return Ok(());
     }
@@ -110,7 +124,7 @@ fn check_size(bytes: &[u8]) -> Result<(), Refusal> {
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Returns the difference as `diff -u` has it; of what is no text, only that there is one.
-fn unified(path: &str, old: Option<&[u8]>, new: &[u8]) -> String {
+pub fn unified(path: &str, old: Option<&[u8]>, new: &[u8]) -> String {
     let (Some(before), Some(after)) = (text::as_text(old.unwrap_or_default()), text::as_text(new)) else {
         let before = old.map_or_else(|| "none".to_owned(), |old| format!("{} bytes", old.len()));
         return format!("Not a text: {before} before, {} bytes after, SHA-256 {}\n", new.len(), text::digest_of(new));

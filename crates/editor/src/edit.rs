@@ -1,70 +1,182 @@
 //! Edits of a text: by place, as editors count (lines and UTF-16 units from zero), or by the words to be replaced, which must
 //! be there once. All edits of an action are about the same text, so none moves what another is about.
 //!
-//! There is no buffer behind it yet that would hold unsaved text: the file is edited.
+//! A buffer is edited, not the file: `save_buffer` writes it.
 
+mod apply;
 mod position;
 
-use std::ops::Range;
+use std::{ops::Range, sync::Arc};
 
 use prism_core::policy::Refusal;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::{
     Shown,
-    args::{Args, kind_of, wrong},
-    change::Old,
-    ground::Ground,
+    args::{self, Args, kind_of, members, wrong},
+    buffers::{Buffer, Change, Edited, Plan, Snapshot, Steps, stale},
     prepared::Work,
-    text,
+    scene::Scene,
 };
-pub(crate) use position::Lines;
+pub(crate) use apply::{TextEdit, apply};
+pub(crate) use position::{Lines, Position, Span};
 
-/// Edits of one action. The text is gone through for each of them.
+/// Edits of one action, and files. The text is gone through for each of them.
 const MAX_EDITS: usize = 1_000;
+const MAX_FILES: usize = 200;
 
 /// One edit as it was given.
-struct Edit {
+pub(crate) struct Edit {
     place: Place,
     new_text: String,
 }
 
 enum Place {
     /// With what must stand there, if that was said.
-    Range { start: (u64, u64), end: (u64, u64), old_text: Option<String> },
+    Range { start: Position, end: Position, old_text: Option<String> },
     /// Where this stands.
     Words(String),
 }
 
-pub(crate) fn edit(mut args: Args, ground: &Ground) -> Result<(Shown, Work), Refusal> {
-    let path = args.text("path")?;
-    let digest = args.maybe_text("digest")?;
-    // An open buffer's version, once there are buffers; of a file its digest is all that there is.
-    let version = args.maybe_text("version")?;
+pub(crate) fn edit(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refusal> {
+    if let Some(files) = args.take("files") {
+        args.done()?;
+        return edit_files(files, scene);
+    }
+    let (order, path) = Asked::read(&mut args)?;
+    let (undo, redo) = (args.number("undo", 1, MAX_EDITS as u64)?, args.number("redo", 1, MAX_EDITS as u64)?);
+    let what = what(&mut args)?;
+    args.done()?;
+    let buffer = scene.desk.buffers.open(&scene.ground.way(&path)?)?;
+    let snapshot = order.fits(&path, &buffer)?;
+    let steps = match (undo, redo, what) {
+        (None, None, Some(edits)) => {
+            let change = change(buffer, &snapshot, edits, order.names_version())?;
+            return planned(scene, vec![change], "edit", one);
+        }
+        (Some(steps), None, None) => Steps::Back(steps),
+        (None, Some(steps), None) => Steps::Forth(steps),
+        (None, None, None) => {
+            return Err(wrong(
+                "`edits` is missing: an array of {range, new_text} or {old_text, new_text}; or `undo`, or `redo`",
+            ));
+        }
+        _ => return Err(wrong("give one of `edits`, `undo` and `redo`")),
+    };
+    let (plan, desk, by) = (buffer.retraced(snapshot.version, steps)?, scene.desk.clone(), scene.holder.clone());
+    let shown = Shown::plain(format!("Edit {}", plan.path().display()));
+    let picture = plan.clone();
+    let work = Work::new(move |_| Ok(desk.buffers.make_retraced(plan, &by)?.told()));
+    Ok((shown, work.pictured(move || picture.shown())))
+}
+
+/// Several files, all or none.
+fn edit_files(files: Value, scene: &Scene) -> Result<(Shown, Work), Refusal> {
+    let Value::Array(files) = files else {
+        return Err(wrong(format!("`files` must be an array, not {}", kind_of(&files))));
+    };
+    if files.is_empty() || files.len() > MAX_FILES {
+        return Err(wrong(format!("`files` must hold 1 to {MAX_FILES} files, not {}", files.len())));
+    }
+    let mut changes = Vec::with_capacity(files.len());
+    for (i, file) in files.into_iter().enumerate() {
+        let read = || {
+            let mut args = members("files", file)?;
+            let (order, path) = Asked::read(&mut args)?;
+            let edits = what(&mut args)?.ok_or_else(|| wrong("`edits` is missing"))?;
+            args.done()?;
+            let buffer = scene.desk.buffers.open(&scene.ground.way(&path)?)?;
+            let snapshot = order.fits(&path, &buffer)?;
+            change(buffer, &snapshot, edits, order.names_version())
+        };
+        changes.push(
+            read()
+                .map_err(|refusal: Refusal| Refusal { message: format!("file {i}: {}", refusal.message), ..refusal })?,
+        );
+    }
+    planned(scene, changes, "edit", all)
+}
+
+/// Which text an edit was made for.
+struct Asked {
+    version: Option<u64>,
+    digest: Option<String>,
+}
+
+impl Asked {
+    fn read(args: &mut Args) -> Result<(Self, String), Refusal> {
+        let path = args.text("path")?;
+        let version = args.number("version", 0, u64::MAX)?;
+        let digest = args.maybe_text("digest")?;
+        Ok((Self { version, digest }, path))
+    }
+
+    fn names_version(&self) -> bool {
+        self.version.is_some() || self.digest.is_some()
+    }
+
+    /// Refuses if the text is another by now (E-03).
+    fn fits(&self, path: &str, buffer: &Buffer) -> Result<Snapshot, Refusal> {
+        let now = buffer.snapshot();
+        let is_stale = self.version.is_some_and(|version| version != now.version)
+            || self.digest.as_ref().is_some_and(|digest| *digest != now.digest);
+        if is_stale {
+            return Err(stale(path, now.version));
+        }
+        Ok(now)
+    }
+}
+
+fn change(buffer: Arc<Buffer>, snapshot: &Snapshot, edits: Vec<Edit>, names_version: bool) -> Result<Change, Refusal> {
+    let is_blind = |edit: &Edit| matches!(edit.place, Place::Range { old_text: None, .. });
+    if !names_version && edits.iter().any(is_blind) {
+        let why = "a `range` is about one version of the text: give `version` (or `digest`) as open_file told it, or the \
+                   `old_text` that stands there";
+        return Err(wrong(why));
+    }
+    let edits = placed(&snapshot.text, edits)?;
+    Ok(Change { buffer, version: snapshot.version, edits })
+}
+
+/// What is to be changed, if that is what was given.
+pub(crate) fn what(args: &mut Args) -> Result<Option<Vec<Edit>>, Refusal> {
     let listed = args.take("edits");
     let (old_text, new_text) = (args.take("old_text"), args.take("new_text"));
-    args.done()?;
-    let edits = match (listed, old_text, new_text) {
-        (Some(Value::Array(listed)), None, None) => read(listed)?,
-        (Some(Value::Array(_)), _, _) => return Err(wrong("give `edits`, or `old_text` and `new_text`, not both")),
-        (Some(other), _, _) => return Err(wrong(format!("`edits` must be an array, not {}", kind_of(&other)))),
-        (None, None, None) => {
-            return Err(wrong("`edits` is missing: an array of {range, new_text} or {old_text, new_text}"));
-        }
+    match (listed, old_text, new_text) {
+        (Some(Value::Array(listed)), None, None) => read(listed).map(Some),
+        (Some(Value::Array(_)), _, _) => Err(wrong("give `edits`, or `old_text` and `new_text`, not both")),
+        (Some(other), _, _) => Err(wrong(format!("`edits` must be an array, not {}", kind_of(&other)))),
+        (None, None, None) => Ok(None),
         (None, old_text, new_text) => {
             let members = [("old_text", old_text), ("new_text", new_text)];
             let single: Map<_, _> =
                 members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
-            read(vec![Value::Object(single)])?
+            read(vec![Value::Object(single)]).map(Some)
         }
-    };
-    let made_for = digest.or(version);
-    let old = Old::open(ground.way(&path)?, made_for.as_deref())?;
-    let new = match text::as_text(&old.bytes) {
-        Some(text) => apply(text, &edits)?,
-        None => return Err(wrong(format!("{path:?} is no text; write_file replaces it as a whole"))),
-    };
-    old.replaced_by(new.into_bytes())
+    }
+}
+
+/// Has changes of buffers made, for any verb that makes some: shown as the differences that they make, all made or none.
+pub(crate) fn planned(
+    scene: &Scene,
+    changes: Vec<Change>,
+    reason: &'static str,
+    told: impl FnOnce(&[Edited]) -> Value + Send + 'static,
+) -> Result<(Shown, Work), Refusal> {
+    let plan = Arc::new(Plan::of(changes, reason)?);
+    let (desk, by) = (scene.desk.clone(), scene.holder.clone());
+    let shown = Shown::plain(plan.title());
+    let (picture, writes) = (plan.clone(), plan.written_bytes());
+    let work = Work::new(move |_| Ok(told(&desk.buffers.make(&plan, &by)?)));
+    Ok((shown, work.writing(writes).pictured(move || picture.shown())))
+}
+
+fn one(edited: &[Edited]) -> Value {
+    edited.first().map_or(Value::Null, Edited::told)
+}
+
+fn all(edited: &[Edited]) -> Value {
+    json!({ "files": edited.iter().map(Edited::told).collect::<Vec<_>>() })
 }
 
 fn read(listed: Vec<Value>) -> Result<Vec<Edit>, Refusal> {
@@ -86,20 +198,7 @@ fn read_one(edit: Map<String, Value>) -> Result<Edit, Refusal> {
     args.done()?;
     let place = match (range, old_text) {
         (Some(range), old_text) => {
-            let mut ends = members("range", range)?;
-            let mut end_of = |name: &'static str| {
-                let place = ends.take(name).ok_or_else(|| wrong(format!("`range` has no `{name}`")))?;
-                let mut place = members(name, place)?;
-                let mut number = |member| {
-                    let number = place.number(member, 0, u64::from(u32::MAX))?;
-                    number.ok_or_else(|| wrong(format!("`{name}` has no `{member}`")))
-                };
-                let found = (number("line")?, number("character")?);
-                place.done()?;
-                Ok::<_, Refusal>(found)
-            };
-            let (start, end) = (end_of("start")?, end_of("end")?);
-            ends.done()?;
+            let (start, end) = args::range("range", range)?;
             Place::Range { start, end, old_text }
         }
         (None, Some(old_text)) if old_text.is_empty() => return Err(wrong("`old_text` is empty")),
@@ -109,36 +208,14 @@ fn read_one(edit: Map<String, Value>) -> Result<Edit, Refusal> {
     Ok(Edit { place, new_text })
 }
 
-fn members(name: &str, value: Value) -> Result<Args, Refusal> {
-    match value {
-        Value::Object(members) => Ok(Args::new(members)),
-        other => Err(wrong(format!("`{name}` must be an object, not {}", kind_of(&other)))),
-    }
-}
-
-/// Returns the text with all edits made.
-fn apply(text: &str, edits: &[Edit]) -> Result<String, Refusal> {
+/// Finds where each edit is in a text, and makes sure that no two meet.
+pub(crate) fn placed(text: &str, edits: Vec<Edit>) -> Result<Vec<TextEdit>, Refusal> {
     let lines = Lines::of(text);
-    let mut found = Vec::with_capacity(edits.len());
-    for (i, edit) in edits.iter().enumerate() {
+    let place = |(i, edit): (usize, Edit)| {
         let range = place_of(text, &lines, &edit.place).map_err(|why| wrong(format!("edit {i}: {why}")))?;
-        found.push((range, edit.new_text.as_str(), i));
-    }
-    // Several insertions at one place stay in their order.
-    found.sort_by_key(|(range, _, i)| (range.start, range.end, *i));
-    let mut new = String::with_capacity(text.len());
-    let mut done = 0;
-    let mut last = 0;
-    for (range, new_text, i) in found {
-        if range.start < done {
-            return Err(wrong(format!("edits {last} and {i} overlap")));
-        }
-        new.push_str(&text[done..range.start]);
-        new.push_str(new_text);
-        (done, last) = (range.end, i);
-    }
-    new.push_str(&text[done..]);
-    Ok(new)
+        Ok(TextEdit { range, new_text: edit.new_text })
+    };
+    edits.into_iter().enumerate().map(place).collect()
 }
 
 fn place_of(text: &str, lines: &Lines<'_>, place: &Place) -> Result<Range<usize>, String> {
@@ -156,11 +233,11 @@ fn place_of(text: &str, lines: &Lines<'_>, place: &Place) -> Result<Range<usize>
             }
         }
         Place::Words(old_text) => {
-            let start = text.find(old_text).ok_or("`old_text` is not in the file; open it again")?;
+            let start = text.find(old_text).ok_or("`old_text` is not in the text; open it again")?;
             // It may overlap with itself, too.
             let next = start + text[start..].chars().next().map_or(1, char::len_utf8);
             if text[next..].contains(old_text) {
-                return Err("`old_text` is in the file more than once; give more of what stands around it".to_owned());
+                return Err("`old_text` is in the text more than once; give more of what stands around it".to_owned());
             }
             Ok(start..start + old_text.len())
         }

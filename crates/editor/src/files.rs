@@ -8,33 +8,38 @@ use serde_json::{Value, json};
 use crate::{
     Shown,
     args::{Args, wrong},
+    buffers::{Buffer, Looked},
     change::{self, Old},
-    ground::{Ground, place},
     prepared::Work,
     runtime::failed,
+    scene::Scene,
     text,
 };
 
 /// The largest file that is read or written as a whole.
 pub(crate) const MAX_BYTES: u64 = 5 << 20;
 
-pub(crate) fn open(mut args: Args, ground: &Ground) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn open(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refusal> {
     let path = args.text("path")?;
     let offset = args.number("offset", 0, u64::from(u32::MAX))?.unwrap_or(0);
     let limit = args.number("limit", 1, u64::from(u32::MAX))?;
     args.done()?;
-    let way = ground.way(&path)?;
-    let file = way.open_file()?;
-    let place = place(&file, &path).display().to_string();
-    let shown = Shown::plain(format!("Read {place}"));
+    let desk = scene.desk.clone();
+    let looked = desk.buffers.look(&scene.ground.way(&path)?)?;
+    let part = (offset as usize, limit.map(|limit| limit as usize));
     let work = Work::new(move |_| {
-        let bytes = whole(file, &place)?;
-        Ok(opened(&place, &bytes, offset as usize, limit.map(|limit| limit as usize)))
+        Ok(match &looked {
+            Looked::Text(buffer) => opened(buffer, part),
+            Looked::Other { path, bytes } => json!({
+                "path": path, "bytes": bytes.len(), "digest": text::digest_of(bytes), "encoding": "base64",
+                "content": text::to_base64(bytes), "version": null, "is_dirty": false, "language": null,
+            }),
+        })
     });
-    Ok((shown, work))
+    Ok((Shown::plain(format!("Read {path}")), work))
 }
 
-pub(crate) fn create(mut args: Args, ground: &Ground) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn create(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refusal> {
     let path = args.text("path")?;
     let content = args.content("content")?;
     let makes_parents = args.flag("parents")?;
@@ -46,7 +51,7 @@ pub(crate) fn create(mut args: Args, ground: &Ground) -> Result<(Shown, Work), R
         Some("folder") => true,
         Some(other) => return Err(wrong(format!("`kind` is \"file\" or \"folder\", not {other:?}"))),
     };
-    let way = ground.way(&path)?;
+    let way = scene.ground.way(&path)?;
     let nearest = way.nearest()?;
     if nearest.is_missing_folders() && !makes_parents {
         let message = format!("{path:?}: the folder for it is not there; `parents` makes it");
@@ -56,7 +61,7 @@ pub(crate) fn create(mut args: Args, ground: &Ground) -> Result<(Shown, Work), R
         return Err(way.wrong("it is already there; write_file and edit_buffer change what is there"));
     }
     if !is_folder {
-        return change::creation(way, nearest, content.unwrap_or_default());
+        return change::creation(way, nearest, content.unwrap_or_default(), scene);
     }
     let path = nearest.path();
     let shown = Shown::plain(format!("Make the folder {path}"));
@@ -67,24 +72,22 @@ pub(crate) fn create(mut args: Args, ground: &Ground) -> Result<(Shown, Work), R
     Ok((shown, work))
 }
 
-pub(crate) fn write(mut args: Args, ground: &Ground) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn write(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refusal> {
     let path = args.text("path")?;
     let content = args.content("content")?.ok_or_else(|| wrong("`content` is missing: a string"))?;
     let made_for = args.maybe_text("digest")?;
     args.done()?;
-    Old::open(ground.way(&path)?, made_for.as_deref())?.replaced_by(content)
+    Old::open(scene.ground.way(&path)?, made_for.as_deref())?.replaced_by(content, scene)
 }
 
-fn opened(path: &str, bytes: &[u8], offset: usize, limit: Option<usize>) -> Value {
-    let mut answer = json!({ "path": path, "bytes": bytes.len(), "digest": text::digest_of(bytes) });
-    let Some(text) = text::as_text(bytes) else {
-        answer["encoding"] = "base64".into();
-        answer["content"] = text::to_base64(bytes).into();
-        return answer;
-    };
+fn opened(buffer: &Buffer, (offset, limit): (usize, Option<usize>)) -> Value {
+    let now = buffer.snapshot();
+    let text = &*now.text;
     let lines = text.split_inclusive('\n').count();
-    answer["encoding"] = "utf-8".into();
-    answer["lines"] = lines.into();
+    let mut answer = json!({
+        "path": buffer.path(), "bytes": text.len(), "digest": now.digest, "encoding": "utf-8", "lines": lines,
+        "version": now.version, "is_dirty": now.is_dirty, "language": now.language.map(|language| language.id()),
+    });
     if offset == 0 && limit.is_none() {
         answer["content"] = text.into();
         return answer;

@@ -3,7 +3,7 @@
 
 use std::{
     fs::{self, File},
-    os::fd::AsFd,
+    os::{fd::AsFd, unix::fs::MetadataExt},
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -46,6 +46,9 @@ pub(crate) struct Nearest {
     place: PathBuf,
 }
 
+/// How often a file is opened again that is replaced all the time.
+const TRIES: usize = 64;
+
 // === impl Ground ===
 
 impl Ground {
@@ -76,6 +79,22 @@ impl Ground {
             )));
         };
         self.in_root(root, written, PathBuf::from(rest))
+    }
+
+    /// Tells whether a real path lies beneath a granted folder, for who lists what is open. It opens nothing.
+    pub(crate) fn holds(&self, path: &Path) -> bool {
+        let granted = self.roots.iter().any(|root| path.starts_with(root.to_string()));
+        granted && !self.closed.holds(path)
+    }
+
+    /// Refuses a folder that a closed one lies beneath, for whoever reaches all that is in it.
+    pub(crate) fn refuse_around_closed(&self, folder: &Path) -> Result<(), Refusal> {
+        self.closed.check(folder)?;
+        self.closed.check_above(folder)
+    }
+
+    pub(crate) fn closed_folders(&self) -> &[PathBuf] {
+        &self.closed.0
     }
 
     /// The first granted folder itself.
@@ -110,9 +129,33 @@ impl Ground {
 impl Way {
     /// Opens the file that it leads to, for reading.
     pub(crate) fn open_file(&self) -> Result<File, Refusal> {
-        let file = self.root.open_file(&self.path).map_err(|error| self.refusal(error))?;
-        self.closed.check(&place(&file, &self.written))?;
-        Ok(file)
+        self.open_placed().map(|(file, _)| file)
+    }
+
+    /// The same, and where it is.
+    pub(crate) fn open_placed(&self) -> Result<(File, PathBuf), Refusal> {
+        for _ in 0..TRIES {
+            let file = self.root.open_file(&self.path).map_err(|error| self.refusal(error))?;
+            let place = place(&file, &self.written);
+            // One that was replaced since it was opened has no place any more, and the kernel's word for it would be wrong.
+            if file.metadata().is_ok_and(|file| file.nlink() > 0) {
+                self.closed.check(&place)?;
+                return Ok((file, place));
+            }
+        }
+        Err(self.refusal(RootError::Restless))
+    }
+
+    /// Returns where it really leads: of a file that is there, that file; else its name in the folder that it would be in.
+    pub(crate) fn real_path(&self) -> Result<PathBuf, Refusal> {
+        match self.open_placed() {
+            Ok((_, place)) => Ok(place),
+            Err(refusal) if refusal.code == Code::NotFound => {
+                let spot = self.spot()?;
+                Ok(place(spot.folder(), &self.written).join(spot.name()))
+            }
+            Err(refusal) => Err(refusal),
+        }
     }
 
     /// Opens the folder that it leads to.
@@ -158,6 +201,11 @@ impl Way {
             return Ok(nearest);
         }
         Err(self.refusal(RootError::NotFound))
+    }
+
+    /// The granted folder that it is in.
+    pub(crate) fn root(&self) -> &Root {
+        &self.root
     }
 
     pub(crate) fn written(&self) -> &str {
@@ -244,6 +292,10 @@ impl Nearest {
 impl Closed {
     pub(crate) fn new(folders: Vec<PathBuf>) -> Self {
         Self(folders.into_iter().map(|folder| fs::canonicalize(&folder).unwrap_or(folder)).collect())
+    }
+
+    pub(crate) fn folders(&self) -> &[PathBuf] {
+        &self.0
     }
 
     /// Refuses what lies in a closed folder, by where the kernel says that the opened thing is.

@@ -8,25 +8,55 @@
 //! person has allowed can do what the user can do.
 
 mod args;
+mod buffers;
 mod change;
 mod command;
+mod deeds;
 mod edit;
+mod fence;
 mod files;
 mod find;
+mod foresee;
+mod git;
 mod glob;
 mod ground;
+mod happening;
+mod language;
+mod locate;
+mod lsp;
 mod names;
+mod panes;
 mod prepared;
+mod progress;
+mod project;
+pub mod protocol;
 mod runtime;
+mod scene;
+mod search;
+mod settings;
 mod shown;
+mod syntax;
+mod terminal;
 mod text;
 mod tree;
+pub mod verbs;
+mod walk;
+mod watch;
 mod workspace;
 
 pub use args::edit_bytes;
+pub use buffers::Surrendered;
+pub use change::unified;
+pub use foresee::{edited, edited_by};
+pub use happening::Happening;
+pub use locate::Located;
 pub use prepared::Prepared;
+pub use progress::{Note, Progress};
 pub use runtime::{Order, Runtime, Surroundings};
+pub use scene::Holder;
+pub use settings::Settings;
 pub use shown::{Shown, Words};
+pub use text::digest_of;
 
 #[cfg(test)]
 mod tests;

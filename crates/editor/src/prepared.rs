@@ -1,13 +1,12 @@
 //! An action that everything is opened for, and nothing done.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, pin::Pin, sync::Arc, time::Duration};
 
 use prism_core::policy::Refusal;
 use serde_json::Value;
 
 use crate::{
-    Shown,
-    command::Ready,
+    Progress, Shown,
     runtime::{Desk, Stop},
 };
 
@@ -19,36 +18,85 @@ pub struct Prepared {
 }
 
 /// What is left to do.
-pub(crate) enum Work {
-    Blocking(Box<Act>),
-    Command(Box<Ready>),
+pub(crate) struct Work {
+    act: Act,
+    picture: Option<Box<dyn Fn() -> Shown + Send + Sync>>,
+    within: Duration,
+    writes: u64,
 }
 
-type Act = dyn FnOnce(&Stop) -> Result<Value, Refusal> + Send;
+enum Act {
+    Blocking(Box<Deed>),
+    Task(Box<dyn FnOnce(Progress) -> Doing + Send>),
+}
+
+type Deed = dyn FnOnce(&Stop) -> Result<Value, Refusal> + Send;
+
+/// What will be done, as it is shown, and what does it.
+pub(crate) type Opened = (Shown, Work);
+
+/// Something on its way.
+pub(crate) type Doing<T = Value> = Pin<Box<dyn Future<Output = Result<T, Refusal>> + Send>>;
+
+/// How long a work may take, if nothing else is said.
+const USUAL: Duration = Duration::from_secs(30);
 
 impl Prepared {
-    pub(crate) fn new(desk: Arc<Desk>, (shown, work): (Shown, Work)) -> Self {
+    pub(crate) fn new(desk: Arc<Desk>, (shown, work): Opened) -> Self {
         Self { shown, work, desk }
     }
 
-    /// What will happen.
+    /// What will happen. It may take a while to draw, so it is only asked for where somebody looks.
     pub fn shown(&self) -> Shown {
-        self.shown.clone()
+        self.work.picture.as_ref().map_or_else(|| self.shown.clone(), |picture| picture())
+    }
+
+    /// How long it may take at most. Whoever runs it drops it then.
+    pub fn deadline(&self) -> Duration {
+        self.work.within
+    }
+
+    /// How many bytes of new text it puts in, as far as the arguments did not say so themselves: of a rename, say.
+    pub fn writes(&self) -> u64 {
+        self.work.writes
     }
 
     /// Does it. Dropping the future ends a command and all that it started, and a search. A change of a file that has begun
     /// is finished all the same: there is the old file or the new one.
-    pub async fn run(self) -> Result<Value, Refusal> {
-        match self.work {
-            Work::Blocking(work) => self.desk.blocking(work).await,
-            Work::Command(ready) => ready.run(&self.desk).await,
+    pub async fn run(self, progress: Progress) -> Result<Value, Refusal> {
+        match self.work.act {
+            Act::Blocking(work) => self.desk.blocking(work).await,
+            Act::Task(work) => work(progress).await,
         }
     }
 }
 
 impl Work {
+    /// Work that blocks a thread, and looks now and then whether anybody still waits for it.
     pub(crate) fn new(work: impl FnOnce(&Stop) -> Result<Value, Refusal> + Send + 'static) -> Self {
-        Self::Blocking(Box::new(work))
+        Self { act: Act::Blocking(Box::new(work)), picture: None, within: USUAL, writes: 0 }
+    }
+
+    /// Work that waits for others. Dropped, it must end all that it has started.
+    pub(crate) fn task<F: Future<Output = Result<Value, Refusal>> + Send + 'static>(
+        work: impl FnOnce(Progress) -> F + Send + 'static,
+    ) -> Self {
+        Self { act: Act::Task(Box::new(|progress| Box::pin(work(progress)))), picture: None, within: USUAL, writes: 0 }
+    }
+
+    /// Gives it more time than usual, or less.
+    pub(crate) fn within(self, within: Duration) -> Self {
+        Self { within, ..self }
+    }
+
+    /// Says how much new text it puts in.
+    pub(crate) fn writing(self, writes: u64) -> Self {
+        Self { writes, ..self }
+    }
+
+    /// Has what is shown of it drawn only if somebody looks.
+    pub(crate) fn pictured(self, picture: impl Fn() -> Shown + Send + Sync + 'static) -> Self {
+        Self { picture: Some(Box::new(picture)), ..self }
     }
 }
 

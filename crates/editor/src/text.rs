@@ -3,13 +3,21 @@
 use ring::digest::{SHA256, digest};
 
 /// Returns the SHA-256 of some bytes in hex.
-pub(crate) fn digest_of(bytes: &[u8]) -> String {
+pub fn digest_of(bytes: &[u8]) -> String {
     digest(&SHA256, bytes).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Returns the text if it is one that a person could read: UTF-8, and no NUL.
 pub(crate) fn as_text(bytes: &[u8]) -> Option<&str> {
     str::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
+}
+
+/// The same of bytes that are given away: the text, or the bytes again.
+pub(crate) fn into_text(bytes: Vec<u8>) -> Result<String, Vec<u8>> {
+    if bytes.contains(&0) {
+        return Err(bytes);
+    }
+    String::from_utf8(bytes).map_err(std::string::FromUtf8Error::into_bytes)
 }
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

@@ -1,5 +1,13 @@
 //! Places in a text as editors count them: lines from zero, and in a line UTF-16 units from zero (LSP 3.17, Position).
 
+use serde_json::{Value, json};
+
+/// A line, and the UTF-16 units before a place in it.
+pub(crate) type Position = (u64, u64);
+
+/// From one place to another.
+pub(crate) type Span = (Position, Position);
+
 /// The lines of a text.
 pub(crate) struct Lines<'a> {
     text: &'a str,
@@ -30,13 +38,8 @@ impl<'a> Lines<'a> {
         Self { text, ends }
     }
 
-    /// The lines without their breaks.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &'a str> {
-        self.ends.iter().map(|&(start, end)| &self.text[start..end])
-    }
-
     /// Returns the byte at a place. Beyond the end of a line is its end, as in LSP; beyond the last line is an error.
-    pub(crate) fn offset(&self, (line, character): (u64, u64)) -> Result<usize, String> {
+    pub(crate) fn offset(&self, (line, character): Position) -> Result<usize, String> {
         let known = usize::try_from(line).ok().and_then(|line| self.ends.get(line));
         let &(start, end) =
             known.ok_or_else(|| format!("there is no line {line}; the last is {}", self.ends.len() - 1))?;
@@ -51,5 +54,48 @@ impl<'a> Lines<'a> {
             }
         }
         Ok(end)
+    }
+
+    /// The lines without their breaks.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &'a str> {
+        self.ends.iter().map(|&(start, end)| &self.text[start..end])
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Returns the place of a byte. Within a line break is the end of its line.
+    pub(crate) fn place(&self, offset: usize) -> Position {
+        let line = self.ends.partition_point(|&(start, _)| start <= offset).saturating_sub(1);
+        let (start, end) = self.ends[line];
+        let before = self.text.get(start..offset.min(end)).unwrap_or_default();
+        (line as u64, before.chars().map(|letter| letter.len_utf16() as u64).sum())
+    }
+
+    /// The same as JSON has it.
+    pub(crate) fn told(&self, offset: usize) -> Value {
+        let (line, character) = self.place(offset);
+        json!({ "line": line, "character": character })
+    }
+
+    /// Returns the place itself, or the nearest before it that there is.
+    pub(crate) fn nearest(&self, (line, character): Position) -> Position {
+        let last = self.ends.len() - 1;
+        let at = usize::try_from(line).unwrap_or(usize::MAX).min(last);
+        let (start, end) = self.ends[at];
+        if at as u64 != line {
+            return self.place(end);
+        }
+        let mut units = 0;
+        for letter in self.text[start..end].chars() {
+            let next = units + letter.len_utf16() as u64;
+            if next > character {
+                break;
+            }
+            units = next;
+        }
+        (line, units)
     }
 }

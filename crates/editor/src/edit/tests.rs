@@ -4,7 +4,8 @@ use super::*;
 
 fn edited(text: &str, edits: Value) -> Result<String, String> {
     let Value::Array(edits) = edits else { panic!("a list") };
-    read(edits).and_then(|edits| apply(text, &edits)).map_err(|refusal| refusal.message)
+    let edits = read(edits).and_then(|edits| placed(text, edits)).map_err(|refusal| refusal.message)?;
+    apply(text, &edits).map(|(new, _)| new).map_err(|overlap| overlap.to_string())
 }
 
 fn at(start: (u64, u64), end: (u64, u64), new_text: &str) -> Value {
@@ -48,7 +49,7 @@ fn an_edit_that_has_no_certain_place_is_refused() {
         (json!([at((3, 0), (3, 0), "")]), "edit 0: there is no line 3; the last is 1"),
         (json!([at((0, 1), (0, 0), "")]), "ends before it starts"),
         (json!([{ "old_text": "aa", "new_text": "" }]), "more than once"),
-        (json!([{ "old_text": "none", "new_text": "" }]), "is not in the file"),
+        (json!([{ "old_text": "none", "new_text": "" }]), "is not in the text"),
         (json!([{ "old_text": "", "new_text": "" }]), "`old_text` is empty"),
         (json!([{ "new_text": "" }]), "needs a `range` or an `old_text`"),
         (json!([{ "old_text": "x" }]), "edit 0: `new_text` is missing"),

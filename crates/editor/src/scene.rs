@@ -1,0 +1,19 @@
+//! Where an order is carried out: on the ground that was granted, at the desk that all share, for one holder.
+
+use std::sync::Arc;
+
+use crate::{ground::Ground, runtime::Desk};
+
+/// Whom an order is from. Terminals, watches, panes and cursors are a holder's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    pub id: u128,
+    pub name: String,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Scene {
+    pub(crate) ground: Ground,
+    pub(crate) desk: Arc<Desk>,
+    pub(crate) holder: Holder,
+}

@@ -1,0 +1,35 @@
+//! What a person can set.
+
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Whether the kernel keeps commands, builds, terminals and language servers to the granted folders.
+    pub fence: bool,
+    /// What they may read, and write, beside the usual.
+    pub readable: Vec<PathBuf>,
+    pub writable: Vec<PathBuf>,
+    /// Language servers by LSP's name of the language. No words: none for it. Where nothing is said, the usual ones are
+    /// looked for.
+    pub servers: BTreeMap<String, Vec<String>>,
+    /// Whether language servers may run what the project brings: build scripts, macros, its own compiler.
+    pub runs_project_code: bool,
+    /// How long a language server that nobody asks is kept.
+    pub idle_server: Duration,
+    /// The user's home folder, where their toolchains are.
+    pub home: Option<PathBuf>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            fence: true,
+            readable: Vec::new(),
+            writable: Vec::new(),
+            servers: BTreeMap::new(),
+            runs_project_code: false,
+            idle_server: Duration::from_secs(600),
+            home: None,
+        }
+    }
+}
