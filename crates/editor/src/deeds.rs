@@ -1,0 +1,77 @@
+//! What the editor has done to files itself, so that it is not told as a change from outside: who watches the disk sees all
+//! changes alike.
+
+use std::{
+    collections::VecDeque,
+    path::{Path, PathBuf},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use crate::scene::Holder;
+
+#[derive(Debug, Default)]
+pub(crate) struct Deeds(Mutex<VecDeque<Deed>>);
+
+#[derive(Debug)]
+struct Deed {
+    path: PathBuf,
+    left: Left,
+    by: Holder,
+}
+
+/// What was left at a path.
+#[derive(Debug, PartialEq, Eq)]
+enum Left {
+    /// A file with this digest. As long as that is what is there, nobody else has changed anything.
+    File(String),
+    Nothing,
+}
+
+/// Deeds that are remembered. Of more the oldest is forgotten; if the watch is that far behind, it is told as if it came from
+/// outside.
+const MAX_DEEDS: usize = 1_024;
+
+impl Deeds {
+    /// To be called before the file is there: whoever watches may be quick.
+    pub(crate) fn writes(&self, path: &Path, digest: &str, by: &Holder) {
+        self.note(path, Left::File(digest.to_owned()), by);
+    }
+
+    /// To be called before the file is gone.
+    pub(crate) fn removes(&self, path: &Path, by: &Holder) {
+        self.note(path, Left::Nothing, by);
+    }
+
+    /// Whose text it is that a path holds, if it was written here.
+    pub(crate) fn writer_of(&self, path: &Path, digest: &str) -> Option<Holder> {
+        let deeds = self.deeds();
+        let deed = deeds.iter().find(|deed| deed.path == path)?;
+        matches!(&deed.left, Left::File(left) if left == digest).then(|| deed.by.clone())
+    }
+
+    /// Tells whether something was written here that may still be there.
+    pub(crate) fn has_written(&self, path: &Path) -> bool {
+        self.deeds().iter().any(|deed| deed.path == path && deed.left != Left::Nothing)
+    }
+
+    /// Who has removed what was at a path, if it was removed here. That is told once: the next time it is somebody else.
+    pub(crate) fn take_remover_of(&self, path: &Path) -> Option<Holder> {
+        let mut deeds = self.deeds();
+        let at = deeds.iter().position(|deed| deed.path == path && deed.left == Left::Nothing)?;
+        deeds.remove(at).map(|deed| deed.by)
+    }
+
+    fn note(&self, path: &Path, left: Left, by: &Holder) {
+        let mut deeds = self.deeds();
+        deeds.retain(|deed| deed.path != path);
+        if deeds.len() >= MAX_DEEDS {
+            deeds.pop_front();
+        }
+        deeds.push_back(Deed { path: path.to_owned(), left, by: by.clone() });
+    }
+
+    fn deeds(&self) -> MutexGuard<'_, VecDeque<Deed>> {
+        // Each change is whole, whatever became of who made it.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
