@@ -1,0 +1,100 @@
+//! Folders for temporary files, each a holder's own. What a daemon that was killed has left is cleared away by the next.
+
+use std::{
+    fs::{self, DirBuilder},
+    io,
+    os::unix::fs::{DirBuilderExt, MetadataExt},
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicU64, Ordering},
+    thread,
+};
+
+/// A folder for temporary files. It is removed when nobody needs it any more.
+#[derive(Debug)]
+pub(super) struct Temporary(PathBuf);
+
+impl Temporary {
+    /// Nobody else may look into it; and as it is made, not found, nobody has laid it out for us.
+    pub(super) fn make(base: &Path) -> io::Result<Self> {
+        static MADE: AtomicU64 = AtomicU64::new(0);
+        let base = fs::canonicalize(base)?;
+        loop {
+            let number = MADE.fetch_add(1, Ordering::Relaxed);
+            let folder = base.join(format!("{}{}-{number}", prefix(), std::process::id()));
+            match DirBuilder::new().mode(0o700).create(&folder) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                made => return made.map(|()| Self(folder)),
+            }
+        }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Removes it at once.
+    pub(super) fn remove(mut self) {
+        let _ = fs::remove_dir_all(std::mem::take(&mut self.0));
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let folder = std::mem::take(&mut self.0);
+        if folder.as_os_str().is_empty() {
+            return;
+        }
+        // It may hold a lot, and whoever drops it may be a thread that others wait for.
+        let sweeper = thread::Builder::new().name("prism-sweeper".to_owned());
+        let _ = sweeper.spawn(move || fs::remove_dir_all(folder));
+    }
+}
+
+/// Removes what processes that are no more have left. A pid means nothing in another pid namespace, so the name has that too.
+pub(super) fn clear(base: &Path) {
+    let Ok(own) = fs::metadata("/proc/self") else { return };
+    let prefix = prefix();
+    let stale = |entry: &fs::DirEntry| {
+        let name = entry.file_name();
+        let numbers = name.to_str().and_then(|name| name.strip_prefix(&prefix)?.split_once('-'));
+        let pid =
+            numbers.filter(|(_, number)| number.parse::<u64>().is_ok()).and_then(|(pid, _)| pid.parse::<u32>().ok());
+        let is_ours = entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == own.uid());
+        is_ours && pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists())
+    };
+    for entry in fs::read_dir(base).into_iter().flatten().flatten().filter(stale) {
+        drop(Temporary(entry.path()));
+    }
+}
+
+fn prefix() -> String {
+    let namespace = fs::metadata("/proc/self/ns/pid").map_or(0, |found| found.ino());
+    format!("prism-{namespace}-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_the_dead_have_left_is_cleared_away() {
+        let base = tempfile::tempdir().unwrap();
+        let made = Temporary::make(base.path()).unwrap();
+        let mut gone = std::process::Command::new("true").spawn().unwrap();
+        gone.wait().unwrap();
+        let left = base.path().join(format!("{}{}-7", prefix(), gone.id()));
+        let others = ["prism-1-2-3", "prism-x", "else"].map(|name| base.path().join(name));
+        for folder in others.iter().chain([&left]) {
+            fs::create_dir_all(folder.join("in")).unwrap();
+        }
+        clear(base.path());
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        while left.exists() && std::time::Instant::now() < deadline {
+            thread::yield_now();
+        }
+        assert!(!left.exists() && made.path().exists() && others.iter().all(|folder| folder.exists()));
+        let path = made.path().to_owned();
+        made.remove();
+        assert!(!path.exists());
+    }
+}

@@ -1,0 +1,175 @@
+//! Which files and folders the usual fence allows.
+
+use std::{
+    collections::BTreeMap,
+    ffi::{OsStr, OsString},
+    path::{Path, PathBuf},
+};
+
+use super::Usual;
+use crate::Settings;
+
+/// Of the system, to read and execute. Not all of `/dev`, as a disk is there too; not `/var`, `/run`, `/srv`, as services keep
+/// their data there.
+const SYSTEM: &[&str] = &[
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/etc",
+    "/opt",
+    "/nix",
+    "/gnu",
+    "/snap",
+    "/proc",
+    "/sys",
+    "/home/linuxbrew/.linuxbrew",
+    "/run/current-system",
+    "/run/wrappers",
+    // Where `/etc/resolv.conf` leads to.
+    "/run/systemd/resolve",
+    "/run/resolvconf",
+    "/run/NetworkManager",
+    "/var/lib/alternatives",
+    "/var/cache/fontconfig",
+];
+
+/// Devices, to read and to write.
+const DEVICES: &[&str] = &[
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/tty",
+    "/dev/ptmx",
+    "/dev/pts",
+    "/dev/shm",
+    "/dev/fd",
+];
+
+/// Of the home folder, to read and execute. What is not here is not for others: keys, tokens, histories, mail.
+const TOOLCHAINS: &[&str] = &[
+    ".rustup",
+    ".nvm",
+    ".fnm",
+    ".volta",
+    ".asdf",
+    ".mise",
+    ".pyenv",
+    ".rbenv",
+    ".sdkman",
+    ".bun",
+    ".deno",
+    ".nix-profile",
+    ".local/bin",
+    ".local/lib",
+    ".local/pipx",
+    ".local/state/nix",
+    ".local/share/fnm",
+    ".local/share/mise",
+    ".local/share/pipx",
+    ".local/share/pnpm",
+    ".local/share/uv",
+    ".local/share/virtualenv",
+    ".local/share/virtualenvs",
+    ".gitconfig",
+    ".config/git/attributes",
+    ".config/git/config",
+    ".config/git/ignore",
+    ".config/go",
+    ".npm-global",
+    ".yarn",
+    "node_modules",
+    "go",
+];
+
+/// Of cargo's own folder, to read; its token lies beside.
+const CARGO: &[&str] = &["bin", "env", "config", "config.toml", ".crates.toml", ".crates2.json"];
+
+/// Of cargo's own folder, to write.
+const CARGO_CACHES: &[&str] = &["registry", "git", ".package-cache", ".package-cache-mutate", ".global-cache"];
+
+/// Of the home folder, to write.
+const CACHES: &[&str] = &[".npm/_cacache", ".npm/_npx", ".npm/_logs", ".npm/_prebuilds", "go/pkg"];
+
+/// Of `.cache`, to write. Others keep tokens and what they have seen of the network there.
+const IN_CACHE: &[&str] = &[
+    "Cypress",
+    "bazelisk",
+    "black",
+    "bun",
+    "ccache",
+    "clangd",
+    "deno",
+    "esbuild",
+    "fontconfig",
+    "go-build",
+    "golangci-lint",
+    "gopls",
+    "jedi",
+    "mesa_shader_cache",
+    "ms-playwright",
+    "mypy",
+    "node",
+    "node-gyp",
+    "pip",
+    "pnpm",
+    "pre-commit",
+    "puppeteer",
+    "pylint",
+    "pypoetry",
+    "pyright-python",
+    "ruff",
+    "rust-analyzer",
+    "sccache",
+    "turbo",
+    "typescript",
+    "uv",
+    "yarn",
+    "zig",
+];
+
+/// Variables that say where a toolchain is, if it is not in its usual place.
+const PLACES: &[&str] = &["RUSTUP_HOME", "PYENV_ROOT", "NVM_DIR", "FNM_DIR", "VOLTA_HOME", "BUN_INSTALL", "GOROOT"];
+
+impl Usual {
+    pub(super) fn new(settings: &Settings, env: &BTreeMap<OsString, OsString>, closed: Vec<PathBuf>) -> Self {
+        let named = |name: &str| env.get(OsStr::new(name)).map(PathBuf::from).filter(|path| path.is_absolute());
+        let mut read: Vec<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
+        let mut write: Vec<PathBuf> = DEVICES.iter().map(PathBuf::from).collect();
+        read.extend(PLACES.iter().filter_map(|name| named(name)));
+        let home = settings.home.as_deref();
+        if let Some(home) = home {
+            read.extend(TOOLCHAINS.iter().map(|name| home.join(name)));
+            write.extend(CACHES.iter().map(|name| home.join(name)));
+            write.extend(IN_CACHE.iter().map(|name| home.join(".cache").join(name)));
+        }
+        if let Some(cargo) = named("CARGO_HOME").or_else(|| Some(home?.join(".cargo"))) {
+            read.extend(CARGO.iter().map(|name| cargo.join(name)));
+            write.extend(CARGO_CACHES.iter().map(|name| cargo.join(name)));
+        }
+        write.extend(named("CARGO_TARGET_DIR"));
+        if let Some(go) = named("GOPATH") {
+            write.push(go.join("pkg"));
+            read.push(go);
+        }
+        let go_cache = named("GOCACHE").or_else(|| Some(home?.join(".cache/go-build")));
+        let lacks_go_cache = !go_cache.as_ref().is_some_and(|cache| cache.is_dir());
+        write.extend(go_cache);
+        // What can be called by its name can be executed; a home folder that is on PATH is not opened by that.
+        let on_path = env.get(OsStr::new("PATH")).map(std::env::split_paths).into_iter().flatten();
+        read.extend(on_path.filter(|folder| folder.is_absolute() && !is_above(folder, home)));
+        read.extend(settings.readable.iter().cloned());
+        write.extend(settings.writable.iter().cloned());
+        Self { read, write, closed, lacks_go_cache }
+    }
+}
+
+/// Tells whether the home folder is this one, or lies in it.
+fn is_above(folder: &Path, home: Option<&Path>) -> bool {
+    folder.parent().is_none() || home.is_some_and(|home| home.starts_with(folder))
+}
