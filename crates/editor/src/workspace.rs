@@ -1,66 +1,130 @@
-//! What there is to be known of the granted folders at a glance: where they are, and what is checked out there.
+//! What there is to be known of the granted folders at a glance: what is checked out there, what is built there and in which
+//! languages, and how what is started there is fenced in.
 
-use std::{io::Read, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
+};
 
 use prism_core::policy::Refusal;
-use prism_os::root::Root;
+use prism_os::{
+    fence::{Enforced, Fence},
+    root::{Kind, Root},
+};
 use serde_json::{Value, json};
 
 use crate::{
     Shown,
     args::Args,
-    ground::{Ground, place},
-    prepared::Work,
+    fence, git,
+    ground::{Way, place},
+    language::Language,
+    prepared::{Opened, Work},
+    project,
+    runtime::Stop,
+    scene::Scene,
+    walk::{Also, MOST_LEVELS, Visitor, Walk},
 };
 
-pub(crate) fn info(mut args: Args, ground: &Ground) -> Result<(Shown, Work), Refusal> {
+/// Folders that are looked at whether they are projects. A folder with more is one of copies, and the answer says that it is
+/// not complete.
+const MAX_PROJECTS: usize = 200;
+
+/// A folder that is open, or why it is not, and its name.
+type Named = (Result<(Root, Way), Refusal>, String);
+
+pub(crate) fn info(mut args: Args, scene: &Scene) -> Result<Opened, Refusal> {
     let path = args.maybe_text("path")?;
     args.done()?;
-    let folders = match path {
-        Some(path) => vec![(ground.way(&path)?.folder(), path)],
+    let ground = scene.ground.clone();
+    let opened = |way: Way| Ok((way.folder()?, way));
+    let folders: Vec<Named> = match path {
+        Some(path) => vec![(Ok(opened(ground.way(&path)?)?), path)],
         None => {
-            let folder = |root| ground.root(root).and_then(|way| way.folder());
+            let folder = |root| ground.root(root).and_then(opened);
             ground.roots().iter().map(|root| (folder(root), root.to_string())).collect()
         }
     };
-    let work = Work::new(move |_| {
-        let roots: Vec<Value> = folders.iter().map(|(folder, name)| about(folder.as_ref(), name)).collect();
-        Ok(json!({ "roots": roots }))
+    let (scene, is_fenced) = (scene.clone(), scene.desk.settings.fence);
+    let work = Work::new(move |stop| {
+        let about = |(folder, name): &Named| match folder {
+            Ok((folder, way)) => about(folder, way, &scene, stop),
+            Err(refusal) => Ok(json!({ "path": name, "is_there": false, "why": refusal.message, "git": null })),
+        };
+        let roots = folders.iter().map(about).collect::<Result<Vec<Value>, Refusal>>()?;
+        Ok(json!({ "roots": roots, "runtime": { "kind": "built-in", "ui": false }, "fence": tried_fence(is_fenced) }))
     });
     Ok((Shown::plain("Look at the granted folders"), work))
 }
 
-fn about(folder: Result<&Root, &Refusal>, name: &str) -> Value {
-    match folder {
-        Ok(folder) => json!({ "path": place(folder, name), "is_there": true, "git": git(folder) }),
-        Err(refusal) => json!({ "path": name, "is_there": false, "why": refusal.message, "git": null }),
-    }
-}
-
-/// What is checked out; nothing where there is no repository, or where it lies out of the granted folder, as that of a linked
-/// work tree does.
-fn git(folder: &Root) -> Value {
-    let Some(head) = first_line(folder, ".git/HEAD") else {
-        let is_linked = first_line(folder, ".git").is_some_and(|line| line.starts_with("gitdir: "));
-        return if is_linked { json!({ "branch": null, "commit": null }) } else { Value::Null };
+fn about(folder: &Root, way: &Way, scene: &Scene, stop: &Stop) -> Result<Value, Refusal> {
+    let Scene { ground, desk, .. } = scene;
+    let path = place(folder, way.written());
+    let census = Census::default();
+    let is_complete = Walk::new(way, folder, Also::default(), MOST_LEVELS, stop).run(way, folder, &census)?;
+    let Counted { languages, marked } = census.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let languages: BTreeMap<&str, u64> =
+        languages.into_iter().map(|(language, files)| (language.id(), files)).collect();
+    let is_all = is_complete && marked.len() <= MAX_PROJECTS;
+    let project = |marked: PathBuf| {
+        let tool = project::tool_of(&folder.beneath(&marked).ok()?)?;
+        let folder = if marked.as_os_str().is_empty() { path.clone() } else { path.join(marked) };
+        Some(json!({ "tool": tool, "path": folder }))
     };
-    match head.strip_prefix("ref: refs/heads/") {
-        Some(branch) => json!({ "branch": branch, "commit": null }),
-        None if is_hash(&head) => json!({ "branch": null, "commit": head }),
-        None => Value::Null,
+    let projects: Vec<Value> = marked.into_iter().take(MAX_PROJECTS).filter_map(project).collect();
+    let is_about = |served: &Path| ground.holds(served) && (served.starts_with(&path) || path.starts_with(served));
+    Ok(json!({
+        "path": path,
+        "is_there": true,
+        "git": git::glance(ground, &path.display().to_string()),
+        "languages": languages,
+        "projects": projects,
+        "servers": desk.servers.list(is_about),
+        "watched": desk.watches.extent(&path),
+        "is_complete": is_all,
+    }))
+}
+
+/// Counts what is met.
+#[derive(Default)]
+struct Census(Mutex<Counted>);
+
+#[derive(Default)]
+struct Counted {
+    languages: BTreeMap<Language, u64>,
+    /// Folders that may be projects, in order.
+    marked: BTreeSet<PathBuf>,
+}
+
+impl Visitor for Census {
+    type Own = ();
+
+    fn own(&self) {}
+
+    fn is_beyond(&self, _path: &Path) -> bool {
+        false
+    }
+
+    fn met(&self, entries: &[(PathBuf, Kind)]) {
+        let mut counted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for (path, kind) in entries {
+            if let Some(language) = Language::of(path).filter(|_| *kind == Kind::File) {
+                *counted.languages.entry(language).or_default() += 1;
+            }
+            // One more than is looked at, to know that there are more.
+            if path.file_name().is_some_and(project::is_mark) && counted.marked.len() <= MAX_PROJECTS {
+                counted.marked.insert(path.parent().map(Path::to_owned).unwrap_or_default());
+            }
+        }
     }
 }
 
-/// A file that git keeps one line in is shorter than this.
-const MAX_LINE: u64 = 4096;
-
-fn first_line(folder: &Root, path: &str) -> Option<String> {
-    let file = folder.open_file(Path::new(path)).ok()?;
-    let mut text = String::new();
-    file.take(MAX_LINE).read_to_string(&mut text).ok()?;
-    text.lines().next().map(str::to_owned)
-}
-
-fn is_hash(text: &str) -> bool {
-    matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+/// Tries what the kernel makes of a fence.
+fn tried_fence(is_on: bool) -> Value {
+    let tried = is_on.then(|| match Fence::default().spawn(|| ()) {
+        Ok(((), enforced)) => enforced,
+        Err(error) => Enforced::None { why: error.to_string() },
+    });
+    fence::told(tried.as_ref())
 }

@@ -1,0 +1,142 @@
+//! What a text is made of, by its grammar: where it is broken, what it defines, its tree. It says nothing that needs more than
+//! the one text; what a whole project says is the language servers' (`lsp`).
+
+mod errors;
+mod grammar;
+mod outline;
+mod parse;
+mod places;
+mod tree;
+
+use std::{ops::Range, path::Path};
+
+use prism_core::policy::{Code, Refusal};
+use serde_json::{Value, json};
+
+use crate::{
+    Shown,
+    args::{Args, wrong},
+    edit::{Lines, Span},
+    files,
+    ground::place,
+    language::Language,
+    prepared::{Opened, Work},
+    runtime::{Stop, failed},
+    scene::Scene,
+    text,
+};
+use outline::Symbol;
+use places::Places;
+
+/// Errors that are told. A text with more is likely not in the language that it is taken for.
+const MAX_ERRORS: usize = 200;
+
+/// Nodes of a tree that are shown if nothing else is said, and at most.
+const USUAL_NODES: u64 = 500;
+const MOST_NODES: u64 = 5_000;
+
+/// How deep a tree is shown if nothing else is said, and at most.
+const USUAL_DEPTH: u64 = 6;
+const MOST_DEPTH: u64 = 64;
+
+/// Which tree is wanted, as it was asked for.
+struct Wish {
+    depth: usize,
+    limit: usize,
+    range: Option<Span>,
+}
+
+pub(crate) fn analyze(mut args: Args, scene: &Scene) -> Result<Opened, Refusal> {
+    let path = args.text("path")?;
+    let wants_tree = args.flag("tree")?;
+    let depth = args.number("depth", 0, MOST_DEPTH)?.unwrap_or(USUAL_DEPTH) as usize;
+    let limit = args.number("limit", 1, MOST_NODES)?.unwrap_or(USUAL_NODES) as usize;
+    let range = args.range("range")?;
+    args.done()?;
+    let wish = wants_tree.then_some(Wish { depth, limit, range });
+    let way = scene.ground.way(&path)?;
+    let file = way.open_file()?;
+    let place = place(&file, &path);
+    let language = language_of(&place)?;
+    let shown = Shown::plain(format!("Parse {}", place.display()));
+    let desk = scene.desk.clone();
+    let work = Work::new(move |stop| {
+        let name = place.display().to_string();
+        if desk.buffers.at(&place).is_some() {
+            // Found once more by its way, as one that nobody has changed follows its file.
+            let snapshot = desk.buffers.open(&way)?.snapshot();
+            let mut answer = analysis(&snapshot.text, language, wish.as_ref(), stop)?;
+            (answer["path"], answer["version"]) = (name.into(), snapshot.version.into());
+            return Ok(answer);
+        }
+        let bytes = files::whole(file, &name)?;
+        let Some(text) = text::as_text(&bytes) else { return Err(wrong(format!("{name:?} is no text"))) };
+        let mut answer = analysis(text, language, wish.as_ref(), stop)?;
+        (answer["path"], answer["version"]) = (name.into(), Value::Null);
+        Ok(answer)
+    });
+    Ok((shown, work))
+}
+
+fn language_of(path: &Path) -> Result<Language, Refusal> {
+    Language::of(path).ok_or_else(|| {
+        let message = format!(
+            "{:?}: there is no grammar for its kind; there are some for Rust, Python, TypeScript, JavaScript, Go, C, C++, Bash, \
+             JSON, TOML and Markdown",
+            path.display().to_string()
+        );
+        Refusal::new(Code::Unsupported, message)
+    })
+}
+
+/// Says of a text all but where it is.
+fn analysis(text: &str, language: Language, wish: Option<&Wish>, stop: &Stop) -> Result<Value, Refusal> {
+    let is_over = || stop.is_stopped();
+    let known = grammar::of(language)
+        .map_err(|why| failed(format!("its grammar cannot be used: {why}; this is Prism's fault")))?;
+    let wanted = wish.and_then(|wish| wish.range).map(|range| bytes_of(text, range)).transpose()?;
+    let Some(tree) = parse::parse(known, text, &is_over) else {
+        let message = format!("it could not be parsed within {} s", parse::MAX_TIME.as_secs());
+        return Err(Refusal::new(Code::TooLarge, message));
+    };
+    let places = Places::of(text);
+    let (faults, are_all_faults) = errors::find(&tree, text, MAX_ERRORS);
+    let (symbols, are_all_symbols) = outline::find(known, &tree, text, &is_over);
+    let mut is_complete = are_all_faults && are_all_symbols;
+    let told = |fault: &errors::Fault| json!({ "range": places.range(fault.range.clone()), "message": fault.message });
+    let mut answer = json!({
+        "language": language.id(),
+        "has_errors": !faults.is_empty(),
+        "errors": faults.iter().map(told).collect::<Vec<_>>(),
+        "outline": symbols.iter().map(|symbol| shown(symbol, &places)).collect::<Vec<_>>(),
+    });
+    if let Some(wish) = wish {
+        let part = tree::Part { depth: wish.depth, limit: wish.limit, range: wanted };
+        let (shown, is_whole) = tree::show(&tree, text, &places, &part);
+        answer["tree"] = shown;
+        is_complete &= is_whole;
+    }
+    answer["is_complete"] = is_complete.into();
+    Ok(answer)
+}
+
+fn bytes_of(text: &str, (start, end): Span) -> Result<Range<usize>, Refusal> {
+    let lines = Lines::of(text);
+    let byte = |place| lines.offset(place).map_err(|why| wrong(format!("`range`: {why}")));
+    let range = byte(start)?..byte(end)?;
+    if range.start > range.end { Err(wrong("`range` ends before it starts")) } else { Ok(range) }
+}
+
+/// Not deeper than `outline::MAX_DEPTH`.
+fn shown(symbol: &Symbol, places: &Places<'_>) -> Value {
+    let children: Vec<Value> = symbol.children.iter().map(|child| shown(child, places)).collect();
+    json!({
+        "name": symbol.name,
+        "kind": symbol.kind,
+        "range": places.range(symbol.range.clone()),
+        "children": children,
+    })
+}
+
+#[cfg(test)]
+mod tests;
