@@ -1,0 +1,45 @@
+//! Language servers (E-04): real ones, as children of the editor. They see the buffers' texts, saved or not, and what they
+//! propose becomes a change of buffers.
+//!
+//! `frame`, `message`, `documents` and `conversation` are the protocol without pipes; `task` and `client` are one running
+//! server; `servers` is all of them. `site` is where a verb meets its server, and each verb has a file.
+
+mod abilities;
+mod attend;
+mod catalogue;
+mod client;
+mod complete;
+mod conversation;
+mod documents;
+mod edits;
+mod errors;
+mod fix;
+mod format;
+mod frame;
+mod known;
+mod lens;
+mod locate;
+mod manage;
+mod message;
+mod outside;
+mod planted;
+mod project;
+mod rename;
+mod servers;
+mod site;
+mod slot;
+mod task;
+mod uri;
+
+pub(crate) use complete::completions;
+pub(crate) use errors::errors;
+pub(crate) use fix::fix;
+pub(crate) use format::format;
+pub(crate) use lens::lenses;
+pub(crate) use locate::locate;
+pub(crate) use manage::manage;
+pub(crate) use rename::rename;
+pub(crate) use servers::Servers;
+
+#[cfg(test)]
+mod tests;

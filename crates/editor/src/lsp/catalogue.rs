@@ -1,0 +1,280 @@
+//! Which program serves which language, where its projects begin, and what it is told so that it runs nothing of the project
+//! unasked.
+
+use std::{
+    collections::BTreeMap,
+    ffi::{OsStr, OsString},
+    fs::File,
+    io::Read,
+    os::unix::{ffi::OsStrExt, fs::PermissionsExt},
+    path::{Path, PathBuf},
+};
+
+use prism_core::policy::{Code, Refusal};
+use serde_json::{Value, json};
+
+use crate::{Settings, language::Language};
+
+/// A server that is known by name.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Kind {
+    pub(crate) name: &'static str,
+    languages: &'static [Language],
+    command: &'static [&'static str],
+    /// Files whose folder is a project of these languages.
+    pub(crate) markers: &'static [&'static str],
+    /// Where this stands in the first marker, the project goes up to there.
+    pub(crate) wide: Option<&'static str>,
+    /// Whether it tells when it has loaded everything (`experimental/serverStatus`).
+    pub(crate) tells_quiet: bool,
+    /// Whether it is told of changed files and does not look for itself. So it never reads a file before that was looked at
+    /// here (`planted.rs`).
+    pub(crate) leaves_watching: bool,
+    install: &'static str,
+}
+
+/// What serves a language here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Choice {
+    /// The program with its whole path, and its arguments.
+    pub(crate) command: Vec<String>,
+    pub(crate) kind: &'static Kind,
+}
+
+const KINDS: &[Kind] = &[
+    Kind {
+        name: "rust-analyzer",
+        languages: &[Language::Rust],
+        command: &["rust-analyzer"],
+        markers: &["Cargo.toml", "rust-project.json"],
+        wide: Some("[workspace]"),
+        tells_quiet: true,
+        leaves_watching: true,
+        install: "install it with `rustup component add rust-analyzer`",
+    },
+    Kind {
+        name: "pyright",
+        languages: &[Language::Python],
+        command: &["pyright-langserver", "--stdio"],
+        markers: &["pyproject.toml", "pyrightconfig.json", "setup.py", "setup.cfg", "requirements.txt"],
+        wide: None,
+        tells_quiet: false,
+        leaves_watching: false,
+        install: "install it with `npm install --global pyright`",
+    },
+    Kind {
+        name: "typescript",
+        languages: &[Language::TypeScript, Language::Tsx, Language::JavaScript],
+        command: &["tsc", "--lsp", "--stdio"],
+        markers: &["tsconfig.json", "jsconfig.json", "package.json"],
+        wide: None,
+        tells_quiet: false,
+        leaves_watching: false,
+        install: "install TypeScript 7 or newer with `npm install --global typescript`",
+    },
+    Kind {
+        name: "clangd",
+        languages: &[Language::C, Language::Cpp],
+        // So that it sees the buffers of headers, too.
+        command: &["clangd", "--use-dirty-headers"],
+        markers: &["compile_commands.json", "compile_flags.txt", ".clangd", "CMakeLists.txt", "Makefile"],
+        wide: None,
+        tells_quiet: false,
+        leaves_watching: false,
+        install: "install the package `clangd`, 13 or newer",
+    },
+    Kind {
+        name: "gopls",
+        languages: &[Language::Go],
+        command: &["gopls"],
+        markers: &["go.mod", "go.work"],
+        wide: None,
+        tells_quiet: false,
+        leaves_watching: false,
+        install: "install it with `go install golang.org/x/tools/gopls@latest`",
+    },
+];
+
+/// For what a person has configured for a language that none of the above is for.
+static OTHER: Kind = Kind {
+    name: "configured",
+    languages: &[],
+    command: &[],
+    markers: &[".git"],
+    wide: None,
+    tells_quiet: false,
+    leaves_watching: false,
+    install: "see `[editor.servers]`",
+};
+
+/// Finds the server of a language: the configured one, or the usual one on PATH. Programs that lie in the granted folder
+/// (`reach`) are the project's code, and run only where that is allowed.
+pub(crate) fn choose(
+    language: Language,
+    settings: &Settings,
+    env: &BTreeMap<OsString, OsString>,
+    reach: &Path,
+    project: &Path,
+) -> Result<Choice, Refusal> {
+    let id = language.id();
+    let unsupported = |message: String| Refusal::new(Code::Unsupported, message);
+    let usual = kind_of(language);
+    let (words, kind): (Vec<String>, _) = match (settings.servers.get(id), usual) {
+        (Some(words), _) if words.is_empty() => {
+            return Err(unsupported(format!("`[editor.servers]` says that there is no language server for {id}")));
+        }
+        (Some(words), usual) => (words.clone(), usual.unwrap_or(&OTHER)),
+        (None, Some(kind)) => (kind.command.iter().map(|word| (*word).to_owned()).collect(), kind),
+        (None, None) => {
+            let message = format!("no language server is known for {id}; name one in `[editor.servers]`");
+            return Err(unsupported(message));
+        }
+    };
+    let Some((program, arguments)) = words.split_first() else {
+        return Err(unsupported(format!("`[editor.servers]` has no program for {id}")));
+    };
+    let found = find(program, settings, env, reach, project).ok_or_else(|| {
+        let next = if settings.servers.contains_key(id) { "correct `[editor.servers]`" } else { kind.install };
+        unsupported(format!("the language server for {id}, {program:?}, was not found on PATH; {next}"))
+    })?;
+    let command = [found].into_iter().chain(arguments.iter().cloned()).collect();
+    Ok(Choice { command, kind })
+}
+
+/// The usual server of a language.
+pub(crate) fn kind_of(language: Language) -> Option<&'static Kind> {
+    KINDS.iter().find(|kind| kind.languages.contains(&language))
+}
+
+/// The files whose folder is a project of a language.
+pub(crate) fn marks(language: Language) -> &'static Kind {
+    kind_of(language).unwrap_or(&OTHER)
+}
+
+/// Languages that a server is known or configured for.
+pub(crate) fn languages(settings: &Settings) -> Vec<Language> {
+    let usual = KINDS.iter().flat_map(|kind| kind.languages).copied();
+    let others = [Language::Bash, Language::Json, Language::Toml, Language::Markdown];
+    usual.chain(others.into_iter().filter(|language| settings.servers.contains_key(language.id()))).collect()
+}
+
+fn find(
+    program: &str,
+    settings: &Settings,
+    env: &BTreeMap<OsString, OsString>,
+    reach: &Path,
+    project: &Path,
+) -> Option<String> {
+    let is_program = |path: &Path| {
+        let is_file = path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0);
+        // Where it is linked to is where its code is; where the link lies, somebody else may have laid it.
+        let is_foreign = |path: &Path| settings.runs_project_code || !path.starts_with(reach);
+        is_file && is_foreign(path) && path.canonicalize().is_ok_and(|path| is_foreign(&path))
+    };
+    if program.contains('/') {
+        return Some(program.to_owned()).filter(|program| program.starts_with('/') && is_program(Path::new(program)));
+    }
+    let own = settings.runs_project_code.then(|| project.join("node_modules/.bin"));
+    let path = env.get(OsStr::new("PATH")).map(|path| path.as_bytes()).unwrap_or_default();
+    let listed = path.split(|byte| *byte == b':').map(|folder| PathBuf::from(OsStr::from_bytes(folder)));
+    let folders = own.into_iter().chain(listed.filter(|folder| folder.is_absolute()));
+    let found: Option<PathBuf> = folders.map(|folder| folder.join(program)).find(|path| is_program(path));
+    found.and_then(|path| path.to_str().map(str::to_owned))
+}
+
+// === impl Kind ===
+
+impl Kind {
+    pub(crate) fn serves(&self, language: Language) -> bool {
+        self.languages.contains(&language)
+    }
+
+    /// What to do if it does not start.
+    pub(crate) fn hint(&self) -> &'static str {
+        self.install
+    }
+
+    /// What it is told when it is greeted, and the same by section for when it asks.
+    pub(crate) fn wishes(&self, settings: &Settings) -> (Value, Value) {
+        let runs = settings.runs_project_code;
+        match self.name {
+            "rust-analyzer" => {
+                // Of what is off on purpose there is nothing to say; and without a check by the compiler, the experimental ones
+                // alone tell of a wrong type.
+                let disabled: &[&str] = if runs { &[] } else { &["unresolved-proc-macro", "proc-macro-disabled"] };
+                let diagnostics = json!({ "disabled": disabled, "experimental": { "enable": !runs } });
+                let options = json!({
+                    // These run code of the project's.
+                    "cargo": { "buildScripts": { "enable": runs } },
+                    "procMacro": { "enable": runs },
+                    "checkOnSave": runs,
+                    "diagnostics": diagnostics,
+                    // Whatever is asked for is computed then; to compute all before makes the first answer come late.
+                    "cachePriming": { "enable": false },
+                    "files": { "watcher": "client" },
+                    "notifications": { "cargoTomlNotFound": false },
+                });
+                (options.clone(), json!({ "rust-analyzer": options }))
+            }
+            "pyright" => {
+                let analysis = json!({ "diagnosticMode": "openFilesOnly", "autoSearchPaths": true });
+                (Value::Null, json!({ "python": { "analysis": analysis }, "pyright": {} }))
+            }
+            "typescript" => {
+                let wishes = json!({
+                    "referencesCodeLens": { "enabled": true, "showOnAllFunctions": true },
+                    // Another name everywhere, not an alias where it is imported.
+                    "preferences": { "useAliasesForRenames": false },
+                });
+                (Value::Null, json!({ "typescript": wishes, "javascript": wishes, "js/ts": wishes }))
+            }
+            _ => (Value::Null, Value::Null),
+        }
+    }
+
+    /// What is added to its environment, which comes before what the project says. Blocks.
+    pub(crate) fn additions(
+        &self,
+        settings: &Settings,
+        env: &BTreeMap<OsString, OsString>,
+    ) -> Vec<(OsString, OsString)> {
+        let fixed: &[(&str, &str)] = match self.name {
+            _ if settings.runs_project_code => &[],
+            // The project's cargo configuration names programs that cargo would run, and flags that have the compiler load
+            // something. An analysis is no reason to fetch anything.
+            "rust-analyzer" => &[
+                ("CARGO_NET_OFFLINE", "true"),
+                ("CARGO_ENCODED_RUSTFLAGS", ""),
+                ("RUSTC", "rustc"),
+                ("RUSTC_WRAPPER", ""),
+                ("RUSTC_WORKSPACE_WRAPPER", ""),
+                ("RUSTUP_AUTO_INSTALL", "0"),
+            ],
+            // `go` would ask git what is checked out, and git the project's configuration what to run for that.
+            "gopls" => &[("GOTOOLCHAIN", "local"), ("GOFLAGS", "-mod=readonly -buildvcs=false"), ("GOPROXY", "off")],
+            _ => &[],
+        };
+        let mut added: Vec<_> = fixed.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+        if self.name == "rust-analyzer" && !settings.runs_project_code {
+            added.push(("RUSTUP_TOOLCHAIN".into(), toolchain(settings, env).unwrap_or_else(|| "stable".into())));
+        }
+        added
+    }
+}
+
+/// Bytes of rustup's settings; they have a few lines.
+const MAX_RUSTUP: u64 = 1 << 16;
+
+/// The toolchain that rustup takes where nothing is said. A project could name a folder of its own to take one from
+/// (`rust-toolchain.toml`), unless it is named here.
+fn toolchain(settings: &Settings, env: &BTreeMap<OsString, OsString>) -> Option<OsString> {
+    let named = |name: &str| env.get(OsStr::new(name)).filter(|value| !value.is_empty());
+    if let Some(named) = named("RUSTUP_TOOLCHAIN") {
+        return Some(named.clone());
+    }
+    let home = named("RUSTUP_HOME").map(PathBuf::from).or_else(|| Some(settings.home.as_ref()?.join(".rustup")))?;
+    let mut text = String::new();
+    File::open(home.join("settings.toml")).ok()?.take(MAX_RUSTUP).read_to_string(&mut text).ok()?;
+    let set: toml::Table = text.parse().ok()?;
+    set.get("default_toolchain")?.as_str().map(OsString::from)
+}

@@ -1,0 +1,73 @@
+//! manage_plugins, the part that is about language servers: which there are, how they are, and to stop them or start them anew.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::catalogue;
+use crate::{
+    Shown,
+    args::{Args, wrong},
+    ground::Ground,
+    prepared::{Doing, Work},
+    scene::Scene,
+};
+
+pub(crate) fn manage(mut args: Args, scene: Scene) -> Doing<(Shown, Work)> {
+    Box::pin(async move {
+        let what = args.maybe_text("do")?.unwrap_or_else(|| "list".to_owned());
+        let language = args.maybe_text("language")?;
+        args.done()?;
+        if !matches!(what.as_str(), "list" | "stop" | "restart") {
+            return Err(wrong(format!("`do` is \"list\", \"stop\" or \"restart\", not {what:?}")));
+        }
+        let known = catalogue::languages(scene.desk.servers.settings());
+        if let Some(language) = language.as_deref().filter(|asked| !known.iter().any(|known| known.id() == *asked)) {
+            let known: Vec<&str> = known.iter().map(|language| language.id()).collect();
+            return Err(wrong(format!("`language` is one of {}, not {language:?}", known.join(", "))));
+        }
+        let title = match &what[..] {
+            "list" => "Look at the language servers".to_owned(),
+            what => format!("{} the language servers", if what == "stop" { "Stop" } else { "Restart" }),
+        };
+        let work = Work::task(move |_| async move {
+            let servers = &scene.desk.servers;
+            let is_within = |folder: &Path| scene.ground.holds(folder);
+            if what != "list" {
+                let stopped = servers.stop(language.as_deref(), is_within).await;
+                if what == "restart" {
+                    servers.start_again(&scene, stopped).await;
+                }
+            }
+            let mut told = servers.list(is_within);
+            let (ground, desk) = (scene.ground.clone(), scene.desk.clone());
+            let running: Vec<Value> = told.iter().map(|server| server["language"].clone()).collect();
+            let others = move |_: &crate::runtime::Stop| Ok(others(&ground, &desk.servers, &running));
+            told.extend(scene.desk.blocking(others).await?);
+            if let Some(language) = &language {
+                told.retain(|server| server["language"] == language.as_str());
+            }
+            Ok(json!({ "servers": told, "plugins": [] }))
+        });
+        Ok((Shown::plain(title), work))
+    })
+}
+
+/// The languages whose server was not asked anything yet: whether there is one.
+fn others(ground: &Ground, servers: &super::Servers, running: &[Value]) -> Vec<Value> {
+    let Some(root) = ground.roots().first().map(ToString::to_string) else { return Vec::new() };
+    let root = Path::new(&root);
+    let idle = catalogue::languages(servers.settings()).into_iter();
+    let told = idle.filter(|language| !running.iter().any(|running| running == language.id())).map(|language| {
+        let choice = catalogue::choose(language, servers.settings(), servers.env(), root, root);
+        let (command, state, why) = match choice {
+            Ok(choice) => (Some(choice.command), "not_started", None),
+            Err(refusal) => (None, "not_found", Some(refusal.message)),
+        };
+        json!({
+            "language": language.id(), "root": root, "command": command, "state": state, "pid": null, "restarts": 0,
+            "why": why,
+        })
+    });
+    told.collect()
+}

@@ -1,0 +1,111 @@
+//! What somebody else changes in a project's files, so that its server can be told before it is asked anything: servers that
+//! leave watching to the editor would answer from what they have read before.
+
+use std::{
+    collections::BTreeSet,
+    ffi::OsString,
+    path::{Path, PathBuf},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use prism_os::{
+    root::{Kind, Listing, Root},
+    watch::{self, Choice, Tree},
+};
+
+use super::conversation::Change;
+
+/// The files of one project, watched by the kernel.
+#[derive(Debug)]
+pub(crate) struct Outside(Mutex<Watched>);
+
+#[derive(Debug)]
+struct Watched {
+    tree: Tree,
+    project: Root,
+    /// Folders beside the project that belong to it.
+    beside: BTreeSet<PathBuf>,
+}
+
+/// What has changed.
+#[derive(Debug, Default)]
+pub(crate) struct Changes {
+    pub(crate) files: Vec<(PathBuf, Change)>,
+    /// More has changed than can be told one by one, or whole folders were moved.
+    pub(crate) is_lost: bool,
+}
+
+/// Folders that hold nothing that anybody edits, and a lot of it.
+const LEFT_OUT: [&str; 8] =
+    ["target", "node_modules", "__pycache__", ".git", ".venv", ".cache", ".mypy_cache", ".pytest_cache"];
+
+/// Changes that a server is told of at once. Of more it is told the first, and that there are more.
+const MAX_TOLD: usize = 1_000;
+
+/// Folders beside the project that are watched too. Further ones are not, and answers say that they are not complete.
+const MAX_BESIDE: usize = 64;
+
+impl Outside {
+    /// Begins to watch a project. `None` where nothing can be watched; then the server sees what it sees. Blocks.
+    pub(crate) fn watch(project: Root) -> Option<Self> {
+        let mut tree = Tree::new().ok()?;
+        tree.set(vec![project.beneath(Path::new("")).ok()?], &mut Sources);
+        Some(Self(Mutex::new(Watched { tree, project, beside: BTreeSet::new() })))
+    }
+
+    /// Watches folders beside the project as well. `open` opens one that was granted. Blocks.
+    pub(crate) fn widen(&self, beside: BTreeSet<PathBuf>, open: impl Fn(&Path) -> Option<Root>) {
+        let mut watched = self.watched();
+        if watched.beside == beside {
+            return;
+        }
+        let opened = beside.iter().take(MAX_BESIDE).filter_map(|folder| open(folder));
+        let Ok(project) = watched.project.beneath(Path::new("")) else { return };
+        let roots = [project].into_iter().chain(opened).collect();
+        watched.beside = beside;
+        watched.tree.set(roots, &mut Sources);
+    }
+
+    /// Returns what has changed since the last time. What was changed before the call is among it. Blocks.
+    pub(crate) fn changes(&self) -> Changes {
+        let changes = self.watched().tree.changes(&mut Sources);
+        let mut is_lost = false;
+        let mut files = Vec::new();
+        for change in changes {
+            match change {
+                watch::Change::Created(path, _) => files.push((path, Change::Created)),
+                watch::Change::Deleted(path, _) => files.push((path, Change::Deleted)),
+                watch::Change::Renamed { from, to, kind } => {
+                    // What is in it is not told one by one.
+                    is_lost |= kind == Kind::Folder;
+                    files.extend([(from, Change::Deleted), (to, Change::Created)]);
+                }
+                watch::Change::Written(path) => files.push((path, Change::Changed)),
+                watch::Change::Lost => is_lost = true,
+            }
+        }
+        is_lost |= files.len() > MAX_TOLD;
+        files.truncate(MAX_TOLD);
+        Changes { files, is_lost }
+    }
+
+    /// Whether there is more than can be watched.
+    pub(crate) fn is_partial(&self) -> bool {
+        let watched = self.watched();
+        watched.tree.is_partial() || watched.beside.len() > MAX_BESIDE
+    }
+
+    fn watched(&self) -> MutexGuard<'_, Watched> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+struct Sources;
+
+impl Choice for Sources {
+    fn enter(&mut self, _folder: &Listing, _path: &Path, _names: &[(OsString, Kind)]) {}
+
+    fn leaves_out(&self, path: &Path, kind: Kind) -> bool {
+        kind == Kind::Folder && path.file_name().is_some_and(|name| LEFT_OUT.iter().any(|out| name == *out))
+    }
+}

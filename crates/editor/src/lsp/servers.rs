@@ -1,0 +1,367 @@
+//! All servers that run: one for a project and a program, shared by whoever has been granted the project. A server is started
+//! when something is first asked of it and ends when nobody has asked for long, when the last of its holders has left, or
+//! when another needs its place. One that dies is started again at the next question; one that keeps dying has to wait longer
+//! each time.
+
+use std::{
+    collections::BTreeMap,
+    ffi::OsString,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use prism_core::policy::{Code, Refusal};
+use prism_os::{
+    census::Owner,
+    child::{Child, SpawnError, Spec},
+};
+use serde_json::Value;
+use tokio::time::{Instant, timeout};
+
+use super::{
+    attend,
+    catalogue::Kind,
+    client::{Client, Command, Terms},
+    conversation::{Change, Greeting},
+    outside::Outside,
+    planted,
+    slot::Slot,
+};
+use crate::{
+    Settings,
+    fence::Around,
+    happening::Happenings,
+    runtime::{Desk, failed},
+    scene::Scene,
+};
+
+/// The language servers. One for the runtime; a copy is the same one.
+#[derive(Clone, Debug)]
+pub(crate) struct Servers(Arc<Shared>);
+
+struct Shared {
+    env: BTreeMap<OsString, OsString>,
+    owner: Owner,
+    settings: Settings,
+    happenings: Happenings,
+    is_attended: AtomicBool,
+    slots: Mutex<BTreeMap<Key, Slot>>,
+}
+
+/// What a server is for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Key {
+    pub(crate) folder: PathBuf,
+    pub(crate) command: Vec<String>,
+}
+
+/// Which server is wanted.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanted {
+    pub(crate) key: Key,
+    pub(crate) kind: &'static Kind,
+    /// LSP's name of the language that it is wanted for.
+    pub(crate) language: &'static str,
+    /// What it may see: the granted folder that the project is in.
+    pub(crate) reach: PathBuf,
+}
+
+/// What has become of an attempt to start one.
+enum Started {
+    Now(Arc<Client>),
+    /// When this one has made place.
+    When(Arc<Client>),
+}
+
+/// Servers at once. A further one takes the place of the one that was not asked anything for longest; if all are at work, who
+/// asks is told to come back.
+const MAX_SERVERS: usize = 8;
+
+/// Places that are remembered of servers that do not run. Of more, those that never failed are forgotten first.
+const MAX_SLOTS: usize = 64;
+
+/// How long is waited for a server to make place, and for all of them at the end.
+const MAKING_PLACE: Duration = Duration::from_secs(5);
+
+// === impl Servers ===
+
+impl Servers {
+    pub(crate) fn new(
+        env: BTreeMap<OsString, OsString>,
+        owner: Owner,
+        settings: Settings,
+        happenings: Happenings,
+    ) -> Self {
+        let (is_attended, slots) = (AtomicBool::new(false), Mutex::default());
+        Self(Arc::new(Shared { env, owner, settings, happenings, is_attended, slots }))
+    }
+
+    /// Has servers hear of what happens, from the first that is needed on.
+    pub(super) fn attend(&self, desk: &Arc<Desk>) {
+        if !self.0.is_attended.swap(true, Ordering::Relaxed) {
+            tokio::spawn(attend::attend(Arc::downgrade(desk), self.0.happenings.listen()));
+        }
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.0.settings
+    }
+
+    pub(crate) fn env(&self) -> &BTreeMap<OsString, OsString> {
+        &self.0.env
+    }
+
+    /// Finds the running server, or starts one.
+    pub(crate) async fn client(&self, scene: &Scene, wanted: &Wanted) -> Result<Arc<Client>, Refusal> {
+        let until = Instant::now() + MAKING_PLACE;
+        if let Some(client) = self.found(wanted, scene.holder.id) {
+            return Ok(client);
+        }
+        loop {
+            let (this, its, wanted) = (self.clone(), scene.clone(), wanted.clone());
+            let leaving = match scene.desk.blocking(move |_| this.start(&its, &wanted)).await? {
+                Started::Now(client) => return Ok(client),
+                Started::When(leaving) => leaving,
+            };
+            leaving.stop();
+            if timeout(until - Instant::now(), leaving.ended()).await.is_err() {
+                return Err(all_busy());
+            }
+        }
+    }
+
+    fn found(&self, wanted: &Wanted, holder: u128) -> Option<Arc<Client>> {
+        let mut slots = self.slots();
+        let slot = slots.get_mut(&wanted.key)?;
+        slot.languages.insert(wanted.language);
+        slot.holders.insert(holder);
+        slot.running()
+    }
+
+    /// Starts one. The table stays locked for the milliseconds that this takes, so that nobody starts the same twice. Blocks.
+    fn start(&self, scene: &Scene, wanted: &Wanted) -> Result<Started, Refusal> {
+        let Shared { settings, happenings, .. } = &*self.0;
+        let Wanted { key, kind, language, reach } = wanted;
+        // Before it is started, so that it is told of all that changes after it has looked; and before the table is locked,
+        // as a large project takes a while.
+        let folder = scene.ground.way(&key.folder.display().to_string()).and_then(|way| way.folder());
+        let outside = folder.ok().and_then(Outside::watch);
+        if !settings.runs_project_code {
+            planted::refuse(kind, &key.folder, reach, &scene.ground)?;
+        }
+        let mut slots = self.slots();
+        let slot = slots.entry(key.clone()).or_insert_with(|| Slot::new(wanted.clone()));
+        slot.languages.insert(language);
+        slot.holders.insert(scene.holder.id);
+        if let Some(client) = slot.running() {
+            return Ok(Started::Now(client));
+        }
+        slot.may_start()?;
+        match make_place(&mut slots, key) {
+            Place::Free => {}
+            Place::Leaving(client) => return Ok(Started::When(client)),
+            Place::None => return Err(all_busy()),
+        }
+        let slot = slots.get_mut(key).ok_or_else(|| failed("the language server's place is gone"))?;
+        let around = self.fence(scene, key, reach)?;
+        slot.starts += 1;
+        let child = self.spawn(key, kind, &around).map_err(|error| {
+            let source = std::error::Error::source(&error).map(|source| format!(": {source}")).unwrap_or_default();
+            let message = format!("{error}{source}; {}", slot.wanted.kind.hint());
+            slot.failed(message.clone());
+            let code = if matches!(error, SpawnError::NotFound { .. }) { Code::Unsupported } else { Code::Failed };
+            Refusal::new(code, message)
+        })?;
+        let (options, configuration) = slot.wanted.kind.wishes(settings);
+        let terms = Terms {
+            greeting: Greeting {
+                folder: key.folder.clone(),
+                options,
+                configuration,
+                leaves_watching: kind.leaves_watching,
+            },
+            tells_quiet: slot.wanted.kind.tells_quiet,
+            idle: settings.idle_server,
+            around,
+            outside,
+            heard: {
+                let happenings = happenings.clone();
+                Arc::new(move |diagnosed| attend::tell(&happenings, diagnosed))
+            },
+        };
+        let client = Client::begin(child, terms);
+        slot.client = Some(client.clone());
+        Ok(Started::Now(client))
+    }
+
+    /// What a server may touch: the granted folder that its project is in, and where its own program lies. Unless it is
+    /// allowed, nothing in the granted folder can be executed.
+    fn fence(&self, scene: &Scene, key: &Key, reach: &Path) -> Result<Around, Refusal> {
+        let held = scene.ground.way(&reach.display().to_string()).and_then(|way| way.folder())?;
+        let around = scene.desk.fences.around_folders(vec![held], scene.holder.id);
+        let mut around =
+            around.map_err(|error| failed(format!("cannot make a folder for temporary files: {error}")))?;
+        if let Some(fence) = &mut around.fence {
+            fence.read.extend(key.command.first().and_then(|program| home_of(Path::new(program))));
+            if !self.0.settings.runs_project_code {
+                fence.exec = Some(fence.read.clone());
+            }
+        }
+        Ok(around)
+    }
+
+    /// The one place where a server's process begins: in a group of its own, without secrets, and behind the fence.
+    fn spawn(&self, key: &Key, kind: &Kind, around: &Around) -> Result<Child, SpawnError> {
+        let Shared { env, owner, settings, .. } = &*self.0;
+        let mut env = env.clone();
+        env.insert("PWD".into(), key.folder.clone().into());
+        env.remove(std::ffi::OsStr::new("OLDPWD"));
+        let added = kind.additions(settings, &env);
+        env.extend(added);
+        env.extend(around.env.iter().map(|(name, value)| (name.clone(), value.clone())));
+        let fence = around.fence.as_ref();
+        Child::spawn(&Spec { command: &key.command, env: &env, cwd: Some(&key.folder), cgroup: None, fence }, owner)
+    }
+
+    /// Those that run.
+    pub(crate) fn running(&self) -> Vec<(Key, &'static Kind, Arc<Client>)> {
+        let slots = self.slots();
+        let running = slots.iter().filter_map(|(key, slot)| Some((key.clone(), slot.wanted.kind, slot.running()?)));
+        running.collect()
+    }
+
+    /// Tells of those within some folders.
+    pub(crate) fn list(&self, is_within: impl Fn(&Path) -> bool) -> Vec<Value> {
+        let slots = self.slots();
+        let mut told = Vec::new();
+        for (key, slot) in slots.iter().filter(|(key, _)| is_within(&key.folder)) {
+            for language in &slot.languages {
+                told.push(slot.told(key, language));
+            }
+        }
+        told
+    }
+
+    /// Stops those of a language, or of all, within some folders, and forgets how often they have failed. Returns which.
+    pub(crate) async fn stop(&self, language: Option<&str>, is_within: impl Fn(&Path) -> bool) -> Vec<Key> {
+        let (mut keys, mut stopping) = (Vec::new(), Vec::new());
+        for (key, slot) in self.slots().iter_mut() {
+            if is_within(&key.folder) && language.is_none_or(|language| slot.languages.contains(language)) {
+                keys.push(key.clone());
+                stopping.extend(slot.forgiven());
+            }
+        }
+        end(stopping).await;
+        keys
+    }
+
+    /// Starts some again that were stopped. Why one does not start, the list tells.
+    pub(crate) async fn start_again(&self, scene: &Scene, keys: Vec<Key>) {
+        for key in keys {
+            let wanted = self.slots().get(&key).map(|slot| slot.wanted.clone());
+            if let Some(wanted) = wanted {
+                let _ = self.client(scene, &wanted).await;
+            }
+        }
+    }
+
+    /// A holder has left; what only it needed ends.
+    pub(crate) fn left(&self, holder: u128) {
+        let mut slots = self.slots();
+        for slot in slots.values_mut() {
+            if slot.holders.remove(&holder) && slot.holders.is_empty() {
+                slot.client.iter().for_each(|client| client.stop());
+            }
+        }
+    }
+
+    /// Ends all.
+    pub(crate) async fn close(&self) {
+        let all: Vec<Arc<Client>> = self.slots().values_mut().filter_map(|slot| slot.client.take()).collect();
+        end(all).await;
+    }
+
+    pub(crate) fn closed(&self, path: &Path) {
+        self.each_above(path, |client| client.tell(Command::Close(path.to_owned())));
+    }
+
+    pub(crate) fn saved(&self, path: &Path) {
+        self.each_above(path, |client| client.tell(Command::Saved(path.to_owned())));
+        self.changed_on_disk(path, Change::Changed);
+    }
+
+    /// Tells those of a changed file that do not hear of it anyway, when they are asked something next.
+    pub(crate) fn changed_on_disk(&self, path: &Path, change: Change) {
+        self.each_above(path, |client| {
+            if !client.leaves_watching {
+                client.tell(Command::ChangedOnDisk(vec![(path.to_owned(), change)]));
+            }
+        });
+    }
+
+    fn each_above(&self, path: &Path, act: impl Fn(&Client)) {
+        let slots = self.slots();
+        let above = slots.iter().filter(|(key, _)| path.starts_with(&key.folder));
+        above.filter_map(|(_, slot)| slot.running()).for_each(|client| act(&client));
+    }
+
+    fn slots(&self) -> MutexGuard<'_, BTreeMap<Key, Slot>> {
+        // Each change of the table is whole, whatever became of who made it.
+        self.0.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Servers").finish_non_exhaustive()
+    }
+}
+
+/// Whether there is room for one more.
+enum Place {
+    Free,
+    /// When this one is gone.
+    Leaving(Arc<Client>),
+    None,
+}
+
+fn make_place(slots: &mut BTreeMap<Key, Slot>, wanted: &Key) -> Place {
+    if slots.len() > MAX_SLOTS {
+        slots.retain(|key, slot| key == wanted || slot.failures > 0 || slot.client.is_some());
+    }
+    let living: Vec<&Arc<Client>> =
+        slots.values().filter_map(|slot| slot.client.as_ref()).filter(|client| !client.has_ended()).collect();
+    if living.len() < MAX_SERVERS {
+        return Place::Free;
+    }
+    let gone = living.iter().find(|client| client.is_gone());
+    let idle = living.iter().filter(|client| !client.is_busy()).min_by_key(|client| client.last_used());
+    gone.or(idle).map_or(Place::None, |client| Place::Leaving((*client).clone()))
+}
+
+fn all_busy() -> Refusal {
+    let message = format!("{MAX_SERVERS} language servers are at work already; try again when one has answered");
+    Refusal { code: Code::TooFast, message, retry_after: Some(Duration::from_secs(2)) }
+}
+
+/// Where a program's own files are, beside the usual places: the folder that it really lies in, and all packages of which it
+/// is one.
+fn home_of(program: &Path) -> Option<PathBuf> {
+    let real = program.canonicalize().ok()?;
+    let packages = real.ancestors().filter(|folder| folder.ends_with("node_modules")).last();
+    packages.or_else(|| real.parent()).map(Path::to_owned)
+}
+
+async fn end(clients: Vec<Arc<Client>>) {
+    clients.iter().for_each(|client| client.stop());
+    let all = async {
+        for client in &clients {
+            client.ended().await;
+        }
+    };
+    let _ = timeout(MAKING_PLACE, all).await;
+}
