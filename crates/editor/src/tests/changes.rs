@@ -32,7 +32,7 @@ async fn a_file_is_made_in_folders_that_are_made_for_it() {
     args["parents"] = true.into();
     let prepared = place.prepare("create_file", args).await.unwrap();
     assert!(!place.path("a").exists());
-    prepared.run().await.unwrap();
+    prepared.run(Progress::unseen()).await.unwrap();
     assert_eq!(fs::read(place.path("a/b/c.bin")).unwrap(), [0xFF, 0, 1]);
 
     place.run("create_file", json!({ "path": "d/e", "kind": "folder", "parents": true })).await.unwrap();
@@ -47,7 +47,7 @@ async fn a_file_that_somebody_else_has_made_meanwhile_is_left_alone() {
     let place = Place::new();
     let prepared = place.prepare("create_file", json!({ "path": "a", "content": "mine" })).await.unwrap();
     place.write("a", "theirs");
-    assert_eq!(prepared.run().await.unwrap_err().code, Code::Changed);
+    assert_eq!(prepared.run(Progress::unseen()).await.unwrap_err().code, Code::Changed);
     assert_eq!(place.read("a"), "theirs");
 }
 
@@ -102,7 +102,6 @@ async fn a_file_that_has_changed_since_it_was_shown_is_not_replaced() {
     let place = Place::new();
     for (verb, args) in [
         ("write_file", json!({ "path": "a", "content": "new" })),
-        ("edit_buffer", json!({ "path": "a", "old_text": "old", "new_text": "new" })),
         ("delete_file", json!({ "path": "a" })),
         ("rename_file", json!({ "path": "a", "new_path": "b" })),
     ] {
@@ -122,7 +121,7 @@ async fn a_file_that_has_changed_since_it_was_shown_is_not_replaced() {
             place.write("a", "old");
             let prepared = place.prepare(verb, args.clone()).await.unwrap();
             change(&place);
-            assert_eq!(prepared.run().await.unwrap_err().code, Code::Changed, "{verb}: {what}");
+            assert_eq!(prepared.run(Progress::unseen()).await.unwrap_err().code, Code::Changed, "{verb}: {what}");
             assert!(!place.path("b").exists());
             let _ = fs::remove_dir(place.path("a")).or_else(|_| fs::remove_file(place.path("a")));
             place.assert_untouched();
@@ -148,7 +147,7 @@ async fn what_was_shown_in_a_folder_that_is_another_by_then_is_not_done() {
         let prepared = place.prepare(verb, args.clone()).await.unwrap();
         fs::rename(place.path("sub"), place.path("moved")).unwrap();
         symlink(&place.outside, place.path("sub")).unwrap();
-        assert_eq!(prepared.run().await.unwrap_err().code, Code::Changed, "{verb} {args}");
+        assert_eq!(prepared.run(Progress::unseen()).await.unwrap_err().code, Code::Changed, "{verb} {args}");
         assert_eq!(place.read("moved/a"), "old", "{verb} {args}");
         fs::remove_file(place.path("sub")).unwrap();
         fs::remove_dir_all(place.path("moved")).unwrap();
@@ -166,11 +165,14 @@ async fn a_text_is_edited_by_place_and_by_words() {
     let Shown::Diff { unified, .. } = place.shown("edit_buffer", args.clone()).await else { panic!("a difference") };
     assert!(unified.ends_with("@@ -1,2 +1,2 @@\n-one\n-two\n+1\n+2\n"), "{unified}");
     let answer = place.run("edit_buffer", args.clone()).await.unwrap();
-    assert_eq!((&answer["digest"], place.read("a").as_str()), (&json!(digest_of(b"1\n2\n")), "1\n2\n"));
+    assert_eq!((&answer["digest"], &answer["is_dirty"]), (&json!(digest_of(b"1\n2\n")), &json!(true)));
+    assert_eq!(place.read("a"), "one\ntwo\n", "the file is not the buffer");
     assert_eq!(place.code("edit_buffer", args).await, Code::Changed);
 
-    let args = json!({ "path": "a", "old_text": "1", "new_text": "eins", "version": digest_of(b"1\n2\n") });
+    let args = json!({ "path": "a", "old_text": "1", "new_text": "eins", "version": answer["version"] });
     place.run("edit_buffer", args).await.unwrap();
+    let saved = place.run("save_buffer", json!({ "path": "a" })).await.unwrap();
+    assert_eq!(saved["is_dirty"], false);
     assert_eq!(place.read("a"), "eins\n2\n");
 
     place.write("b", [0, 1]);
@@ -196,7 +198,7 @@ async fn what_is_deleted_is_told_before() {
         let Shown::Delete { path: told, what: kind, bytes } = prepared.shown() else { panic!("a deletion") };
         assert_eq!((told.as_str(), kind), (text(&place.path(path.trim_end_matches('/'))), what));
         assert!(what != "file" || bytes == 4);
-        prepared.run().await.unwrap();
+        prepared.run(Progress::unseen()).await.unwrap();
         assert!(place.path(path).symlink_metadata().is_err(), "{path}");
     }
     place.write("full/file", "");
@@ -213,7 +215,7 @@ async fn a_folder_that_was_filled_meanwhile_is_not_deleted() {
     fs::create_dir(place.path("empty")).unwrap();
     let prepared = place.prepare("delete_file", json!({ "path": "empty" })).await.unwrap();
     place.write("empty/a", "");
-    assert_eq!(prepared.run().await.unwrap_err().code, Code::Changed);
+    assert_eq!(prepared.run(Progress::unseen()).await.unwrap_err().code, Code::Changed);
     assert!(place.path("empty/a").exists());
 }
 
@@ -230,19 +232,19 @@ async fn a_name_is_changed_and_no_other_is_lost() {
         Shown::Rename { from: text(&place.path("a")).into(), to: text(&place.path("sub/c")).into(), replaces: false };
     let prepared = place.prepare("rename_file", args).await.unwrap();
     assert_eq!(prepared.shown(), expected);
-    prepared.run().await.unwrap();
+    prepared.run(Progress::unseen()).await.unwrap();
     assert_eq!(place.read("sub/c"), "a");
 
     let args = json!({ "path": "sub/c", "new_path": "b", "overwrite": true });
     let prepared = place.prepare("rename_file", args).await.unwrap();
     assert!(matches!(prepared.shown(), Shown::Rename { replaces: true, .. }));
-    prepared.run().await.unwrap();
+    prepared.run(Progress::unseen()).await.unwrap();
     assert_eq!(place.read("b"), "a");
 
     // what was free is taken by now.
     let prepared = place.prepare("rename_file", json!({ "path": "b", "new_path": "d" })).await.unwrap();
     place.write("d", "theirs");
-    assert_eq!(prepared.run().await.unwrap_err().code, Code::Changed);
+    assert_eq!(prepared.run(Progress::unseen()).await.unwrap_err().code, Code::Changed);
     assert_eq!((place.read("b").as_str(), place.read("d").as_str()), ("a", "theirs"));
     let args = json!({ "path": "sub", "new_path": "sub/sub" });
     assert_eq!(place.code("rename_file", args).await, Code::BadArguments);

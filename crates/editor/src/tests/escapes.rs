@@ -39,7 +39,7 @@ async fn try_all(place: &Place, how: &str, path: &str) {
         let told = match place.prepare(verb, args.clone()).await {
             Ok(prepared) => {
                 let shown = serde_json::to_string(&prepared.shown()).unwrap();
-                match prepared.run().await {
+                match prepared.run(Progress::unseen()).await {
                     Ok(answer) => format!("{shown} {answer}"),
                     Err(refusal) => format!("{shown} {}", refusal.message),
                 }
@@ -168,6 +168,9 @@ async fn nothing_outside_is_written_through_a_hard_link() {
         place.write("lure", "written");
         fs::hard_link(place.outside.join("secret"), place.path("a")).unwrap();
         place.run(verb, args).await.unwrap();
+        if verb == "edit_buffer" {
+            place.run("save_buffer", json!({ "path": "a" })).await.unwrap();
+        }
         assert!(verb == "delete_file" || place.read("a").contains("written"), "{verb}");
         let _ = fs::remove_file(place.path("a"));
         place.assert_untouched();
@@ -196,8 +199,13 @@ async fn what_prisms_own_folder_lies_in_is_not_moved() {
     let home = place.path("above/home");
     fs::create_dir_all(&home).unwrap();
     fs::write(home.join("management-token"), SECRET).unwrap();
-    let surroundings =
-        Surroundings { env: environment(), owner: Owner::this_process(&home), closed: vec![home.clone()] };
+    let surroundings = Surroundings {
+        env: environment(),
+        owner: Owner::this_process(&home),
+        closed: vec![home.clone()],
+        unsaved: None,
+        settings: Settings::default(),
+    };
     let runtime = Runtime::new(surroundings);
     for (verb, args) in [
         ("rename_file", json!({ "path": "above", "new_path": "b" })),

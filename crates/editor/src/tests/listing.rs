@@ -77,21 +77,55 @@ async fn the_workspace_says_what_is_checked_out() {
     let place = project();
     let git = async || place.run("get_workspace_info", json!({})).await.unwrap()["roots"][0]["git"].clone();
     assert_eq!(git().await, json!(null));
-    fs::create_dir(place.path(".git")).unwrap();
+    for folder in [".git/objects", ".git/refs/heads/topic"] {
+        fs::create_dir_all(place.path(folder)).unwrap();
+    }
     place.write(".git/HEAD", "ref: refs/heads/topic/one\n");
-    assert_eq!(git().await, json!({ "branch": "topic/one", "commit": null }));
+    let told =
+        |branch, commit| json!({ "path": place.granted, "branch": branch, "commit": commit, "is_merging": false });
+    assert_eq!(git().await, told(json!("topic/one"), json!(null)));
     let hash = "0123456789abcdef0123456789abcdef01234567";
     place.write(".git/HEAD", hash);
-    assert_eq!(git().await, json!({ "branch": null, "commit": hash }));
+    assert_eq!(git().await, told(json!(null), json!(hash)));
+    place.write(".git/HEAD", "ref: refs/heads/topic/one\n");
+    place.write(".git/refs/heads/topic/one", hash);
+    assert_eq!(git().await, told(json!("topic/one"), json!(hash)));
 
     // A-08: a work tree's repository lies elsewhere, and so might anything.
     fs::remove_dir_all(place.path(".git")).unwrap();
     symlink(&place.outside, place.path(".git")).unwrap();
     fs::write(place.outside.join("HEAD"), "ref: refs/heads/secret\n").unwrap();
-    assert_eq!(git().await, json!(null));
+    assert_eq!(git().await["branch"], json!(null));
+    assert!(git().await["why"].as_str().unwrap().contains("outside of the granted folders"));
     fs::remove_file(place.path(".git")).unwrap();
     place.write(".git", format!("gitdir: {}\n", place.outside.display()));
-    assert_eq!(git().await, json!({ "branch": null, "commit": null }));
+    assert_eq!((git().await["branch"].clone(), git().await["commit"].clone()), (json!(null), json!(null)));
+}
+
+#[tokio::test]
+async fn the_workspace_says_what_it_is_made_of() {
+    let place = project();
+    place.write(".gitignore", "generated\n");
+    for folder in ["web", "generated", "home/inner"] {
+        fs::create_dir_all(place.path(folder)).unwrap();
+        place.write(&format!("{folder}/package.json"), r#"{ "scripts": { "build": "true" } }"#);
+        place.write(&format!("{folder}/a.ts"), "");
+    }
+    let answer = place.run("get_workspace_info", json!({})).await.unwrap();
+    let root = &answer["roots"][0];
+    // What is ignored, what is linked to and what is Prism's own is no part of it.
+    assert_eq!(root["languages"], json!({ "rust": 3, "json": 1, "toml": 1, "typescript": 1 }));
+    let projects = json!([{ "tool": "cargo", "path": place.granted }, { "tool": "npm", "path": place.path("web") }]);
+    assert_eq!(root["projects"], projects);
+    assert_eq!((&root["servers"], &root["watched"]), (&json!([]), &json!("none")));
+    // What cannot be built is no project: it is found as builds find it.
+    place.write("web/package.json", "{}");
+    let answer_of_less = place.run("get_workspace_info", json!({})).await.unwrap();
+    assert_eq!(answer_of_less["roots"][0]["projects"].as_array().unwrap().len(), 1);
+    assert_eq!(answer["runtime"], json!({ "kind": "built-in", "ui": false }));
+    assert!(matches!(answer["fence"]["enforced"].as_str(), Some("landlock" | "none")));
+    let part = place.run("get_workspace_info", json!({ "path": "web" })).await.unwrap();
+    assert_eq!(part["roots"][0]["languages"], json!({ "json": 1, "typescript": 1 }));
 }
 
 #[tokio::test]
@@ -99,7 +133,7 @@ async fn a_granted_folder_that_is_gone_is_told() {
     let place = Place::new();
     let roots = vec![place.root(), policy::Root::new("/nowhere/at/all").unwrap()];
     let order = Order { roots, ..place.order("get_workspace_info", &json!({})) };
-    let answer = place.runtime.prepare(order).await.unwrap().run().await.unwrap();
+    let answer = place.runtime.prepare(order).await.unwrap().run(Progress::unseen()).await.unwrap();
     let there: Vec<_> = answer["roots"].as_array().unwrap().iter().map(|root| &root["is_there"]).collect();
     assert_eq!(there, [true, false]);
 }

@@ -10,8 +10,8 @@ async fn a_file_is_read_by_its_absolute_and_by_its_relative_path() {
     for path in ["a.txt", "./a.txt", "home/../a.txt", text(&place.path("a.txt"))] {
         let answer = place.run("open_file", json!({ "path": path })).await.unwrap();
         let expected = json!({
-            "path": place.path("a.txt"), "bytes": 13, "lines": 3, "encoding": "utf-8",
-            "content": "one\ntwo\nthree", "digest": digest_of(b"one\ntwo\nthree"),
+            "path": place.path("a.txt"), "bytes": 13, "lines": 3, "encoding": "utf-8", "language": null,
+            "is_dirty": false, "version": answer["version"], "content": "one\ntwo\nthree", "digest": digest_of(b"one\ntwo\nthree"),
         });
         assert_eq!(answer, expected, "{path}");
     }
@@ -58,7 +58,7 @@ async fn what_is_read_is_what_was_opened_when_it_was_prepared() {
     let prepared = place.prepare("open_file", json!({ "path": "a.txt" })).await.unwrap();
     fs::remove_file(place.path("a.txt")).unwrap();
     std::os::unix::fs::symlink(place.outside.join("secret"), place.path("a.txt")).unwrap();
-    assert_eq!(prepared.run().await.unwrap()["content"], "old");
+    assert_eq!(prepared.run(Progress::unseen()).await.unwrap()["content"], "old");
 }
 
 #[tokio::test]
@@ -101,7 +101,7 @@ async fn of_two_folders_the_nearest_counts_and_relative_paths_are_the_firsts() {
     ] {
         let args = json!({ "path": path });
         let order = Order { roots: roots(names), ..place.order("open_file", &args) };
-        let answer = place.runtime.prepare(order).await.unwrap().run().await.unwrap();
+        let answer = place.runtime.prepare(order).await.unwrap().run(Progress::unseen()).await.unwrap();
         assert_eq!(answer["content"], expected, "{names:?} {path}");
     }
     let args = json!({ "path": place.path("a.txt") });
@@ -121,7 +121,7 @@ async fn a_narrowed_folder_is_walked_to_without_leaving_the_approved_one() {
     let narrowed = |name: &str| vec![place.root().narrowed_to(text(&place.path(name))).unwrap()];
     let args = json!({ "path": "a.txt" });
     let order = Order { roots: narrowed("sub"), ..place.order("open_file", &args) };
-    assert_eq!(place.runtime.prepare(order).await.unwrap().run().await.unwrap()["content"], "inner");
+    assert_eq!(place.runtime.prepare(order).await.unwrap().run(Progress::unseen()).await.unwrap()["content"], "inner");
     let args = json!({ "path": "secret" });
     let order = Order { roots: narrowed("way"), ..place.order("open_file", &args) };
     assert_eq!(place.runtime.prepare(order).await.unwrap_err().code, Code::OutsideRoot);

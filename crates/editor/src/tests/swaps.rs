@@ -4,7 +4,7 @@ use std::{
     os::{fd::AsRawFd, unix::fs::symlink},
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     thread::{self, JoinHandle},
     time::{Duration, Instant},
@@ -27,18 +27,23 @@ struct Swapped {
     /// The folder itself, however it is called.
     real: fs::File,
     is_over: Arc<AtomicBool>,
+    swaps: Arc<AtomicUsize>,
     swapper: Option<JoinHandle<()>>,
 }
 
 impl Swapped {
     fn new() -> Self {
-        let place = Place::new();
+        Self::at(Place::new())
+    }
+
+    fn at(place: Place) -> Self {
         let (way, away) = (place.path("way"), place.path("away"));
         fs::create_dir(&way).unwrap();
         fs::write(way.join("secret"), "inside").unwrap();
         let real = fs::File::open(&way).unwrap();
         let is_over = Arc::new(AtomicBool::new(false));
-        let over = is_over.clone();
+        let (over, swaps) = (is_over.clone(), Arc::new(AtomicUsize::new(0)));
+        let counted = swaps.clone();
         let swapper = thread::spawn(move || {
             while !over.load(Ordering::Relaxed) {
                 fs::rename(&way, &away).unwrap();
@@ -46,9 +51,10 @@ impl Swapped {
                 symlink("../outside", &way).unwrap();
                 fs::remove_file(&way).unwrap();
                 fs::rename(&away, &way).unwrap();
+                counted.fetch_add(1, Ordering::Relaxed);
             }
         });
-        Self { place, real, is_over, swapper: Some(swapper) }
+        Self { place, real, is_over, swaps, swapper: Some(swapper) }
     }
 
     /// Gives orders until enough were done and enough refused.
@@ -132,7 +138,64 @@ async fn nothing_is_renamed_out_or_in_while_names_are_swapped() {
 //
 #[tokio::test]
 async fn no_command_starts_outside_while_names_are_swapped() {
-    let swapped = Swapped::new();
+    // A fence around a closed folder is made of the names that lie beside it at that moment, and these come and go.
+    let swapped = Swapped::at(Place::roomy());
     let args = json!({ "command": ["cat", "secret"], "cwd": "way" });
     swapped.order(COMMANDS, "exec_command", &args, |answer| assert_eq!(answer["stdout"], "inside")).await;
+}
+
+//
+#[tokio::test(flavor = "multi_thread")]
+async fn no_walk_leads_out_through_a_folder_that_is_swapped() {
+    let swapped = Swapped::new();
+    // A walk meets a folder or a link, and lists either; what it says of it must be about the inside.
+    let mut met = [0, 0];
+    let began = Instant::now();
+    for (verb, args) in [
+        ("find_in_project", json!({ "text": "granted" })),
+        ("regex_search", json!({ "pattern": "inside|granted", "hidden": true, "ignored": true })),
+        ("search_files", json!({ "pattern": "**/secret" })),
+    ] {
+        let mut walks = 0;
+        let first = swapped.swaps.load(Ordering::Relaxed);
+        while walks < TRIES / 50 || swapped.swaps.load(Ordering::Relaxed) - first < TRIES {
+            walks += 1;
+            let answer = swapped.place.run(verb, args.clone()).await.unwrap();
+            for found in answer["matches"].as_array().into_iter().flatten() {
+                assert_eq!(found["line_text"], "inside", "{verb}: {answer}");
+                met[0] += 1;
+            }
+            met[1] += answer["entries"].as_array().map_or(0, Vec::len);
+            assert!(began.elapsed() < PATIENCE);
+        }
+    }
+    assert!(met[0] > 0 && met[1] > 0, "{met:?}");
+    swapped.place.assert_untouched();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_that_are_removed_and_made_meanwhile_do_not_disturb_a_search() {
+    let place = Place::new();
+    let (stays, goes) = (place.path("stays"), place.path("goes"));
+    fs::write(&stays, "needle").unwrap();
+    let is_over = Arc::new(AtomicBool::new(false));
+    let over = is_over.clone();
+    let swapper = thread::spawn(move || {
+        while !over.load(Ordering::Relaxed) {
+            fs::create_dir_all(goes.join("deep")).unwrap();
+            fs::write(goes.join("deep/file"), "needle").unwrap();
+            fs::remove_dir_all(&goes).unwrap();
+        }
+    });
+    let mut found = [0; 3];
+    let began = Instant::now();
+    while found.iter().sum::<usize>() < 1_000 || found[1] == 0 || found[2] == 0 {
+        let answer = place.run("find_in_project", json!({ "text": "needle" })).await.unwrap();
+        assert_eq!(answer["is_complete"], true);
+        found[answer["matches"].as_array().unwrap().len()] += 1;
+        assert!(began.elapsed() < PATIENCE, "{found:?}");
+    }
+    is_over.store(true, Ordering::Relaxed);
+    swapper.join().unwrap();
+    assert_eq!(found[0], 0);
 }
