@@ -11,6 +11,7 @@
 mod act;
 mod calls;
 mod confirm;
+mod editors;
 mod flood;
 mod grants;
 mod live;
@@ -27,6 +28,7 @@ use std::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use prism_core::policy::{Redaction, Root, State as Stage};
@@ -36,7 +38,10 @@ use prism_store::{
     audit::Audit,
     gate::{GrantFilter, GrantRow},
 };
-use tokio::sync::{Notify, watch};
+use tokio::{
+    sync::{Notify, watch},
+    time::timeout,
+};
 use tracing::info;
 
 pub use confirm::{Answer, Question, Verdict};
@@ -46,7 +51,12 @@ pub use requests::{Approve, Ask, Asker};
 pub use trouble::Trouble;
 
 use self::{flood::Flood, live::Live};
-use crate::{clock::Clock, config, events::Events, home::Token, mesh::Mesh, telemetry::gate::GateMetrics};
+use crate::{
+    clock::Clock, config, editor::Router, events::Events, home::Token, mesh::Mesh, telemetry::gate::GateMetrics,
+};
+
+/// How long the editor has for its end. What runs on then is killed with the rest.
+const EDITOR_ENDS_WITHIN: Duration = Duration::from_secs(3);
 
 /// All of the gate. There is one for the daemon's life.
 pub struct Gate {
@@ -55,10 +65,12 @@ pub struct Gate {
     pub audit: Arc<Audit>,
     pub metrics: Arc<GateMetrics>,
     pub events: Events,
-    runtime: Runtime,
+    runtime: Arc<Router>,
     mesh: OnceLock<Weak<Mesh>>,
     /// What opens approval. No agent has it.
     secret: Token,
+    /// What editors show, and no agent has either: who is taken for an editor sees what all agents do there.
+    plugin_secret: Token,
     settings: config::Gate,
     redaction: Redaction,
     /// Whether calls that no rule is about are written down too.
@@ -82,6 +94,8 @@ pub struct Opening {
     pub runtime: Runtime,
     pub metrics: Arc<GateMetrics>,
     pub secret: Token,
+    /// What editors show.
+    pub plugin_secret: Token,
     pub settings: config::Gate,
     pub redaction: Redaction,
     pub audits_all: bool,
@@ -101,16 +115,18 @@ struct State {
 impl Gate {
     /// Takes up what the store has of the gate.
     pub async fn open(opening: Opening) -> anyhow::Result<Arc<Self>> {
-        let Opening { store, audit, runtime, metrics, secret, settings, redaction, audits_all, person } = opening;
+        let Opening { store, audit, runtime, metrics, secret, plugin_secret, settings, redaction, audits_all, person } =
+            opening;
         let gate = Arc::new_cyclic(|this| Self {
             state: Mutex::default(),
             store,
             audit,
+            runtime: Router::new(runtime, metrics.clone()),
             metrics,
             events: Events::default(),
-            runtime,
             mesh: OnceLock::new(),
             secret,
+            plugin_secret,
             settings,
             redaction,
             audits_all,
@@ -130,6 +146,7 @@ impl Gate {
         if count > 0 {
             info!(grants = count, "Took up the grants of the last daemon");
         }
+        tokio::spawn(editors::watch(Arc::downgrade(&gate)));
         tokio::spawn(upkeep::ends(Arc::downgrade(&gate)));
         tokio::spawn(upkeep::housekeeping(Arc::downgrade(&gate)));
         Ok(gate)
@@ -145,11 +162,21 @@ impl Gate {
         self.secret.matches(shown)
     }
 
+    /// The same of what editors show.
+    pub fn is_plugin(&self, shown: &[u8]) -> bool {
+        self.plugin_secret.matches(shown)
+    }
+
     pub fn settings(&self) -> &config::Gate {
         &self.settings
     }
 
-    /// Ends what is under way: the sockets' holders are told, the log is closed.
+    /// Ends what is under way in the editor: terminals, language servers. Unsaved text is kept.
+    pub async fn end_editor(&self) {
+        let _ = timeout(EDITOR_ENDS_WITHIN, self.runtime.close()).await;
+    }
+
+    /// Closes the log.
     pub fn close(&self) {
         self.record_rest_of_flood();
         self.audit.close();
@@ -164,6 +191,7 @@ impl Gate {
     fn enliven(&self, row: GrantRow) -> Option<Arc<Live>> {
         Stage::named(&row.state).filter(|stage| stage.is_granted())?;
         let live = Arc::new(Live::of(row, self.clock.now())?);
+        live.served(&self.runtime.serving(&live.grant.roots));
         self.state().live.insert(live.id, live.clone());
         self.changed.notify_one();
         Some(live)

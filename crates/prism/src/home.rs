@@ -101,6 +101,9 @@ pub const TOKEN_FILE: &str = "http-mcp-token";
 /// The file that holds the one that agents do not have.
 pub const MANAGEMENT_FILE: &str = "management-token";
 
+/// The file that holds the one that editors show: agents, who have the clients', must not be taken for an editor.
+pub const PLUGIN_FILE: &str = "plugin-token";
+
 /// Names the folder, whether it is there or not.
 pub fn folder(env: &Env) -> Result<PathBuf, HomeError> {
     let path = match (env.var("PRISM_HOME"), env.var("HOME")) {
@@ -180,6 +183,11 @@ impl Home {
         };
         let (clients, _) = self.token()?;
         if clients.matches(secret.expose().as_bytes()) { Err(HomeError::OneSecret) } else { Ok(secret) }
+    }
+
+    /// Returns what editors show, in the same way. They read it from its file.
+    pub fn plugin(&self) -> Result<Token, HomeError> {
+        Ok(self.kept(PLUGIN_FILE)?.0)
     }
 
     /// The secret in a file, which is made if it is not there.
@@ -295,7 +303,7 @@ impl Token {
     }
 
     /// Takes a token from a text, if it is one that a header can carry. An empty one would let everybody in.
-    fn read(text: &str) -> Option<Self> {
+    pub(crate) fn read(text: &str) -> Option<Self> {
         let text = text.trim();
         let fits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
         fits.then(|| Self(text.to_owned()))

@@ -9,6 +9,7 @@ pub(crate) mod clock;
 pub mod config;
 pub mod console;
 pub mod drive;
+pub mod editor;
 pub mod events;
 pub mod gate;
 pub mod home;

@@ -6,6 +6,7 @@ pub mod body;
 mod callers;
 mod console;
 mod correlation;
+mod editor;
 pub mod fault;
 mod front;
 mod guard;
@@ -17,6 +18,7 @@ mod modern;
 mod onlooker;
 mod piggyback;
 mod plain;
+mod plugin;
 mod post;
 mod probes;
 mod request;
@@ -32,7 +34,7 @@ pub use listen::{BindError, bind, bind_unix};
 use prism_store::{ReadError, Store};
 use tracing::warn;
 
-use self::{callers::Callers, front::Life, plain::Plains, status::About};
+use self::{callers::Callers, editor::Doors, front::Life, plain::Plains, status::About};
 use crate::{
     builtin,
     calls::Calls,
@@ -64,6 +66,8 @@ pub struct Server {
     pub calls: Arc<Calls>,
     /// Requests, grants and confirmations, where there is a store for them.
     pub gate: Option<Arc<Gate>>,
+    /// Grants that are used over MCP.
+    doors: Arc<Doors>,
     /// Sessions of the transport of 2024-11-05.
     plains: Arc<Plains>,
     /// Clients of the modern era that have lately introduced themselves.
@@ -125,6 +129,7 @@ impl Server {
             mesh,
             calls,
             gate,
+            doors: Doors::new(parts),
             plains,
             callers,
             token,
@@ -164,6 +169,7 @@ impl Server {
             mesh: self.mesh.clone(),
             calls: self.calls.clone(),
             gate: self.gate.clone(),
+            doors: self.doors.clone(),
             plains: self.plains.clone(),
             callers: self.callers.clone(),
             token: self.token.clone(),

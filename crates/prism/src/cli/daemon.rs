@@ -125,7 +125,7 @@ impl Daemon {
         }
         // One server, bridged for whoever comes, is not there tomorrow.
         let lasting = match self.root {
-            None => Lasting::All { management: home.management()? },
+            None => Lasting::All { management: home.management()?, plugin: home.plugin()? },
             Some(_) => Lasting::Nothing,
         };
         let mut running = Running::start(self.config, self.root.as_deref(), token, home.path(), lasting, log).await?;

@@ -84,12 +84,14 @@ fn lines(listed: &Listed, width: usize, now: i64) -> Vec<Line> {
         let word = |name: &str| row[name].as_str().unwrap_or_default();
         let alive = matches!(word("status"), "APPROVED" | "ACTIVE");
         let ends = moment(&row["expires_at"]).map(|at| distance(at, now)).unwrap_or_default();
-        let colour = if alive { Colour::Green } else { Colour::Dim };
+        let is_degraded = alive && row["degraded"].as_array().is_some_and(|gone| !gone.is_empty());
+        let colour = if alive && !is_degraded { Colour::Green } else { Colour::Dim };
+        let status = if is_degraded { "degraded".to_owned() } else { word("status").to_lowercase() };
         let branch = "└ ".repeat(usize::from(row["parent"].is_string()));
         let cells: Vec<Cell> = vec![
             (listed.short(row).to_owned(), None),
             (format!("{branch}{}", word("agent_id")), None),
-            (word("status").to_lowercase(), Some(colour)),
+            (status, Some(colour)),
             (if alive { ends } else { String::new() }, None),
             (few(&row["allowed_scopes"]), None),
             (few(&row["roots"]), None),

@@ -32,6 +32,8 @@ use crate::{
 
 /// The folder of the audit log, in Prism's own.
 pub(super) const AUDIT: &str = "audit";
+/// Where text is that agents have not saved.
+const UNSAVED: &str = "unsaved";
 
 /// A server, and what has to be put away after it.
 pub(super) struct Running {
@@ -51,6 +53,8 @@ pub(super) enum Lasting {
     All {
         /// What lets a person decide what agents may do.
         management: Token,
+        /// What editors show.
+        plugin: Token,
     },
     Nothing,
 }
@@ -83,16 +87,16 @@ impl Running {
         // In the background: a new child carries this daemon's mark and is never taken for an orphan.
         tokio::task::spawn_blocking(move || end_orphans(&folder));
         let lasting = match lasting {
-            Lasting::All { management } => store.clone().map(|store| (store, management)),
+            Lasting::All { management, plugin } => store.clone().map(|store| (store, (management, plugin))),
             Lasting::Nothing => None,
         };
         let sessions = Arc::new(Sessions::new(lasting.clone().map(|(store, _)| Keeping::new(store))));
         let metrics = Arc::new(Metrics::default());
         let owner = census::Owner::this_process(home);
         let (mesh, gate) = match lasting {
-            Some((store, management)) => {
+            Some((store, secrets)) => {
                 let mesh = mesh(store.clone(), &sessions, &metrics, &config, home).await?;
-                let gate = gate(store, management, &metrics, &config, (home, &owner)).await?;
+                let gate = gate(store, secrets, &metrics, &config, (home, &owner)).await?;
                 gate.rings(&mesh);
                 (Some(mesh), Some(gate))
             }
@@ -154,6 +158,9 @@ impl Running {
         if !clean {
             warn!("Some servers did not end in time and are killed");
         }
+        if let Some(gate) = &self.gate {
+            gate.end_editor().await;
+        }
         // What left its server's group, and so outlived it, still bears our mark.
         let owner = self.owner.clone();
         if let Ok(strays) = tokio::task::spawn_blocking(move || census::end_strays(&owner)).await {
@@ -188,7 +195,7 @@ async fn mesh(
 /// Requests, grants and confirmations, and the log that all of it is in first.
 async fn gate(
     store: Store,
-    management: Token,
+    (management, plugin): (Token, Token),
     metrics: &Metrics,
     config: &Config,
     (home, owner): (&Path, &census::Owner),
@@ -199,14 +206,20 @@ async fn gate(
     let env = Env::process();
     let person = env.var("USER").or(env.var("LOGNAME")).map(|name| name.to_string_lossy().into_owned());
     let person = person.unwrap_or_else(|| prism_os::process::user_id().to_string());
-    let surroundings =
-        Surroundings { env: env.inherited(&Inherit::default()), owner: owner.clone(), closed: vec![home.to_owned()] };
+    let surroundings = Surroundings {
+        env: env.inherited(&Inherit::default()),
+        owner: owner.clone(),
+        closed: vec![home.to_owned()],
+        unsaved: Some(home.join(UNSAVED)),
+        settings: config.editor.settings(&env),
+    };
     let opening = gate::Opening {
         store,
         audit: Arc::new(audit),
         runtime: Runtime::new(surroundings),
         metrics: metrics.gate.clone(),
         secret: management,
+        plugin_secret: plugin,
         settings: config.gate.clone(),
         audits_all: config.audit.calls == AuditCalls::All,
         redaction: Redaction::new(&config.audit.redact, config.audit.bodies),

@@ -69,6 +69,7 @@ fn card(one: &GrantView, depth: usize, below: usize, now: Moment) -> Markup {
                 h3 { (visible(&one.agent_id)) }
                 (state(if one.status == "ACTIVE" { Tone::Good } else { Tone::Quiet }, if one.status == "ACTIVE" { "in use" } else { "not used yet" }))
                 @if one.parent.is_some() { (tag(Tone::Quiet, "narrowed")) }
+                @if !one.degraded.is_empty() { (tag(Tone::Notice, &format!("without {}", one.degraded.join(", ")))) }
                 @if one.confirm_changes { (tag(Tone::Notice, "changes are shown first")) }
                 @if let Some(until) = until { span.timer { (left(until, now)) span.sub { " left" } } }
                 button.small.danger data-act type="button" data-ask={ "Revoke it now?" (ends) } data-yes="Revoke"
@@ -168,6 +169,7 @@ mod tests {
             rate_limit: 10,
             max_edit_bytes: 1,
             confirm_changes: false,
+            degraded: Vec::new(),
             sockets: 1,
             actions: 0,
             last_actions: Vec::new(),

@@ -1,10 +1,17 @@
 //! One action of a holder's: decided, written down, prepared, shown if it has to be, done, and written down again.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use prism_core::policy::{Action, Code, Decision, Refusal, decide};
-use prism_editor::{Order, edit_bytes};
+use prism_editor::{Happening, Holder, Order, Progress, edit_bytes};
 use serde_json::{Map, Value, json};
+use tokio::{sync::broadcast, time::timeout};
 
 use super::{
     Gate, Question, Trouble, Verdict,
@@ -12,6 +19,10 @@ use super::{
     paper::{About, in_short},
     secret::hash,
 };
+
+/// How long it may take to open what an action is about. Where a language server has to work out what will be done, it is part
+/// of it.
+const PREPARED_WITHIN: Duration = Duration::from_secs(60);
 
 /// What came of an action.
 pub struct Outcome {
@@ -21,8 +32,8 @@ pub struct Outcome {
 }
 
 impl Gate {
-    /// Does what a holder asks for, or says why not.
-    pub async fn act(&self, held: &Held, name: &str, mut args: Map<String, Value>) -> Outcome {
+    /// Does what a holder asks for, or says why not. Long work says how far it is.
+    pub async fn act(&self, held: &Held, name: &str, mut args: Map<String, Value>, progress: Progress) -> Outcome {
         let op = args.get("op").and_then(Value::as_str).map(str::to_owned);
         let asked = Action::asked(name, op.as_deref());
         if asked.as_ref().is_ok_and(|action| action.verb != name) {
@@ -41,7 +52,7 @@ impl Gate {
                     self.came_to(held, &verb, &begun, &format!("error: {}", ended.name()));
                     Err(over(ended))
                 }
-                result = self.act_as(held, action, &args, &begun) => result,
+                result = self.act_as(held, action, &args, &begun, progress) => result,
             },
             Err(why) => Err(self.refused(held, &verb, &args, Refusal::new(Code::UnknownAction, why))),
         };
@@ -58,12 +69,18 @@ impl Gate {
         Outcome { result, trespassed }
     }
 
+    /// What happens in the editors, for whoever asks of each whether they may hear of it (`Held::hears_of`).
+    pub fn happenings(&self) -> broadcast::Receiver<Arc<Happening>> {
+        self.runtime.listen()
+    }
+
     async fn act_as(
         &self,
         held: &Held,
         action: &'static Action,
         args: &Value,
         begun: &AtomicU64,
+        progress: Progress,
     ) -> Result<Value, Trouble> {
         let live = &held.live;
         let Value::Object(members) = args else { return Err(Trouble::bad("args is an object")) };
@@ -75,11 +92,18 @@ impl Gate {
             Decision::Confirm => true,
             Decision::Allow => false,
         };
-        let order = Order { verb: action, args: members.clone(), roots: live.grant.roots.clone() };
-        let prepared = self.runtime.prepare(order).await;
-        let prepared = prepared.map_err(|refusal| self.refused(held, action.verb, args, refusal))?;
+        let holder = Holder { id: live.id, name: live.agent.clone() };
+        let order = Order { verb: action, args: members.clone(), roots: live.grant.roots.clone(), holder };
+        let prepared = timeout(PREPARED_WITHIN, self.runtime.prepare(order)).await;
+        let prepared = prepared.unwrap_or_else(|_| Err(late(action, PREPARED_WITHIN)));
+        let mut prepared = prepared.map_err(|refusal| self.refused(held, action.verb, args, refusal))?;
+        // What a rename or a formatter writes is known only now.
+        if let Err(refusal) = live.grant.limits.allow_edit(prepared.writes()) {
+            return Err(self.refused(held, action.verb, args, refusal));
+        }
         if confirms {
-            let shown = serde_json::to_value(prepared.shown()).unwrap_or_default();
+            let shown = prepared.shown().await.map_err(|refusal| self.refused(held, action.verb, args, refusal))?;
+            let shown = serde_json::to_value(shown).unwrap_or_default();
             let shown = json!({"action": action.verb, "shown": shown});
             let digest = hash(json!([live.id.to_string(), args, shown]).to_string().as_bytes());
             let (agent, wait) = (live.agent.clone(), self.settings.confirm_within);
@@ -95,7 +119,10 @@ impl Gate {
             }
         }
         begun.store(self.record(About::holder(live), action.verb, args, "allowed").await?, Ordering::Relaxed);
-        let result = prepared.run().await.map_err(Trouble::from);
+        // No action waits without a deadline. Dropped, it ends what it has started.
+        let deadline = prepared.deadline();
+        let result = timeout(deadline, prepared.run(progress)).await;
+        let result = result.unwrap_or_else(|_| Err(late(action, deadline))).map_err(Trouble::from);
         let told = result.as_ref().map_or_else(|trouble| format!("error: {}", trouble.code), |_| "ok".to_owned());
         self.came_to(held, action.verb, begun, &told);
         result
@@ -120,6 +147,10 @@ impl Gate {
         }
         refusal.into()
     }
+}
+
+fn late(action: &Action, deadline: Duration) -> Refusal {
+    Refusal::new(Code::TimedOut, format!("{} took longer than {} s", action.verb, deadline.as_secs()))
 }
 
 fn over(ended: Ended) -> Trouble {

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use prism_core::{
     Time,
-    policy::{Narrowing, Scopes, State},
+    policy::{Event, Narrowing, Scopes, State},
 };
 use prism_store::gate::GrantRow;
 use serde::Deserialize;
@@ -83,6 +83,13 @@ impl Gate {
         if !live.used.swap(true, std::sync::atomic::Ordering::Relaxed) {
             self.store.activate_grant(live.id).await?;
             self.tell_of_grant(live);
+        }
+        // What others do there is only looked out for if the holder may hear of it. It connects meanwhile.
+        let from_outside = ["buffer_changed", "file_created", "workspace_changed", "status_updated"];
+        let hears = |name: &str| Event::named(name).is_some_and(|event| event.is_seen_with(live.grant.scopes));
+        if from_outside.into_iter().any(hears) {
+            let (runtime, id, roots) = (self.runtime.clone(), live.id, live.grant.roots.clone());
+            tokio::spawn(async move { runtime.watch(id, roots).await });
         }
         Ok(())
     }
@@ -190,6 +197,9 @@ impl Gate {
             self.record_behind(About::holder(live), "end", &args, how.name());
             self.metrics.ended(state, now.since(live.created_at));
             self.tell_of_grant(live);
+            // What it had of its own in the editor goes with it: terminals, watches, panes.
+            let (runtime, id) = (self.runtime.clone(), live.id);
+            tokio::spawn(async move { runtime.leave(id).await });
         }
         Ok(ended.len())
     }

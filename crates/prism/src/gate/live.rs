@@ -1,7 +1,8 @@
 //! A grant that can be used: its limits' state, what its holder did last, and its end, which is heard at that moment.
 
 use std::{
-    collections::VecDeque,
+    collections::{BTreeSet, VecDeque},
+    path::Path,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, AtomicUsize, Ordering},
@@ -13,10 +14,11 @@ use prism_core::{
     Time,
     policy::{Bucket, Grant, Limits, Scopes},
 };
+use prism_editor::Happening;
 use prism_store::gate::GrantRow;
 use tokio::sync::watch;
 
-use super::roots_of;
+use super::{editors::Served, roots_of};
 
 /// Last actions that are shown of a grant.
 const SHOWN: usize = 10;
@@ -45,6 +47,8 @@ pub(super) struct Live {
     pub(super) sockets: AtomicUsize,
     pub(super) actions: AtomicU64,
     ended: watch::Sender<Option<Ended>>,
+    /// Editors that served it and are gone.
+    lost: watch::Sender<BTreeSet<String>>,
     inner: Mutex<Inner>,
 }
 
@@ -54,6 +58,7 @@ struct Inner {
     unwritten: u64,
     trespasses: VecDeque<Time>,
     last: VecDeque<Done>,
+    served: Served,
 }
 
 /// An action that was done, or was not.
@@ -69,6 +74,7 @@ pub(super) struct Done {
 pub struct Held {
     pub(super) live: Arc<Live>,
     end: watch::Receiver<Option<Ended>>,
+    lost: watch::Receiver<BTreeSet<String>>,
 }
 
 // === impl Live ===
@@ -94,6 +100,7 @@ impl Live {
             unwritten: 0,
             trespasses: VecDeque::new(),
             last: VecDeque::new(),
+            served: Served::default(),
         };
         Some(Self {
             id: row.id,
@@ -106,6 +113,7 @@ impl Live {
             sockets: AtomicUsize::new(0),
             actions: AtomicU64::new(0),
             ended: watch::Sender::new(None),
+            lost: watch::Sender::default(),
             inner: Mutex::new(inner),
         })
     }
@@ -117,6 +125,19 @@ impl Live {
 
     pub(super) fn ended(&self) -> Option<Ended> {
         *self.ended.borrow()
+    }
+
+    /// Notes which editors serve it now. Returns those that are gone, if that is news.
+    pub(super) fn served(&self, serving: &BTreeSet<String>) -> Option<BTreeSet<String>> {
+        let mut inner = self.inner();
+        let lost = inner.served.now(serving).then(|| inner.served.lost.clone())?;
+        self.lost.send_replace(lost.clone());
+        Some(lost)
+    }
+
+    /// The editors that served it and are gone.
+    pub(super) fn lost(&self) -> Vec<String> {
+        self.lost.borrow().iter().cloned().collect()
     }
 
     pub(super) fn with_bucket<T>(&self, with: impl FnOnce(&mut Bucket) -> T) -> T {
@@ -166,8 +187,8 @@ impl Live {
 impl Held {
     pub(super) fn new(live: Arc<Live>) -> Self {
         live.sockets.fetch_add(1, Ordering::Relaxed);
-        let end = live.ended.subscribe();
-        Self { live, end }
+        let (end, lost) = (live.ended.subscribe(), live.lost.subscribe());
+        Self { live, end, lost }
     }
 
     pub fn agent(&self) -> &str {
@@ -180,6 +201,21 @@ impl Held {
 
     pub fn id(&self) -> u128 {
         self.live.id
+    }
+
+    /// What the editors that served it and are gone are called, now and each time that it changes.
+    pub fn lost(&self) -> watch::Receiver<BTreeSet<String>> {
+        self.lost.clone()
+    }
+
+    /// Whether its holder may hear of this: it has a scope for such events, and what it is about lies in a granted folder (A-07,
+    ///
+    pub fn hears_of(&self, happening: &Happening) -> bool {
+        let grant = &self.live.grant;
+        let granted = |path: &Path| grant.roots.iter().any(|root| root.is_above(&path.to_string_lossy()));
+        happening.event.is_seen_with(grant.scopes)
+            && happening.to.is_none_or(|holder| holder == self.live.id)
+            && happening.path.as_deref().is_none_or(granted)
     }
 
     /// Waits for its end.

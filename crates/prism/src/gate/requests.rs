@@ -26,6 +26,8 @@ const MAX_REASON: usize = 2000;
 const MAX_ROOTS: usize = 16;
 /// The longest that an agent waits for a decision in one call.
 const MAX_WAIT: Duration = Duration::from_secs(60);
+/// How long a grant may take from the disk into its holder's hands.
+const COMING: Duration = Duration::from_secs(2);
 
 /// What an agent asks for.
 #[derive(Clone, Debug, Deserialize)]
@@ -148,11 +150,21 @@ impl Gate {
                 return Err(Trouble::unknown_request());
             }
             let state = State::named(&row.state).unwrap_or(State::Expired);
-            let waits = state.is_open() && timeout_at(until, decided.changed()).await.is_ok_and(|seen| seen.is_ok());
+            let until = if self.is_coming(&row) { until.max(Instant::now() + COMING) } else { until };
+            let waits = (state.is_open() || self.is_coming(&row))
+                && timeout_at(until, decided.changed()).await.is_ok_and(|seen| seen.is_ok());
             if !waits {
                 return self.claimed(&row, state).await;
             }
         }
+    }
+
+    /// Whether the grant is written down and cannot be held yet: whoever asks between the two must not miss it.
+    fn is_coming(&self, row: &RequestRow) -> bool {
+        let unheld = |id: &u128| !self.state().live.contains_key(id);
+        let Some(id) = row.grant_id.filter(unheld) else { return false };
+        let grant = self.store.grant(id).ok().flatten();
+        grant.is_some_and(|grant| grant.ended_at_us.is_none() && grant.expires_at_us > self.clock.now().0)
     }
 
     async fn claimed(&self, row: &RequestRow, state: State) -> Result<Value, Trouble> {

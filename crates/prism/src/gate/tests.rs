@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use prism_editor::Surroundings;
+use prism_editor::{Progress, Settings, Surroundings};
 use prism_os::census::Owner;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
@@ -76,13 +76,20 @@ impl World {
 }
 
 async fn open(home: &std::path::Path, settings: config::Gate) -> Arc<Gate> {
-    let surroundings = Surroundings { env: BTreeMap::new(), owner: Owner::this_process(home), closed: Vec::new() };
+    let surroundings = Surroundings {
+        env: BTreeMap::new(),
+        owner: Owner::this_process(home),
+        closed: Vec::new(),
+        unsaved: None,
+        settings: Settings::default(),
+    };
     let opening = Opening {
         store: Store::open(&home.join("prism.db")).unwrap(),
         audit: Arc::new(Audit::open(&home.join("audit"), Default::default()).unwrap()),
         runtime: Runtime::new(surroundings),
         metrics: Arc::default(),
         secret: Token::random().unwrap(),
+        plugin_secret: Token::random().unwrap(),
         settings,
         redaction: Redaction::default(),
         audits_all: false,
@@ -108,7 +115,7 @@ fn members(value: Value) -> Map<String, Value> {
 }
 
 async fn act(gate: &Gate, held: &Held, action: &str, args: Value) -> Result<Value, &'static str> {
-    gate.act(held, action, members(args)).await.result.map_err(|trouble| trouble.code)
+    gate.act(held, action, members(args), Progress::unseen()).await.result.map_err(|trouble| trouble.code)
 }
 
 // the token is for who asked, once.
@@ -133,6 +140,30 @@ async fn a_grant_is_claimed_once_by_who_asked() {
         gate.hold(Some(Uuid::nil()), told["session_token"].as_str().unwrap().as_bytes()).err().unwrap().status,
         401
     );
+}
+
+// whoever asks while the decision is being written gets the grant too.
+#[tokio::test]
+async fn a_grant_is_not_missed_by_who_asks_at_that_moment() {
+    let world = World::new().await;
+    let gate = &world.gate;
+    // The moment is short, so it is tried more than once.
+    for _ in 0..30 {
+        let (request_id, claim) = world.ask().await;
+        let asking = async {
+            loop {
+                let told = gate.claim(request_id, &claim, Duration::ZERO).await.unwrap();
+                if told["status"] != "PENDING" {
+                    break told;
+                }
+                tokio::task::yield_now().await;
+            }
+        };
+        let approve = Approve { request_id, ..Approve::default() };
+        let (told, given) = tokio::join!(asking, gate.approve(approve, "test", false));
+        assert!(told["session_token"].is_string(), "{told}");
+        gate.revoke(given.unwrap().id, "test").await.unwrap();
+    }
 }
 
 //
@@ -389,7 +420,7 @@ async fn a_holder_who_keeps_trying_what_it_may_not_is_shown_the_door() {
     let mut tries = 0;
     loop {
         tries += 1;
-        let outcome = world.gate.act(&small, "delete_file", members(json!({"path": "x"}))).await;
+        let outcome = world.gate.act(&small, "delete_file", members(json!({"path": "x"})), Progress::unseen()).await;
         assert_eq!(outcome.result.unwrap_err().code, "forbidden");
         if outcome.trespassed {
             break;

@@ -53,6 +53,8 @@ pub struct GrantView {
     pub rate_limit: u32,
     pub max_edit_bytes: u64,
     pub confirm_changes: bool,
+    /// Editors that served it and are gone: what is done meanwhile, the built-in one does.
+    pub degraded: Vec<String>,
     pub sockets: usize,
     pub actions: u64,
     pub last_actions: Vec<ActionView>,
@@ -198,6 +200,7 @@ impl Gate {
             rate_limit: grant.limits.per_second,
             max_edit_bytes: grant.limits.max_edit_bytes,
             confirm_changes: grant.confirms_changes,
+            degraded: live.lost(),
             sockets: live.sockets.load(Relaxed),
             actions: live.actions.load(Relaxed),
             last_actions: live.last().into_iter().map(action).collect(),

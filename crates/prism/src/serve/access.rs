@@ -46,6 +46,7 @@ pub(super) enum Way {
     Events,
     EventSocket,
     Logs,
+    Plugins,
     Session(Uuid),
 }
 
@@ -75,6 +76,7 @@ impl Way {
             ("events", None) => Self::Events,
             ("events", Some("ws")) => Self::EventSocket,
             ("logs", None) => Self::Logs,
+            ("plugins", None) => Self::Plugins,
             ("session", Some(id)) => Self::Session(Uuid::try_parse(id).ok()?),
             _ => return None,
         })
@@ -94,13 +96,14 @@ impl Way {
             Self::Confirm => "confirm",
             Self::Events | Self::EventSocket => "events",
             Self::Logs => "logs",
+            Self::Plugins => "plugins",
             Self::Session(_) => "session",
         }
     }
 
     fn is_read(self) -> bool {
         use Way::*;
-        matches!(self, Requests | Sessions | Confirmations | Events | EventSocket | Logs | Session(_))
+        matches!(self, Requests | Sessions | Confirmations | Events | EventSocket | Logs | Plugins | Session(_))
     }
 }
 
@@ -115,7 +118,7 @@ pub(super) fn answer(server: &Arc<Server>, way: Way, request: Request<Incoming>)
         return Err(Denial::Method { allowed: if way.is_read() { "GET" } else { "POST" } });
     }
     let told = |trouble: Trouble| -> Result<Answering, Denial> { Ok(Box::pin(std::future::ready(refused(&trouble)))) };
-    if let Err(trouble) = check_url(&gate, way, request.uri().query()) {
+    if let Err(trouble) = check_url(&gate, way.name(), request.uri().query()) {
         return told(trouble);
     }
     let key = match way {
@@ -196,6 +199,7 @@ async fn done(
         Way::Sessions => json!({"sessions": gate.grants(!flag(query, "all"))?}),
         Way::Confirmations => json!({"confirmations": gate.confirmations(!flag(query, "all"))?}),
         Way::Logs => logs(gate, query).await?,
+        Way::Plugins => json!({"plugins": gate.router().plugins()}),
         Way::Events | Way::EventSocket | Way::Session(_) => json!({}),
     })
 }
@@ -253,7 +257,7 @@ fn given(given: &Given) -> Value {
 // --- Who may come in ---
 
 /// Secrets in a URL end in logs, histories and referrers.
-fn check_url(gate: &Gate, way: Way, query: Option<&str>) -> Result<(), Trouble> {
+pub(super) fn check_url(gate: &Gate, what: &'static str, query: Option<&str>) -> Result<(), Trouble> {
     let secret = |name: &str| {
         let name = name.to_ascii_lowercase();
         ["token", "secret", "authorization", "bearer", "api_key", "claim"].iter().any(|word| name.contains(word))
@@ -261,7 +265,7 @@ fn check_url(gate: &Gate, way: Way, query: Option<&str>) -> Result<(), Trouble> 
     let names = query.unwrap_or_default().split('&').map(|pair| pair.split('=').next().unwrap_or_default());
     if names.into_iter().any(secret) {
         gate.metrics.failed_auth("url");
-        gate.record_refusal("?", way.name(), &json!({}), "a secret in a URL");
+        gate.record_refusal("?", what, &json!({}), "a secret in a URL");
         return Err(Trouble::bad("a secret has no place in a URL; send it as `Authorization: Bearer …`"));
     }
     Ok(())

@@ -14,7 +14,10 @@ use prism_core::{
 };
 
 use super::body::Body;
-use crate::drive::{destination::Full, hub::UnknownView};
+use crate::{
+    drive::{destination::Full, hub::UnknownView},
+    gate::Trouble,
+};
 
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
@@ -30,6 +33,8 @@ pub(super) enum Denial {
     },
     NoToken,
     WrongToken,
+    /// What was shown opens no grant, or none that can be used.
+    NotHeld(Trouble),
     NoRoute,
     UnknownDestination {
         name: String,
@@ -94,7 +99,7 @@ impl Denial {
             Self::NoHost | Self::ForeignHost(_) => "host",
             Self::ForeignOrigin(_) => "origin",
             Self::ForeignUser { .. } => "user",
-            Self::NoToken | Self::WrongToken => "token",
+            Self::NoToken | Self::WrongToken | Self::NotHeld(_) => "token",
             Self::NoRoute | Self::UnknownDestination { .. } | Self::UnknownView(_) | Self::Gone { .. } => "route",
             Self::Method { .. } => "method",
             Self::ContentType => "content_type",
@@ -142,6 +147,10 @@ impl Denial {
             Self::WrongToken => {
                 let why = "wrong token: the right one is in the file that `prism` names at its start";
                 (S::UNAUTHORIZED, -32600, why.to_owned())
+            }
+            Self::NotHeld(trouble) => {
+                let status = S::from_u16(trouble.status).unwrap_or(S::INTERNAL_SERVER_ERROR);
+                (status, -32600, trouble.message.clone())
             }
             Self::NoRoute => (S::NOT_FOUND, -32600, "nothing is here; destinations are at /NAME/mcp".to_owned()),
             Self::UnknownDestination { name, known } => {
@@ -238,6 +247,7 @@ impl Denial {
                 let data = serde_json::json!({"requiredCapabilities": {"extensions": extensions}});
                 with_data(id, code, &message, &data)
             }
+            Self::NotHeld(trouble) => with_data(id, code, &message, &trouble.told()),
             // Nothing was done yet, so it is safe to ask again: whoever sees this word may.
             Self::Stopping => error_body(id, code, &message, Some("stopping")),
             _ => error_body(id, code, &message, None),
@@ -245,7 +255,10 @@ impl Denial {
         let mut response = json(status, body);
         let extra: Option<(HeaderName, &'static str)> = match &self {
             Self::NoToken => Some((WWW_AUTHENTICATE, r#"Bearer realm="prism""#)),
-            Self::WrongToken => Some((WWW_AUTHENTICATE, r#"Bearer realm="prism", error="invalid_token""#)),
+            Self::NotHeld(trouble) if trouble.status != 401 => None,
+            Self::WrongToken | Self::NotHeld(_) => {
+                Some((WWW_AUTHENTICATE, r#"Bearer realm="prism", error="invalid_token""#))
+            }
             Self::Method { allowed } => Some((ALLOW, allowed)),
             Self::Full { .. } => Some((RETRY_AFTER, "5")),
             Self::Stopping | Self::LinkGone => Some((RETRY_AFTER, "1")),

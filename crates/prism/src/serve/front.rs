@@ -98,8 +98,8 @@ impl Front {
         let before = self.current();
         let restart = needs_restart(&before.config, &config);
         let Config { address, port, login_path, .. } = before.config;
-        let mesh = before.config.mesh.clone();
-        let config = Config { address, port, login_path, mesh, ..config };
+        let (mesh, editor) = (before.config.mesh.clone(), before.config.editor.clone());
+        let config = Config { address, port, login_path, mesh, editor, ..config };
         if config == before.config {
             self.life.about.configured_by(file, restart);
             return Ok(());
@@ -187,7 +187,9 @@ impl Front {
             keeping.close();
         }
         self.sessions.reached().close();
-        let links = self.current().destinations.values().flat_map(|destination| destination.links()).collect();
+        let server = self.current();
+        let doors = server.doors.destinations();
+        let links = server.destinations.values().chain(&doors).flat_map(|destination| destination.links()).collect();
         let left = replace::shut_down(links, Fault::Stopping).await;
         if let Some(keeping) = self.sessions.keeping() {
             keeping.save(left).await;
@@ -230,6 +232,9 @@ fn needs_restart(before: &Config, now: &Config) -> Option<String> {
     }
     if now.mesh != before.mesh {
         return Some("`[mesh]` counts after `prism restart`".to_owned());
+    }
+    if now.editor != before.editor {
+        return Some("`[editor]` counts after `prism restart`".to_owned());
     }
     (now.login_path != before.login_path).then(|| "`login_path` counts after `prism restart`".to_owned())
 }

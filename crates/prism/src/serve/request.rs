@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use super::{Server, fault::Denial};
 use crate::{
+    builtin,
     config::EventNames,
     drive::{Destination, Entry, visitor::Way},
 };
@@ -42,9 +43,12 @@ pub(super) fn session(
     let text = value.to_str().map_err(|_| Denial::BadSessionId)?;
     let id = Uuid::try_parse(text).ok().filter(|id| text.len() == 36 && id.get_version_num() == 4);
     let entry = server.sessions.get(&id.ok_or(Denial::BadSessionId)?);
-    // A session of another destination is unknown here; one that is being replaced is the same.
+    // A session of another destination is unknown here; one that is being replaced is the same. Grants' are all called the
+    // same, and none is another's.
     let is_here = |entry: &Arc<Entry>| {
-        entry.destination.config().name == destination.config().name && entry.hub().is_some() == of_hub
+        let name = &destination.config().name;
+        let is_replaced = entry.destination.config().name == *name && name != builtin::editor::NAME;
+        (is_replaced || Arc::ptr_eq(&entry.destination, destination)) && entry.hub().is_some() == of_hub
     };
     let entry = entry.filter(is_here).ok_or(Denial::UnknownSession)?;
     server.hub.is_back(&entry);

@@ -15,16 +15,16 @@ use hyper::{
 use super::{
     Server, access,
     body::Body,
-    console,
+    console, editor,
     fault::Denial,
-    guard, mesh, plain,
+    guard, mesh, plain, plugin,
     post::{self, Asked},
     probes, status, streams,
 };
 use crate::{
     builtin,
     config::Sessions,
-    drive::{Destination, Hub},
+    drive::{Destination, Hub, hub::View},
     telemetry::access::Pending,
 };
 
@@ -47,6 +47,10 @@ enum Route {
     ConsoleLink,
     /// The gate, which has keys of its own.
     Gate(access::Way),
+    /// The editor, which grants open.
+    Editor,
+    /// An editor.
+    Plugin(String),
 }
 
 /// An answer on its way. Boxed, so that an idle connection holds a pointer and not the room for the largest request.
@@ -94,6 +98,8 @@ fn begin(server: &Arc<Server>, request: Request<Incoming>) -> Result<Answering, 
         Ok(Route::Console(way)) => return console::answer(server, way, request),
         Ok(Route::ConsoleLink) => return console_link(server, &request),
         Ok(Route::Gate(way)) => return access::answer(server, way, request),
+        Ok(Route::Editor) => return editor::answer(server, request),
+        Ok(Route::Plugin(name)) => return plugin::answer(server, name, request),
         _ => guard::check_token(server, headers)?,
     }
     let (destination, view) = match route? {
@@ -115,10 +121,27 @@ fn begin(server: &Arc<Server>, request: Request<Incoming>) -> Result<Answering, 
             return Ok(Box::pin(async move { status::respond(&server).await }));
         }
         Route::Mesh(below) => return mesh::answer(server, below.as_deref(), request),
-        Route::Healthz | Route::Readyz | Route::Gate(_) | Route::Console(_) | Route::ConsoleLink => {
+        Route::Healthz
+        | Route::Readyz
+        | Route::Gate(_)
+        | Route::Editor
+        | Route::Plugin(_)
+        | Route::Console(_)
+        | Route::ConsoleLink => {
             return Err(Denial::NoRoute);
         }
     };
+    mcp(server, destination, view, request)
+}
+
+/// Answers a client that was let in to a destination, or to what it sees of the hub.
+pub(super) fn mcp(
+    server: &Arc<Server>,
+    destination: Arc<Destination>,
+    view: Option<Arc<View>>,
+    request: Request<Incoming>,
+) -> Result<Answering, Denial> {
+    let headers = request.headers();
     let stateless = destination.config().sessions == Sessions::Never;
     let (verb, allowed) = match (request.method(), stateless) {
         (&Method::POST, _) => ("POST", true),
@@ -259,6 +282,7 @@ fn find(server: &Server, path: &str) -> Result<Route, Denial> {
         ("mcp", Some(below), more) if let Some(way) = access::Way::named(below, more) => {
             parts.next().map_or(Ok(Route::Gate(way)), |_| Err(Denial::NoRoute))
         }
+        (builtin::editor::NAME, Some("mcp"), None) => Ok(Route::Editor),
         (name, Some("mcp"), None) => by_name(name).map(Route::Mcp),
         ("sse" | "message", None, None) => {
             let root = server.root.clone().ok_or(Denial::NoRoute)?;
@@ -266,6 +290,7 @@ fn find(server: &Server, path: &str) -> Result<Route, Denial> {
         }
         (name, Some("sse"), None) => by_name(name).map(Route::Sse),
         (name, Some("message"), None) => by_name(name).map(Route::Message),
+        ("plugin", Some(name), None) => Ok(Route::Plugin(name.to_owned())),
         ("healthz", None, None) => Ok(Route::Healthz),
         ("readyz", None, None) => Ok(Route::Readyz),
         ("metrics", None, None) => Ok(Route::Metrics),

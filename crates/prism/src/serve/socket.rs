@@ -1,13 +1,15 @@
 //! WebSockets: a holder's session, and the gate's events for whoever looks on.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, pin::pin, sync::Arc, time::Duration};
 
 use futures_util::{SinkExt, StreamExt};
 use hyper::{Request, Response, body::Incoming};
 use hyper_util::rt::TokioIo;
+use prism_editor::{Happening, Note, Progress};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::{
+    io::{AsyncRead, AsyncWrite},
     sync::{Semaphore, broadcast::error::RecvError, mpsc, watch},
     time::{MissedTickBehavior, interval, timeout},
 };
@@ -38,10 +40,10 @@ const SEND_WITHIN: Duration = Duration::from_secs(20);
 const CLOSE_WITHIN: Duration = Duration::from_secs(2);
 
 const SCOPE: u16 = 4002;
-const TOKEN: u16 = 1008;
-const GOING_AWAY: u16 = 1001;
+pub(super) const TOKEN: u16 = 1008;
+pub(super) const GOING_AWAY: u16 = 1001;
 
-type Socket = WebSocketStream<TokioIo<hyper::upgrade::Upgraded>>;
+pub(super) type Socket = WebSocketStream<TokioIo<hyper::upgrade::Upgraded>>;
 
 /// Opens a holder's session. Who has no right to it learns that from the close code, as the source has it.
 pub(super) fn session(
@@ -100,7 +102,7 @@ pub(super) fn events(server: &Server, gate: &Gate, request: Request<Incoming>) -
     })
 }
 
-fn upgraded<F: Future<Output = ()> + Send + 'static>(
+pub(super) fn upgraded<F: Future<Output = ()> + Send + 'static>(
     mut request: Request<Incoming>,
     then: impl FnOnce(Socket) -> F + Send + 'static,
 ) -> Result<Answering, Denial> {
@@ -142,6 +144,9 @@ async fn serve(gate: Arc<Gate>, held: Held, mut socket: Socket, mut hang_up: wat
     let mut ping = interval(PING);
     ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut heard_at = tokio::time::Instant::now();
+    let mut happenings = gate.happenings();
+    let mut lost = held.lost();
+    let mut seq = 0_u64;
     let greeting = greeting(&held);
     if !send(&mut socket, greeting).await {
         return;
@@ -159,6 +164,31 @@ async fn serve(gate: Arc<Gate>, held: Held, mut socket: Socket, mut hang_up: wat
                 },
                 Said::Close(code, why) => return close(socket, code, why).await,
             },
+            happening = happenings.recv() => {
+                let told = match happening {
+                    Ok(happening) if held.hears_of(&happening) => {
+                        seq += 1;
+                        event(&happening, seq)
+                    }
+                    Ok(_) => continue,
+                    Err(RecvError::Lagged(count)) => {
+                        seq += 1;
+                        missed(count, seq)
+                    }
+                    // The editor has ended, and Prism is about to.
+                    Err(RecvError::Closed) => return close(socket, GOING_AWAY, "Prism is stopping").await,
+                };
+                if !send(&mut socket, told).await {
+                    return;
+                }
+            }
+            Ok(()) = lost.changed() => {
+                seq += 1;
+                let told = runtime(&lost.borrow_and_update(), seq);
+                if !send(&mut socket, told).await {
+                    return;
+                }
+            }
             // A place first: what cannot be worked on is not read.
             heard = async {
                 let place = places.clone().acquire_owned().await;
@@ -175,7 +205,7 @@ async fn serve(gate: Arc<Gate>, held: Held, mut socket: Socket, mut hang_up: wat
                 let (gate, held, answers) = (gate.clone(), held.clone(), answers.clone());
                 work.spawn(async move {
                     let _place = place;
-                    let (text, trespassed) = answer(&gate, &held, &text).await;
+                    let (text, trespassed) = answer(&gate, &held, &text, &answers).await;
                     let _ = answers.send(Said::Text(text)).await;
                     if trespassed {
                         let _ = answers.send(Said::Close(SCOPE, "too many actions out of scope")).await;
@@ -211,11 +241,33 @@ fn greeting(held: &Held) -> String {
         "expires_at": crate::clock::written(grant.expires_at),
         "max_edit_bytes": grant.limits.max_edit_bytes,
         "rate_limit": grant.limits.per_second,
+        "degraded": *held.lost().borrow(),
     });
     json!({"type": "event", "event": "session_state", "data": data}).to_string()
 }
 
-async fn answer(gate: &Gate, held: &Held, text: &str) -> (String, bool) {
+/// An event as the source has it: its category, and in its data its name. Numbered, so that a holder sees if it missed one.
+fn event(happening: &Happening, seq: u64) -> String {
+    let mut data = happening.data.clone();
+    data["event"] = happening.event.name.into();
+    json!({"type": "event", "event": happening.event.category, "seq": seq, "data": data}).to_string()
+}
+
+/// A holder that did not keep up has missed events, of whatever kind: what it knows of the editor's state may be old.
+fn missed(count: u64, seq: u64) -> String {
+    let data = json!({"event": "missed", "events": count});
+    json!({"type": "event", "event": "session_state", "seq": seq, "data": data}).to_string()
+}
+
+/// The grant's editor went away, or is back. The built-in one stands in for it meanwhile.
+fn runtime(lost: &BTreeSet<String>, seq: u64) -> String {
+    let event = if lost.is_empty() { "runtime_recovered" } else { "runtime_degraded" };
+    let data = json!({"event": event, "plugins": lost});
+    json!({"type": "event", "event": "session_state", "seq": seq, "data": data}).to_string()
+}
+
+/// Does what a message asks for, and meanwhile tells how far it is.
+async fn answer(gate: &Gate, held: &Held, text: &str, answers: &mpsc::Sender<Said>) -> (String, bool) {
     let command = match serde_json::from_str::<Command>(text) {
         Ok(command) if command.kind == "cmd" => command,
         Ok(command) => {
@@ -227,7 +279,20 @@ async fn answer(gate: &Gate, held: &Held, text: &str) -> (String, bool) {
             return (result(&Value::Null, &Err(Trouble::bad(format!("{shape}: {error}")))), false);
         }
     };
-    let outcome = gate.act(held, &command.action, command.args).await;
+    let (progress, mut notes) = Progress::channel();
+    let mut acting = pin!(gate.act(held, &command.action, command.args, progress));
+    let outcome = loop {
+        tokio::select! {
+            biased;
+            outcome = &mut acting => break outcome,
+            Some(Note { message, done, total }) = notes.recv() => {
+                let data = json!({"message": message, "done": done, "total": total});
+                let text = json!({"type": "progress", "id": command.id, "data": data}).to_string();
+                // If there is no room, the next note is truer anyway.
+                let _ = answers.try_send(Said::Text(text));
+            }
+        }
+    };
     (result(&command.id, &outcome.result), outcome.trespassed)
 }
 
@@ -244,7 +309,10 @@ async fn send(socket: &mut Socket, text: String) -> bool {
 }
 
 /// Closes with a code that says why, and lets the peer read it.
-async fn close(mut socket: Socket, code: u16, why: &str) {
+pub(super) async fn close<S>(mut socket: WebSocketStream<S>, code: u16, why: &str)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
     // A reason has 123 bytes at most.
     let fits = |end: &usize| why.is_char_boundary(*end);
     let end = (0..=why.len().min(120)).rev().find(fits).unwrap_or(0);

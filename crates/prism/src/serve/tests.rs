@@ -255,6 +255,7 @@ impl Door {
             mesh: None,
             calls: Arc::default(),
             gate: None,
+            doors: super::Doors::new(&parts),
             plains: Arc::default(),
             callers: Arc::default(),
             token: None,

@@ -30,6 +30,14 @@ pub struct GateMetrics {
     waiting: Gauge,
     audit_lines: Counter,
     audit: Latency,
+    plugins: Gauge,
+    plugin_commands: Family<ResultLabel, Counter>,
+    plugin_events_dropped: Counter,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct ResultLabel {
+    result: &'static str,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -85,6 +93,9 @@ impl Default for GateMetrics {
             waiting: Gauge::default(),
             audit_lines: Counter::default(),
             audit: Latency::default(),
+            plugins: Gauge::default(),
+            plugin_commands: Family::default(),
+            plugin_events_dropped: Counter::default(),
         }
     }
 }
@@ -106,6 +117,11 @@ impl GateMetrics {
         gate.register("confirmations_waiting", "Confirmations that wait for a person", self.waiting.clone());
         gate.register("audit_lines", "Lines given to the audit log", self.audit_lines.clone());
         gate.register("audit_write_seconds", "Time until a line of the audit log is on disk", self.audit.clone());
+        let plugins = own.sub_registry_with_prefix("plugin");
+        plugins.register("connections", "Editors that are connected", self.plugins.clone());
+        plugins.register("commands", "Commands to editors by what came of them", self.plugin_commands.clone());
+        let dropped = self.plugin_events_dropped.clone();
+        plugins.register("events_dropped", "Events of editors that nobody may be told of", dropped);
     }
 
     /// Counts a request that came to this state.
@@ -170,6 +186,21 @@ impl GateMetrics {
         self.audit.observe(took);
     }
 
+    /// Says how many editors are connected.
+    pub fn plugins(&self, count: usize) {
+        self.plugins.set(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+
+    /// Counts a command to an editor by what came of it: `ok`, the name of a code, or `unasked` for a result too many.
+    pub fn plugin_command(&self, result: &str) {
+        let results = Code::ALL.into_iter().map(Code::name).chain(["ok", "unasked"]);
+        self.plugin_commands.get_or_create(&ResultLabel { result: known(results, result) }).inc();
+    }
+
+    pub fn plugin_event_dropped(&self) {
+        self.plugin_events_dropped.inc();
+    }
+
     /// Counts a line that nobody waited for.
     pub fn audited_behind(&self) {
         self.audit_lines.inc();
@@ -206,6 +237,9 @@ mod tests {
         gate.waits(1);
         gate.audited(Duration::from_micros(300));
         gate.audited_behind();
+        gate.plugins(2);
+        gate.plugin_command("ok");
+        gate.plugin_event_dropped();
         let text = metrics.text();
         for line in [
             "prism_gate_requests_total{state=\"PENDING\"} 1",
@@ -224,6 +258,9 @@ mod tests {
             "prism_gate_confirmations_waiting 1",
             "prism_gate_audit_lines_total 2",
             "prism_gate_audit_write_seconds_count 1",
+            "prism_plugin_connections 2",
+            "prism_plugin_commands_total{result=\"ok\"} 1",
+            "prism_plugin_events_dropped_total 1",
         ] {
             assert!(text.lines().any(|own| own == line), "{line}\n{text}");
         }

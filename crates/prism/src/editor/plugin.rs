@@ -1,0 +1,300 @@
+//! One connection of an editor's: what it can do, the commands that it has, and what it said of its texts.
+
+use std::{
+    collections::{HashMap, HashSet},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use prism_core::{
+    Time,
+    policy::{Action, Bucket, Code, Refusal, Root},
+};
+use prism_editor::{
+    Holder, Progress,
+    protocol::{Answer, Cancel, Cmd, GetState, Register, Step, ToPlugin, Told},
+};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use tokio::sync::{mpsc, oneshot, watch};
+use uuid::Uuid;
+
+use super::mirror::{Heard, Mirror, Unsaved};
+
+/// An editor that has registered.
+#[derive(Debug)]
+pub struct Plugin {
+    pub about: About,
+    /// The folders that are open in it, as they really are.
+    roots: Vec<PathBuf>,
+    verbs: HashSet<&'static str>,
+    /// Of two the later one owns a folder: by when it says that it began, then by when it came.
+    pub(super) newness: (u64, u64),
+    out: mpsc::Sender<ToPlugin>,
+    pub(super) life: watch::Sender<Life>,
+    state: Mutex<State>,
+}
+
+/// What is shown of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct About {
+    pub plugin: String,
+    pub connection: String,
+    pub instance: String,
+    pub kind: String,
+    pub version: String,
+    pub roots: Vec<String>,
+    pub ui: bool,
+    pub pid: Option<u32>,
+}
+
+/// How a connection is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Life {
+    /// It has not shown yet that somebody is there, or no longer does.
+    Unsure,
+    Alive,
+    Gone,
+}
+
+#[derive(Debug)]
+struct State {
+    next: u64,
+    waiting: HashMap<u64, Waiting>,
+    mirror: Mirror,
+    events: Bucket,
+    /// Events that nobody was told of: of other folders, of no name, too many.
+    dropped: u64,
+    complained: bool,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    done: oneshot::Sender<Result<Value, Refusal>>,
+    progress: Progress,
+}
+
+/// Takes a command back if nobody waits for it any more.
+struct Errand<'p> {
+    plugin: &'p Plugin,
+    id: u64,
+}
+
+/// Commands that wait for one editor at the same time. A further one is refused and told to come back: an editor does one
+/// thing after the other.
+pub(super) const MAX_COMMANDS: usize = 64;
+/// Messages that an editor has not read yet. Beyond it commands are refused: it does not read.
+const MAX_UNSENT: usize = 256;
+/// Events of one editor that are listened to: a second, and at once.
+pub(super) const EVENTS_PER_SECOND: u32 = 500;
+const EVENTS_AT_ONCE: u32 = 2_000;
+
+impl Plugin {
+    pub(super) fn new(
+        plugin: &str,
+        register: &Register,
+        roots: Vec<PathBuf>,
+        newness: (u64, u64),
+        now: Time,
+    ) -> (Arc<Self>, mpsc::Receiver<ToPlugin>) {
+        let (out, outgoing) = mpsc::channel(MAX_UNSENT);
+        let known = register.capabilities.iter().filter_map(|verb| Action::named(verb));
+        let about = About {
+            plugin: plugin.to_owned(),
+            connection: format!("{plugin}#{}", newness.1),
+            instance: register.instance_id.clone(),
+            kind: register.kind.clone(),
+            version: register.version.clone(),
+            roots: roots.iter().map(|root| root.display().to_string()).collect(),
+            ui: register.ui,
+            pid: register.pid,
+        };
+        let state = State {
+            next: 0,
+            waiting: HashMap::new(),
+            mirror: Mirror::default(),
+            events: Bucket::full(EVENTS_AT_ONCE, now),
+            dropped: 0,
+            complained: false,
+        };
+        let verbs = known.map(|action| action.verb).collect();
+        let (life, _) = watch::channel(Life::Unsure);
+        (Arc::new(Self { about, roots, verbs, newness, out, life, state: Mutex::new(state) }), outgoing)
+    }
+
+    pub(super) fn can(&self, verb: &str) -> bool {
+        self.verbs.contains(verb)
+    }
+
+    pub(super) fn roots(&self) -> &[PathBuf] {
+        &self.roots
+    }
+
+    /// Whether a path is one of its folders or beneath one.
+    pub(super) fn covers(&self, path: &Path) -> bool {
+        self.roots.iter().any(|root| path.starts_with(root))
+    }
+
+    /// Whether one of its folders is in one of these, or above it.
+    pub(super) fn touches(&self, roots: &[Root]) -> bool {
+        let names: Vec<PathBuf> = roots.iter().map(|root| PathBuf::from(root.to_string())).collect();
+        self.roots.iter().any(|own| names.iter().any(|root| own.starts_with(root) || root.starts_with(own)))
+    }
+
+    pub(super) fn unsaved(&self) -> Vec<(PathBuf, Unsaved)> {
+        self.state().mirror.unsaved()
+    }
+
+    pub(super) fn is_unsaved(&self, path: &Path) -> bool {
+        self.state().mirror.is_dirty(path)
+    }
+
+    pub(super) fn dropped(&self) -> u64 {
+        self.state().dropped
+    }
+
+    /// Has it do a verb. Beyond the time it is `timed_out`, and if nobody waits any more it is told so.
+    pub(super) async fn call(
+        &self,
+        verb: &str,
+        args: Map<String, Value>,
+        holder: &Holder,
+        within: Duration,
+        progress: &Progress,
+    ) -> Result<Value, Refusal> {
+        let (done, doing) = oneshot::channel();
+        // Dropped with this future, or at its deadline: then the editor is told.
+        let _errand = self.send(verb, args, holder, within, Waiting { done, progress: progress.clone() })?;
+        match tokio::time::timeout(within, doing).await {
+            Ok(Ok(result)) => result,
+            Ok(Err(_)) => Err(self.gone_away()),
+            Err(_) => {
+                let message = format!(
+                    "{} did not answer within {} s; whether {verb} was done is not known, look again",
+                    self.about.kind,
+                    within.as_secs()
+                );
+                Err(Refusal::new(Code::TimedOut, message))
+            }
+        }
+    }
+
+    fn send(
+        &self,
+        verb: &str,
+        args: Map<String, Value>,
+        holder: &Holder,
+        within: Duration,
+        waiting: Waiting,
+    ) -> Result<Errand<'_>, Refusal> {
+        let retry =
+            |message: String| Refusal { code: Code::TooFast, message, retry_after: Some(Duration::from_secs(1)) };
+        let mut state = self.state();
+        if *self.life.borrow() == Life::Gone {
+            return Err(self.gone_away());
+        }
+        if state.waiting.len() >= MAX_COMMANDS {
+            return Err(retry(format!("{} has {MAX_COMMANDS} commands to do already; try again", self.about.kind)));
+        }
+        state.next += 1;
+        let id = state.next;
+        let command = Cmd {
+            id,
+            action: verb.to_owned(),
+            args,
+            session_id: Uuid::from_u128(holder.id).to_string(),
+            deadline_ms: u64::try_from(within.as_millis()).unwrap_or(u64::MAX),
+        };
+        if self.out.try_send(ToPlugin::Cmd(command)).is_err() {
+            return Err(retry(format!("{} does not read what it is sent; try again", self.about.kind)));
+        }
+        state.waiting.insert(id, waiting);
+        Ok(Errand { plugin: self, id })
+    }
+
+    /// Takes a result. One that nobody waits for is none: it came twice, too late, or under a wrong id.
+    pub(super) fn answered(&self, answer: Answer) -> bool {
+        let waiting = self.state().waiting.remove(&answer.id);
+        waiting.is_some_and(|waiting| waiting.done.send(answer.result()).is_ok())
+    }
+
+    pub(super) fn progressed(&self, step: &Step) {
+        if let Some(waiting) = self.state().waiting.get(&step.id) {
+            waiting.progress.say(&step.message, step.done, step.total);
+        }
+    }
+
+    pub(super) fn take_state(&self, state: prism_editor::protocol::State) -> Heard {
+        self.state().mirror.take(state, |path| self.covers(path))
+    }
+
+    /// Takes an event in; `None` if nobody is to be told of it.
+    pub(super) fn hear(&self, told: &Told, path: Option<&Path>, now: Time) -> Option<Heard> {
+        let mut state = self.state();
+        if state.events.take(EVENTS_PER_SECOND, EVENTS_AT_ONCE, now).is_err() {
+            state.mirror.missed();
+            state.dropped += 1;
+            return None;
+        }
+        match state.mirror.hear(told, path) {
+            Heard::Again => {
+                state.dropped += 1;
+                None
+            }
+            heard => Some(heard),
+        }
+    }
+
+    /// Counts an event that nobody is told of.
+    pub(super) fn drop_event(&self) {
+        self.state().dropped += 1;
+    }
+
+    /// Asks for the state, if something of it was missed.
+    pub(super) fn catch_up(&self) {
+        let asks = self.state().mirror.asks();
+        if asks {
+            self.say(ToPlugin::GetState(GetState {}));
+        }
+    }
+
+    /// Says something that may be lost if the editor does not read.
+    pub(super) fn say(&self, message: ToPlugin) {
+        let _ = self.out.try_send(message);
+    }
+
+    /// Whether this is the first complaint about it.
+    pub(super) fn complains(&self) -> bool {
+        !std::mem::replace(&mut self.state().complained, true)
+    }
+
+    /// Ends the connection, for all who wait for it.
+    pub(super) fn end(&self) {
+        self.life.send_replace(Life::Gone);
+        self.state().waiting.clear();
+    }
+
+    /// Ends what waits for it: it is there, but nobody is at its window.
+    pub(super) fn abandon(&self) {
+        self.state().waiting.clear();
+    }
+
+    fn gone_away(&self) -> Refusal {
+        let message = format!("{} went away; look again what was done, then try again", self.about.kind);
+        Refusal { code: Code::Failed, message, retry_after: Some(Duration::from_secs(1)) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing panics while it holds the lock, and each change of it is whole.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Errand<'_> {
+    fn drop(&mut self) {
+        if self.plugin.state().waiting.remove(&self.id).is_some() {
+            self.plugin.say(ToPlugin::Cancel(Cancel { id: self.id }));
+        }
+    }
+}

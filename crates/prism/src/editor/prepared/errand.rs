@@ -1,0 +1,254 @@
+//! A verb that an editor does. Its paths were found by handle and are sent as they really are; what comes back is sifted.
+//!
+//! Between that look and the editor's own opening of the path somebody could put a link there: an editor opens by name. So
+//! plugins check their folders again, as the source asks of them.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use prism_core::policy::{Code, Refusal};
+use prism_editor::{Order, Progress, Shown, digest_of, edited_by, unified};
+use serde_json::{Map, Value, json};
+
+use super::super::{Plugin, Router, sieve::sifted, terminals::Terminal};
+
+pub(super) struct Errand {
+    order: Order,
+    plugin: Arc<Plugin>,
+    paths: Vec<PathBuf>,
+    /// The terminal that it is about, as its holder calls it.
+    terminal: Option<String>,
+    /// What the editor said it would do, if that was shown.
+    preview: Option<Value>,
+}
+
+/// How long a verb may take.
+pub(super) const USUAL: Duration = Duration::from_secs(30);
+/// How long one that runs something may take, if nothing is said, and what is allowed on top of what is said.
+const RUNS: Duration = Duration::from_secs(600);
+const GRACE: Duration = Duration::from_secs(5);
+
+impl Errand {
+    pub(super) fn new(order: Order, plugin: Arc<Plugin>, paths: Vec<PathBuf>) -> Self {
+        Self { order, plugin, paths, terminal: None, preview: None }
+    }
+
+    pub(super) fn at_terminal(mut order: Order, terminal: Terminal) -> Self {
+        let name = order.args.insert("terminal".to_owned(), terminal.inner);
+        let name = name.and_then(|name| name.as_str().map(str::to_owned));
+        Self { order, plugin: terminal.plugin, paths: Vec::new(), terminal: name, preview: None }
+    }
+
+    /// The editor has `within`; who waits for it has a little more, so that it is the editor that is too late.
+    pub(super) fn deadline(&self) -> Duration {
+        self.within() + GRACE
+    }
+
+    fn within(&self) -> Duration {
+        let number = |name: &str| self.order.args.get(name).and_then(Value::as_u64).map(Duration::from_millis);
+        match self.order.verb.verb {
+            "exec_command" | "build_project" | "run_tests" => {
+                number("timeout_ms").map_or(RUNS, |said| said.min(RUNS) + GRACE)
+            }
+            _ => number("wait_ms").map_or(USUAL, |said| said.min(RUNS) + USUAL),
+        }
+    }
+
+    // --- What is shown ---
+
+    /// Draws what will happen from the editor's own text, and binds the errand to it.
+    pub(super) async fn shown(&mut self, router: &Router) -> Result<Shown, Refusal> {
+        match self.order.verb.verb {
+            "edit_buffer" | "save_buffer" | "write_file" if self.is_about_one_text() => self.shown_text().await,
+            "replace_text" | "apply_quick_fix" | "refactor_symbol" => self.shown_preview().await,
+            "delete_file" | "rename_file" | "create_file" | "exec_command" | "open_terminal" => {
+                // What these are about is the disk, and the built-in editor knows how to draw that.
+                match router.builtin.prepare(self.copied()).await {
+                    Ok(prepared) => Ok(prepared.shown()),
+                    Err(refusal) if refusal.code == Code::Unsupported => Ok(self.plain()),
+                    Err(refusal) => Err(refusal),
+                }
+            }
+            "format_code" => {
+                self.bind_version(0).await?;
+                Ok(self.plain())
+            }
+            _ => Ok(self.plain()),
+        }
+    }
+
+    fn is_about_one_text(&self) -> bool {
+        let args = &self.order.args;
+        self.paths.len() == 1 && !["files", "all", "undo", "redo"].iter().any(|name| args.contains_key(*name))
+    }
+
+    async fn shown_text(&mut self) -> Result<Shown, Refusal> {
+        let path = self.paths[0].display().to_string();
+        let text = self.bind_version(0).await?;
+        let (old, new) = match self.order.verb.verb {
+            "edit_buffer" => {
+                let new = edited_by(&text, &self.order.args)?;
+                (text, new)
+            }
+            "write_file" => {
+                (text, self.order.args.get("content").and_then(Value::as_str).unwrap_or_default().to_owned())
+            }
+            // What is saved is the editor's text; what it replaces is on the disk.
+            _ => {
+                let file = self.paths[0].clone();
+                let disk = tokio::task::spawn_blocking(move || std::fs::read(file)).await;
+                let disk = disk.ok().and_then(Result::ok).unwrap_or_default();
+                (String::from_utf8_lossy(&disk).into_owned(), text)
+            }
+        };
+        let old_text_digest = Some(digest_of(old.as_bytes()));
+        let unified = unified(&path, Some(old.as_bytes()), new.as_bytes());
+        Ok(Shown::Diff { path, old_text_digest, unified })
+    }
+
+    /// Asks for the text that the editor has, and has the errand refused if it is another by then.
+    async fn bind_version(&mut self, index: usize) -> Result<String, Refusal> {
+        let Some(path) = self.paths.get(index) else { return Ok(String::new()) };
+        let args = Map::from_iter([("path".to_owned(), path.display().to_string().into())]);
+        let there = self.ask("open_file", args).await?;
+        let changed = || Refusal::new(Code::Changed, "the editor has another version by now; open it again");
+        let version = there["version"].as_u64();
+        if let Some(bound) = self.order.args.get("version").filter(|bound| !bound.is_null())
+            && version != bound.as_u64()
+        {
+            return Err(changed());
+        }
+        let content = there["content"].as_str().filter(|_| there["encoding"] != "base64");
+        let content = content.ok_or_else(|| Refusal::new(Code::BadArguments, "it is no text"))?;
+        match (self.order.verb.verb, version) {
+            // A file is known by its digest.
+            ("write_file", _) => {
+                let digest = digest_of(content.as_bytes());
+                if self.order.args.get("digest").is_some_and(|bound| !bound.is_null() && *bound != digest) {
+                    return Err(changed());
+                }
+                self.order.args.insert("digest".to_owned(), digest.into());
+            }
+            (_, Some(version)) => {
+                self.order.args.insert("version".to_owned(), version.into());
+            }
+            (_, None) => return Err(Refusal::new(Code::Failed, "the editor does not say which version it has")),
+        }
+        Ok(content.to_owned())
+    }
+
+    /// Has the editor say what it would change.
+    async fn shown_preview(&mut self) -> Result<Shown, Refusal> {
+        let preview = self.previewed().await?;
+        let Shown::Plain { title, mut lines } = self.plain() else { return Ok(self.plain()) };
+        match preview["diff"].as_str() {
+            Some(diff) => lines.extend(diff.lines().map(str::to_owned)),
+            None => {
+                let pretty = serde_json::to_string_pretty(&preview).unwrap_or_default();
+                lines.extend(pretty.lines().map(str::to_owned));
+            }
+        }
+        self.preview = Some(preview);
+        Ok(Shown::Plain { title, lines })
+    }
+
+    async fn previewed(&self) -> Result<Value, Refusal> {
+        let mut args = self.order.args.clone();
+        args.insert("preview".to_owned(), true.into());
+        let preview = self.ask(self.order.verb.verb, args).await?;
+        sifted(preview, &self.order.roots)
+    }
+
+    fn plain(&self) -> Shown {
+        let title = format!("{} in {}", self.order.verb.verb, self.plugin.about.kind);
+        let line = |(name, value): (&String, &Value)| format!("{name}: {value}");
+        Shown::Plain { title, lines: self.order.args.iter().map(line).collect() }
+    }
+
+    fn copied(&self) -> Order {
+        let Order { verb, args, roots, holder } = &self.order;
+        Order { verb, args: args.clone(), roots: roots.clone(), holder: holder.clone() }
+    }
+
+    // --- The doing ---
+
+    pub(super) async fn run(self, router: &Router, progress: &Progress) -> Result<Value, Refusal> {
+        let result = self.try_run(router, progress).await;
+        router.metrics.plugin_command(result.as_ref().map_or_else(|refusal| refusal.code.name(), |_| "ok"));
+        result
+    }
+
+    async fn try_run(self, router: &Router, progress: &Progress) -> Result<Value, Refusal> {
+        if let Some(shown) = &self.preview
+            && self.previewed().await? != *shown
+        {
+            return Err(Refusal::new(Code::Changed, "the editor would now change something else than was shown"));
+        }
+        if self.order.verb.verb == "save_buffer" && self.order.args.get("all") == Some(&Value::Bool(true)) {
+            return self.save_granted().await;
+        }
+        let Order { verb, args, roots, holder } = &self.order;
+        let result = self.plugin.call(verb.verb, args.clone(), holder, self.within(), progress).await?;
+        let mut result = sifted(result, roots)?;
+        if !result.is_object() {
+            return Err(Refusal::new(Code::Failed, "the editor's answer is no object"));
+        }
+        match (verb.verb, &self.terminal) {
+            ("open_terminal", _) => {
+                let inner = result.get("terminal").cloned().filter(|id| id.is_string() || id.is_number());
+                let inner = inner.ok_or_else(|| Refusal::new(Code::Failed, "the editor does not name its terminal"))?;
+                result["terminal"] = router.terminals.opened(&self.plugin, inner, holder.id).into();
+            }
+            (_, Some(name)) => {
+                result["terminal"] = name.as_str().into();
+                if args.get("close") == Some(&Value::Bool(true)) {
+                    router.terminals.closed(name);
+                }
+            }
+            // A list of terminals has only those that this holder has opened.
+            ("get_output", None) => only_own(&mut result, router, &self.plugin, holder.id),
+            _ => {}
+        }
+        Ok(result)
+    }
+
+    /// Has all unsaved texts saved that are granted. The editor may have others, which are not this holder's to save.
+    async fn save_granted(&self) -> Result<Value, Refusal> {
+        let mut listed = self.ask("get_buffers", Map::new()).await?;
+        let listed = listed.get_mut("buffers").and_then(Value::as_array_mut).map(std::mem::take).unwrap_or_default();
+        let unsaved =
+            listed.iter().filter(|buffer| buffer["is_dirty"] == true).filter_map(|buffer| buffer["path"].as_str());
+        let granted = unsaved.filter(|path| self.order.roots.iter().any(|root| root.is_above(path)));
+        let mut saved = Vec::new();
+        for path in granted {
+            let mut args = self.order.args.clone();
+            args.remove("all");
+            args.insert("path".to_owned(), path.into());
+            saved.push(match self.ask("save_buffer", args).await {
+                Ok(told) => sifted(told, &self.order.roots)?,
+                Err(Refusal { code, message, .. }) => {
+                    json!({"path": path, "error": {"code": code.name(), "message": message}})
+                }
+            });
+        }
+        Ok(json!({ "saved": saved }))
+    }
+
+    async fn ask(&self, verb: &str, args: Map<String, Value>) -> Result<Value, Refusal> {
+        if !self.plugin.can(verb) {
+            let why = format!("{} cannot {verb}, so what would happen cannot be shown", self.plugin.about.kind);
+            return Err(Refusal::new(Code::Unsupported, why));
+        }
+        self.plugin.call(verb, args, &self.order.holder, USUAL, &Progress::unseen()).await
+    }
+}
+
+fn only_own(result: &mut Value, router: &Router, plugin: &Arc<Plugin>, holder: u128) {
+    let Some(terminals) = result.get_mut("terminals").and_then(Value::as_array_mut) else { return };
+    terminals.retain_mut(|terminal| match router.terminals.named(plugin, &terminal["terminal"]) {
+        Some((name, own)) if own == holder => {
+            terminal["terminal"] = name.into();
+            true
+        }
+        _ => false,
+    });
+}

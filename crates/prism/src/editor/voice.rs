@@ -1,0 +1,125 @@
+//! What editors say, and what is made of it. Nothing that one says can stop the daemon or reach whom it is not for.
+
+use std::{path::Path, sync::Arc};
+
+use prism_core::policy::{Code, Event, Refusal};
+use prism_editor::{
+    Happening,
+    protocol::{Complaint, Failure, FromPlugin, ToPlugin, Told, as_path},
+};
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::{Router, mirror::Heard, owners::Owner, plugin::Plugin};
+
+impl Router {
+    /// Takes a message in. What is not understood is answered with a complaint.
+    pub fn hear(&self, plugin: &Arc<Plugin>, text: &str) -> Option<Pong> {
+        let message = match serde_json::from_str::<FromPlugin>(text) {
+            Ok(message) => message,
+            Err(error) => {
+                // What it was is not repeated: it may hold a text.
+                let why =
+                    format!("this is no message of the protocol (line {}, column {})", error.line(), error.column());
+                complain(plugin, Refusal::new(Code::BadArguments, why));
+                return None;
+            }
+        };
+        let heard = match message {
+            FromPlugin::Register(_) => {
+                complain(plugin, Refusal::new(Code::BadArguments, "a connection registers once; connect anew"));
+                return None;
+            }
+            FromPlugin::Pong(pong) => return Some(Pong { id: pong.id, ui: pong.ui }),
+            FromPlugin::Result(answer) => {
+                if !plugin.answered(answer) {
+                    self.metrics.plugin_command("unasked");
+                }
+                return None;
+            }
+            FromPlugin::Progress(step) => {
+                plugin.progressed(&step);
+                return None;
+            }
+            FromPlugin::State(state) => plugin.take_state(state),
+            FromPlugin::Event(told) => self.told(plugin, told),
+        };
+        if heard == Heard::NotKept && plugin.complains() {
+            let why = "more unsaved text than is kept; what is beyond the limits is lost if this editor goes away";
+            complain(plugin, Refusal::new(Code::TooLarge, why));
+        }
+        plugin.catch_up();
+        None
+    }
+
+    fn told(&self, plugin: &Arc<Plugin>, told: Told) -> Heard {
+        let written = told.data.get("path").and_then(Value::as_str);
+        let path = written.and_then(as_path).filter(|path| plugin.covers(path));
+        let Some(heard) = plugin.hear(&told, path.as_deref(), self.clock.now()) else { return Heard::Again };
+        // What is about no file is about the editor's first folder.
+        let is_outside = told.data.contains_key("path") && path.is_none();
+        let about = path.or_else(|| plugin.roots().first().cloned()).filter(|_| !is_outside);
+        let is_owner = |path: &Path| match self.owners.of(path) {
+            Owner::Plugin(owner) => Arc::ptr_eq(&owner, plugin),
+            Owner::BuiltIn | Owner::Nobody => false,
+        };
+        match (Event::named(told.name()), about.filter(|path| is_owner(path))) {
+            (Some(event), Some(path)) => self.tell_on(plugin, event, &path, told),
+            _ => {
+                plugin.drop_event();
+                self.metrics.plugin_event_dropped();
+            }
+        }
+        heard
+    }
+
+    /// Tells what happened in an editor, without what is only for the daemon.
+    fn tell_on(&self, plugin: &Arc<Plugin>, event: &'static Event, path: &Path, told: Told) {
+        let mut data = told.data;
+        for name in ["text", "base_version", "event", "session_id"] {
+            if name != "text" || event.name == "buffer_changed" {
+                data.remove(name);
+            }
+        }
+        let by = data.get("by").and_then(Value::as_str).and_then(|id| Uuid::parse_str(id).ok());
+        let new_path = data.get("new_path").and_then(Value::as_str).and_then(as_path);
+        if !new_path.is_some_and(|path| plugin.covers(&path)) {
+            data.remove("new_path");
+        }
+        if data.contains_key("path") {
+            data.insert("path".to_owned(), path.display().to_string().into());
+        }
+        let mut to = None;
+        if let Some(terminal) = data.get("terminal").cloned() {
+            match self.terminals.named(plugin, &terminal) {
+                Some((name, holder)) => {
+                    if event.name == "process_ended" {
+                        self.terminals.ended(&name);
+                    }
+                    data.insert("terminal".to_owned(), name.into());
+                    to = Some(holder);
+                }
+                // A person's own terminal is nobody else's business.
+                None => {
+                    plugin.drop_event();
+                    return self.metrics.plugin_event_dropped();
+                }
+            }
+        }
+        let by = by.map(|id| id.as_u128());
+        let data = Value::Object(data);
+        let path = if to.is_some() { None } else { Some(path.to_owned()) };
+        self.builtin.tell(Happening { event, path, to, by, data });
+    }
+}
+
+/// The answer to a ping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pong {
+    pub id: u64,
+    pub ui: bool,
+}
+
+fn complain(plugin: &Plugin, refusal: Refusal) {
+    plugin.say(ToPlugin::Error(Complaint { error: Failure::from(refusal) }));
+}
