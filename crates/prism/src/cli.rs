@@ -3,6 +3,7 @@
 pub mod access;
 pub mod acp;
 pub mod add;
+pub mod agent;
 pub mod approve;
 pub mod audit;
 pub mod bar;
@@ -130,6 +131,8 @@ enum Command {
     Confirm(confirm::Confirm),
     /// Ask for access, and see what can be asked for
     Access(access::Access),
+    /// Work in granted folders from the shell, as a sub-agent does
+    Agent(agent::Agent),
     /// Read the audit log, and check that nobody changed it
     Audit(audit::Audit),
     /// List the tools of a destination, or of all of them
@@ -191,6 +194,7 @@ impl Cli {
             Command::Confirmations(confirmations) => return confirmations.run(&env),
             Command::Confirm(confirm) => return confirm.run(&env),
             Command::Access(access) => return access.run(&env),
+            Command::Agent(agent) => return agent.run(&env),
             Command::Audit(audit) => return audit.run(&env),
             Command::Tools(tools) => return tools.run(&env),
             Command::Call(call) => return call.run(&env),

@@ -13,6 +13,7 @@ use std::{
 
 use prism_core::mcp::Era;
 
+pub use editor::Editor;
 pub use env::Env;
 pub use gate::{Audit, AuditCalls, Gate};
 pub use http::{Http, Transport};
@@ -21,6 +22,7 @@ pub use inherit::Inherit;
 pub use mesh::Mesh;
 pub use tools::{Pin, Tools};
 
+pub mod editor;
 mod env;
 pub mod file;
 pub mod gate;
@@ -71,6 +73,7 @@ pub struct Config {
     pub mesh: Mesh,
     pub gate: Gate,
     pub audit: Audit,
+    pub editor: Editor,
     pub profiles: BTreeMap<String, Profile>,
     /// The root of the workspace memory; `None`: nobody said, and the config is no project's own.
     pub workspace: Option<PathBuf>,
@@ -309,6 +312,7 @@ impl Default for Config {
             mesh: Mesh::default(),
             gate: Gate::default(),
             audit: Audit::default(),
+            editor: Editor::default(),
             profiles: BTreeMap::new(),
             workspace: None,
             destinations: BTreeMap::new(),

@@ -35,4 +35,4 @@ pub use schema::read as read_arguments;
 pub use server::Server;
 pub use stdio::serve_stdio;
 pub(super) use stdio::{Gate, Pass, serve};
-pub use tool::{Hints, Tool};
+pub use tool::{DataTool, Hints, Tool};

@@ -9,6 +9,7 @@ mod daemon;
 mod editors;
 mod finding;
 mod home;
+mod languages;
 mod machine;
 
 use std::{path::PathBuf, process::ExitCode, time::Duration};
@@ -84,6 +85,7 @@ impl Doctor {
         found(editors::check(&patient));
         // Before anything is started that would end them.
         found(machine::check(&patient));
+        found(languages::check(&patient));
         // What is wrong is said once, where it is known what to type.
         let said = |finding: Finding| match finding.is_wrong() && ill.contains(&finding.what) {
             true => Finding::skipped(&finding.what, "does not answer, for what is said above"),

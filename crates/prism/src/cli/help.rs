@@ -17,7 +17,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
         "What agents may do",
         &["console", "requests", "approve", "deny", "grants", "revoke", "confirmations", "confirm", "access", "audit"],
     ),
-    ("From the shell", &["tools", "call", "probe", "workspace"]),
+    ("From the shell", &["tools", "call", "probe", "workspace", "agent"]),
     ("More", &["demo-server", "completions", "man", "help"]),
 ];
 

@@ -142,6 +142,11 @@ pub(super) fn status(text: Option<&str>) {
     write(io::stderr().lock(), &format!("\r\x1b[2K{text}"));
 }
 
+/// Draws the beginning of a line that a person is to type, on stdout.
+pub(super) fn prompt(text: &str) {
+    write(io::stdout().lock(), &painted(text, Colour::Dim, io::stdout().is_terminal()));
+}
+
 /// Letters of a status line: one that wrapped could not be taken away again.
 const STATUS_WIDTH: usize = 78;
 

@@ -14,6 +14,7 @@ use std::{
 use serde::Deserialize;
 use toml::{Spanned, Value, de::ValueDeserializer};
 
+use editor::RawEditor;
 use gate::{RawAudit, RawGate};
 use hub::{RawHub, RawProfile, RawWorkspace};
 use keys::unknown_key_fix;
@@ -29,6 +30,7 @@ use super::{
     },
 };
 
+mod editor;
 mod gate;
 mod hub;
 pub(super) mod keys;
@@ -63,6 +65,8 @@ pub struct Raw {
     gate: RawGate,
     #[serde(default)]
     audit: RawAudit,
+    #[serde(default)]
+    editor: RawEditor,
     #[serde(default)]
     profile: BTreeMap<Spanned<String>, RawProfile>,
     #[serde(default)]
@@ -245,6 +249,7 @@ impl Raw {
         config.mesh = self.mesh(around)?;
         config.gate = self.gate(around)?;
         config.audit = self.audit(around)?;
+        config.editor = self.editor(around)?;
         config.workspace = self.workspace(around)?;
         for (name, written) in &self.profile {
             config.profiles.insert(name.get_ref().clone(), self.profile(name, written)?);

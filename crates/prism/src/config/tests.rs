@@ -154,6 +154,7 @@ fn every_key_is_understood() {
         mesh: Mesh::default(),
         gate: Gate::default(),
         audit: Audit::default(),
+        editor: super::Editor::default(),
         profiles: BTreeMap::new(),
         workspace: None,
     };
@@ -340,7 +341,7 @@ fn a_value_that_is_beaten_must_still_make_sense() {
 
 #[test]
 fn every_global_setting_is_read_from_the_environment() {
-    let tables = ["hub", "mesh", "gate", "audit", "profile", "workspace", "destination"];
+    let tables = ["hub", "mesh", "gate", "audit", "editor", "profile", "workspace", "destination"];
     for key in GLOBAL_KEYS.into_iter().filter(|key| !tables.contains(key)) {
         let variable = format!("PRISM_{}", key.to_uppercase());
         let env = Env::from([(variable.as_str(), "*no such thing*")]);

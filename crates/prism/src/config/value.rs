@@ -346,6 +346,24 @@ pub(super) fn command(value: &Written<'_>) -> Result<Vec<String>, Wrong> {
     }
 }
 
+/// A command that may be none, for a language that is to have no server.
+pub(super) fn language_server(value: &Written<'_>) -> Result<Vec<String>, Wrong> {
+    match value {
+        Written::List([]) => Ok(Vec::new()),
+        _ => command(value),
+    }
+}
+
+/// Folders by name.
+pub(super) fn folders(value: &Written<'_>) -> Result<Vec<String>, Wrong> {
+    let example = example_list(value, "/opt/sdk");
+    let names = list(value, &example)?;
+    match names.iter().find(|name| name.contains('\0')) {
+        Some(name) => Err(Wrong { problem: format!("has {name:?}, which is no folder"), example }),
+        None => Ok(names),
+    }
+}
+
 pub(super) fn process(value: &Written<'_>) -> Result<Process, Wrong> {
     choice(value, Process::ALL, Process::as_str)
 }

@@ -63,6 +63,7 @@ pub struct Destination {
 }
 
 /// What destinations are made from.
+#[derive(Clone)]
 pub struct Parts {
     pub sessions: Arc<Sessions>,
     pub metrics: Arc<Metrics>,
@@ -125,8 +126,8 @@ impl Destination {
             }
             None => None,
         };
-        // Its tools may wait for hours for something to come, and bound themselves.
-        let waits = built_in.is_some() && config.name == builtin::prism::NAME;
+        // Their tools may wait for hours for something to come, or for a person, and bound themselves.
+        let waits = built_in.is_some() && [builtin::prism::NAME, builtin::editor::NAME].contains(&config.name.as_str());
         let settings = Settings {
             request_timeout: daemon.request_timeout.filter(|_| !waits),
             max_request_time: if waits { FOR_EVER } else { daemon.max_request_time },

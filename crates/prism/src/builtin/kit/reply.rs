@@ -61,6 +61,12 @@ impl Reply {
         Self { structured: Some(value), ..self }
     }
 
+    /// The same as what a tool says that failed (`isError`).
+    #[must_use]
+    pub fn failed(self) -> Self {
+        Self { failed: true, ..self }
+    }
+
     fn trouble(why: String) -> Self {
         Self { failed: true, ..Self::text(why) }
     }

@@ -9,11 +9,11 @@ use prism_core::mcp::{Method, modern};
 use serde_json::{Map, Value, json};
 
 use super::{
-    Call, Completion, Completions, Failure, Notifier, Prompts, Resources, Tool,
+    Call, Completion, Completions, DataTool, Failure, Notifier, Prompts, Resources, Tool,
     offer::{AnyCompletions, AnyPrompts, AnyResources},
     params::Params,
     reply::Reply,
-    tool::{AnyTool, registered},
+    tool::{AnyTool, listed, registered},
 };
 
 /// What a server is called and what it offers. Built once, shared by all connections.
@@ -52,8 +52,17 @@ impl Server {
 
     /// Adds a tool. The list of tools has the order in which they were added.
     #[must_use]
-    pub fn tool(mut self, tool: impl Tool) -> Self {
-        let tool = registered(tool);
+    pub fn tool(self, tool: impl Tool) -> Self {
+        self.with(registered(tool))
+    }
+
+    /// Adds a tool that is made of data.
+    #[must_use]
+    pub fn data_tool(self, tool: impl DataTool) -> Self {
+        self.with(listed(tool))
+    }
+
+    fn with(mut self, tool: Box<dyn AnyTool>) -> Self {
         debug_assert!(self.tool_named(tool.name()).is_none(), "two tools are called {}", tool.name());
         self.tools.push(tool);
         self
@@ -101,7 +110,7 @@ impl Server {
 
     /// The entries of `tools/list`.
     pub fn tool_entries(&self) -> Vec<Value> {
-        self.tools.iter().map(|tool| tool.entry().clone()).collect()
+        self.tools.iter().filter_map(|tool| tool.entry().cloned()).collect()
     }
 
     pub(super) fn info(&self) -> Value {

@@ -1,10 +1,10 @@
-//! A tool: its name, its arguments, and what it does.
+//! A tool: its name, its arguments, and what it does. Most are types; some are rows of a table that is not the kit's.
 
 use std::{future::Future, pin::Pin};
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{Call, Failure, Reply, schema};
 
@@ -19,6 +19,17 @@ pub trait Tool: Send + Sync + 'static {
     /// Runs one call. When it was cancelled the future is dropped after a moment; what must be tidied up before that
     /// waits for [`Call::cancelled`].
     fn call(&self, arguments: Self::Arguments, call: &Call) -> impl Future<Output = Result<Reply, Failure>> + Send;
+}
+
+/// A tool that is made of data: what it is called and what it takes are values.
+pub trait DataTool: Send + Sync + 'static {
+    fn name(&self) -> &'static str;
+
+    /// Its entry in the list of tools; `None` if it is not shown there. It can be called even so, and says why not.
+    fn entry(&self) -> Option<Value>;
+
+    /// Runs one call, as [`Tool::call`] does. What the arguments must be is its own affair.
+    fn call(&self, arguments: Map<String, Value>, call: &Call) -> impl Future<Output = Result<Reply, Failure>> + Send;
 }
 
 /// What a client may expect of a tool (`annotations`). What is not said is left to the protocol's own guess.
@@ -38,7 +49,7 @@ impl Hints {
     pub const ADDS: Self =
         Self { read_only: Some(false), destructive: Some(false), open_world: Some(false), ..Self::NONE };
 
-    fn annotations(self) -> Option<Value> {
+    pub fn annotations(self) -> Option<Value> {
         let all = [
             ("readOnlyHint", self.read_only),
             ("destructiveHint", self.destructive),
@@ -56,8 +67,8 @@ pub(super) type Running<'a> = Pin<Box<dyn Future<Output = Result<Reply, Failure>
 /// A tool whose type is forgotten.
 pub(super) trait AnyTool: Send + Sync {
     fn name(&self) -> &'static str;
-    /// Its entry in the list of tools.
-    fn entry(&self) -> &Value;
+    /// Its entry in the list of tools, if it is there.
+    fn entry(&self) -> Option<&Value>;
     fn run<'a>(&'a self, arguments: &'a str, call: &'a Call) -> Running<'a>;
 }
 
@@ -84,13 +95,40 @@ impl<T: Tool> AnyTool for Registered<T> {
         T::NAME
     }
 
-    fn entry(&self) -> &Value {
-        &self.entry
+    fn entry(&self) -> Option<&Value> {
+        Some(&self.entry)
     }
 
     fn run<'a>(&'a self, arguments: &'a str, call: &'a Call) -> Running<'a> {
         Box::pin(async move {
             // 2025-11-25, Tools: bad arguments too are an error of the tool, which the model sees and can mend.
+            let arguments = schema::read(arguments).map_err(Failure::trouble)?;
+            self.tool.call(arguments, call).await
+        })
+    }
+}
+
+struct Listed<T> {
+    tool: T,
+    entry: Option<Value>,
+}
+
+pub(super) fn listed<T: DataTool>(tool: T) -> Box<dyn AnyTool> {
+    let entry = tool.entry();
+    Box::new(Listed { tool, entry })
+}
+
+impl<T: DataTool> AnyTool for Listed<T> {
+    fn name(&self) -> &'static str {
+        self.tool.name()
+    }
+
+    fn entry(&self) -> Option<&Value> {
+        self.entry.as_ref()
+    }
+
+    fn run<'a>(&'a self, arguments: &'a str, call: &'a Call) -> Running<'a> {
+        Box::pin(async move {
             let arguments = schema::read(arguments).map_err(Failure::trouble)?;
             self.tool.call(arguments, call).await
         })

@@ -52,6 +52,7 @@ fn how_to_use(base: &str, session: &str) -> Value {
     let host = base.strip_prefix("http").unwrap_or(base);
     json!({
         "url": format!("ws{host}/mcp/session/{session}"),
+        "mcp": format!("{base}/editor/mcp"),
         "header": "Authorization: Bearer SESSION_TOKEN",
         "send": {"type": "cmd", "id": "1", "action": "open_file", "args": {"path": "PATH BENEATH A ROOT"}},
         "note": "Keep the token to yourself: whoever has it can do what you may. Never put it in a URL. \

@@ -23,9 +23,9 @@ use crate::{
 };
 
 /// How long one question after a decision waits.
-const ROUND: Duration = Duration::from_secs(50);
+pub(in crate::cli) const ROUND: Duration = Duration::from_secs(50);
 /// What a shell is told when nobody decided in time.
-const UNDECIDED: u8 = 4;
+pub(in crate::cli) const UNDECIDED: u8 = 4;
 /// The longest claim that is read from stdin; it has 64 letters.
 const MAX_CLAIM_BYTES: u64 = 4096;
 
@@ -167,12 +167,12 @@ async fn followed(mesh: &Mesh, id: &str, claim: &str, json: bool) -> anyhow::Res
     show(&told?, json)
 }
 
-async fn ask(mesh: &Mesh, id: &str, claim: &str, wait: Duration) -> anyhow::Result<Value> {
+pub(in crate::cli) async fn ask(mesh: &Mesh, id: &str, claim: &str, wait: Duration) -> anyhow::Result<Value> {
     let body = json!({"request_id": id, "claim": claim, "wait_seconds": wait.as_secs()});
     Ok(mesh.post("/mcp/claim", &body, PATIENCE + wait).await.map_err(understood)?)
 }
 
-fn is_open(told: &Value) -> bool {
+pub(in crate::cli) fn is_open(told: &Value) -> bool {
     matches!(told["status"].as_str(), Some("REQUESTED" | "PENDING"))
 }
 

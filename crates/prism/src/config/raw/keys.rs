@@ -3,7 +3,7 @@
 use super::nearest;
 
 /// The keys at the top of the file.
-pub(in crate::config) const GLOBAL_KEYS: [&str; 22] = [
+pub(in crate::config) const GLOBAL_KEYS: [&str; 23] = [
     "address",
     "insecure",
     "port",
@@ -23,6 +23,7 @@ pub(in crate::config) const GLOBAL_KEYS: [&str; 22] = [
     "mesh",
     "gate",
     "audit",
+    "editor",
     "profile",
     "workspace",
     "destination",
@@ -92,6 +93,10 @@ pub(in crate::config) const GATE_KEYS: [&str; 11] = [
 /// The keys below `[audit]`.
 pub(in crate::config) const AUDIT_KEYS: [&str; 4] = ["bodies", "redact", "keep", "calls"];
 
+/// The keys below `[editor]`.
+pub(in crate::config) const EDITOR_KEYS: [&str; 6] =
+    ["fence", "readable", "writable", "servers", "runs_project_code", "idle_server"];
+
 /// The keys below `[profile.NAME]`.
 pub(in crate::config) const PROFILE_KEYS: [&str; 5] = ["only", "except", "tools", "prefix", "mode"];
 
@@ -113,6 +118,8 @@ pub(super) fn unknown_key_fix(key: &str, expected: &str) -> String {
         section_key_fix(key, "[gate]", &GATE_KEYS)
     } else if expected.contains("`redact`") {
         section_key_fix(key, "[audit]", &AUDIT_KEYS)
+    } else if expected.contains("`fence`") {
+        section_key_fix(key, "[editor]", &EDITOR_KEYS)
     } else if expected.contains("`only`") {
         section_key_fix(key, "[profile.NAME]", &PROFILE_KEYS)
     } else if expected.contains("`root`") {

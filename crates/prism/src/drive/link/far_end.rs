@@ -91,9 +91,10 @@ impl Driver {
             env: &given.variables,
             cwd: config.cwd.as_deref(),
             cgroup: ceiling.as_ref().and_then(|ceiling| ceiling.cgroup.as_ref()),
+            fence: None,
         };
         match Child::spawn(&spec, &self.shared.owner) {
-            Ok(Child { stdin, stdout, stderr, group }) => {
+            Ok(Child { stdin, stdout, stderr, group, .. }) => {
                 stderr::drain(stderr, self.shared.config.name.clone(), self.shared.stderr.clone());
                 let keeper = Keeper::take(group, ceiling, self.shared.clone(), self.commands.clone());
                 self.vitals.runs_as(keeper.pid());

@@ -1,0 +1,82 @@
+//! `prism agent`: to be a sub-agent at the shell. A grant is asked for as every agent asks, and the verbs go over the same
+//! socket, through the same gate.
+
+mod close;
+mod events;
+mod kept;
+mod open;
+mod run;
+mod shell;
+mod show;
+mod socket;
+mod verbs;
+mod words;
+
+use std::process::ExitCode;
+
+use crate::config::Env;
+
+/// Work in granted folders from the shell, as a sub-agent does
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  prism agent open --root . --preset standard --for 1h
+  prism agent verbs
+  prism agent verbs edit_buffer
+  prism agent run open_file path=src/main.rs
+  prism agent run edit_buffer path=src/main.rs old_text=mian new_text=main
+  prism agent run write_file path=notes.md content=-
+  prism agent run goto_definition path=src/main.rs position=4:8 --json
+  prism agent shell
+  prism agent events
+  prism agent close
+
+A person decides what is granted: prism approve, or prism console.
+Exit codes: 0 done, 1 refused or failed, 2 typed wrongly, 3 the daemon does not run, 4 nobody decided in time.")]
+pub struct Agent {
+    #[command(subcommand)]
+    command: Command,
+    /// Print JSON, for programs
+    #[arg(long, global = true)]
+    json: bool,
+    /// Agent whose session is meant [default: PRISM_AGENT, or the one that was opened last]
+    #[arg(long, global = true, value_name = "NAME")]
+    agent: Option<String>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Ask for access to folders, wait for the person, and keep the session for the other commands
+    Open(open::Open),
+    /// Do one thing
+    Run(run::Run),
+    /// Show what the session may do, or one verb with its arguments and an example
+    Verbs(verbs::Verbs),
+    /// Follow what happens in the editor
+    Events(events::Events),
+    /// Do one thing after the other over one connection, from the keyboard or a pipe
+    Shell(shell::Shell),
+    /// Give the access back
+    Close(close::Close),
+}
+
+/// What all of them are told.
+struct Around<'a> {
+    env: &'a Env,
+    json: bool,
+    agent: Option<String>,
+}
+
+impl Agent {
+    pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
+        let agent = super::verbs::acting(self.agent.as_deref(), env);
+        let around = Around { env, json: self.json, agent };
+        match self.command {
+            Command::Open(open) => open.run(&around),
+            Command::Run(run) => run.run(&around),
+            Command::Verbs(verbs) => verbs.run(&around),
+            Command::Events(events) => events.run(&around),
+            Command::Shell(shell) => shell.run(&around),
+            Command::Close(close) => close.run(&around),
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! `prism agent close`: gives the grant back.
+
+use std::process::ExitCode;
+
+use anyhow::bail;
+use serde_json::json;
+
+use super::{
+    Around,
+    kept::{Kept, NONE},
+};
+use crate::cli::{
+    gate::understood,
+    reach, say,
+    verbs::{Mesh, PATIENCE, Trouble, say_not_running},
+};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Close {}
+
+impl Close {
+    pub(super) fn run(self, around: &Around<'_>) -> anyhow::Result<ExitCode> {
+        reach::run(async move {
+            let Some(kept) = Kept::find(around)? else { bail!(NONE) };
+            let Some(given) = &kept.given else {
+                kept.forget(around.env)?;
+                said(around, 0, &format!("nothing was granted yet; to withdraw it: prism deny {}", kept.request_id))?;
+                return Ok(ExitCode::SUCCESS);
+            };
+            let Some(mesh) = Mesh::shown(around.env, given.token()?)? else { return Ok(say_not_running()) };
+            let told = mesh.post("/mcp/revoke", &json!({"session_id": given.session_id}), PATIENCE).await;
+            let revoked = match told.map_err(understood) {
+                Ok(told) => told["revoked"].as_u64().unwrap_or_default(),
+                // It is over already, which is what was wanted.
+                Err(Trouble::Refused { code, .. })
+                    if ["expired", "revoked", "unauthorized"].contains(&code.as_str()) =>
+                {
+                    0
+                }
+                Err(Trouble::Away(_)) => return Ok(say_not_running()),
+                Err(trouble) => return Err(trouble.into()),
+            };
+            kept.forget(around.env)?;
+            said(around, revoked, if revoked == 0 { "it was over already" } else { "closed" })?;
+            Ok(ExitCode::SUCCESS)
+        })
+    }
+}
+
+fn said(around: &Around<'_>, revoked: u64, words: &str) -> anyhow::Result<()> {
+    match around.json {
+        true => say::text(&serde_json::to_string_pretty(&json!({"revoked": revoked, "message": words}))?),
+        false => say::line(words),
+    }
+    Ok(())
+}

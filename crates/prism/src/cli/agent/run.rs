@@ -1,0 +1,84 @@
+//! `prism agent run`: one verb, and what came of it.
+
+use std::process::ExitCode;
+
+use serde_json::{Map, Value};
+
+use super::{
+    Around, show,
+    socket::{NotRunning, Said, Socket},
+    words,
+};
+use crate::cli::{reach, say};
+
+/// What a shell is told of what was typed wrongly, as clap does.
+const TYPED_WRONGLY: u8 = 2;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Run {
+    /// What to do, as in open_file; see prism agent verbs
+    verb: String,
+    /// Arguments, as in path=src/main.rs; @FILE takes a value from a file, - from stdin
+    #[arg(value_name = "KEY=VALUE")]
+    words: Vec<String>,
+}
+
+impl Run {
+    pub(super) fn run(self, around: &Around<'_>) -> anyhow::Result<ExitCode> {
+        let (verb, args) = match words::understood(&self.verb, &self.words) {
+            Ok(understood) => understood,
+            Err(error) => {
+                say::error(&error);
+                return Ok(ExitCode::from(TYPED_WRONGLY));
+            }
+        };
+        reach::run(async move {
+            let mut socket = match opened(around).await? {
+                Ok(socket) => socket,
+                Err(code) => return Ok(code),
+            };
+            let result = done(&mut socket, verb.name, args, around, |_| {}).await;
+            let code = match &result {
+                Ok(result) => show::told(verb.name, result, around.json)?,
+                Err(error) => return Err(anyhow::anyhow!("{error:#}")),
+            };
+            socket.close().await;
+            Ok(code)
+        })
+    }
+}
+
+/// Opens the session's socket; `Err`: there is no daemon, which has been said.
+pub(super) async fn opened(around: &Around<'_>) -> anyhow::Result<Result<Socket, ExitCode>> {
+    match Socket::open(around).await {
+        Ok(socket) => Ok(Ok(socket)),
+        Err(error) if error.is::<NotRunning>() => {
+            say::error(&error);
+            Ok(Err(ExitCode::from(NotRunning::CODE)))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Has one thing done. How far it is is shown on a terminal; what else happens goes to `event`.
+pub(super) async fn done(
+    socket: &mut Socket,
+    verb: &str,
+    args: Map<String, Value>,
+    around: &Around<'_>,
+    event: impl Fn(&Value),
+) -> anyhow::Result<Result<Value, Value>> {
+    let number = socket.send(verb, args).await?;
+    say::status(Some(&format!("{verb} …")));
+    let result = loop {
+        match socket.next(around).await {
+            Ok(Said::Result { id, result }) if id == number => break Ok(result),
+            Ok(Said::Result { .. }) => {}
+            Ok(Said::Progress(how_far)) => say::status(Some(&format!("{verb} … {how_far}"))),
+            Ok(Said::Event(message)) => event(&message),
+            Err(error) => break Err(error),
+        }
+    };
+    say::status(None);
+    result
+}
