@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod acp;
+mod agent_cli;
 mod audit;
 mod bad_child;
 mod bad_client;
@@ -15,11 +16,16 @@ mod calls_pinned;
 mod ceiling;
 mod commands;
 mod console;
+mod contract;
 mod cycles;
 mod detach;
 mod doctor;
 mod door;
 mod draining;
+mod editor_attacks;
+mod editor_ends;
+mod editor_mcp;
+mod editor_races;
 mod ending;
 mod environment;
 mod eras;
@@ -60,6 +66,10 @@ mod modern_questions;
 mod modern_states;
 mod peers;
 mod plain;
+mod plugin;
+mod plugin_bad;
+mod plugin_handover;
+mod plugin_verbs;
 mod probe;
 mod probe_faults;
 mod reload;

@@ -11,6 +11,7 @@ pub(crate) mod mesh;
 mod modern;
 pub(crate) mod person;
 mod plain;
+pub(crate) mod plugin;
 pub(crate) mod process;
 pub(crate) mod shim;
 pub(crate) mod terminal;

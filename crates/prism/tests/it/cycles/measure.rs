@@ -5,12 +5,13 @@ use std::{collections::BTreeSet, fs, io::Write};
 use crate::support::{Home, process};
 
 /// What may lie in a home. Anything else was left behind.
-const FILES: [&str; 13] = [
+const FILES: [&str; 14] = [
     "audit",
     "daemon.lock",
     "http-mcp-token",
     "http-mcp.json",
     "management-token",
+    "plugin-token",
     "prism.db",
     "prism.db-shm",
     "prism.db-wal",

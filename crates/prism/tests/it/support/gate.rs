@@ -1,18 +1,21 @@
 //! The gate as its three kinds of callers have it: agents with the client's token, the person with the management secret,
 //! holders with the token of their grant, on a WebSocket.
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, time::Duration};
 
 use futures_util::{SinkExt, StreamExt};
 use hyper::Method;
 use serde_json::{Value, json};
-use tokio::net::TcpStream;
+use tokio::{net::TcpStream, time::timeout};
 use tokio_tungstenite::{
     WebSocketStream, client_async,
     tungstenite::{self, Message, client::IntoClientRequest, protocol::frame::coding::CloseCode},
 };
 
 use super::{Daemon, Home, Launch, Reply, Request, soon, until};
+
+/// A build may take its time, and pings come meanwhile.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(180);
 
 /// A daemon with a gate, and a folder to grant: not in the daemon's own, which is part of no grant.
 pub(crate) struct Gate {
@@ -49,9 +52,16 @@ impl Gate {
     }
 
     pub(crate) async fn start_with(settings: &str) -> Self {
+        Self::start_in(settings, &[]).await
+    }
+
+    /// With these variables.
+    pub(crate) async fn start_in(settings: &str, variables: &[(&'static str, String)]) -> Self {
         let folder = Home::new();
         fs::write(folder.path().join("main.rs"), "fn main() {}\n").expect("the folder can be written to");
-        Self { daemon: Launch::serve(settings).start().await, folder }
+        let launch = Launch::serve(settings);
+        let launch = variables.iter().fold(launch, |launch, (name, value)| launch.env(name, value));
+        Self { daemon: launch.start().await, folder }
     }
 
     /// Kills the daemon and starts the next one in the same home.
@@ -70,7 +80,16 @@ impl Gate {
     }
 
     pub(crate) fn management(&self) -> String {
-        let file = self.daemon.home().path().join("management-token");
+        self.secret("management-token")
+    }
+
+    /// What editors show.
+    pub(crate) fn plugin_secret(&self) -> String {
+        self.secret("plugin-token")
+    }
+
+    fn secret(&self, file: &str) -> String {
+        let file = self.daemon.home().path().join(file);
         fs::read_to_string(file).expect("a daemon that listens has made its secret").trim().to_owned()
     }
 
@@ -274,10 +293,24 @@ impl Holder {
         soon("it is sent", self.socket.send(Message::text(text))).await.expect("the socket is open");
     }
 
+    /// Waits for the result of a command, whatever else is told meanwhile.
     pub(crate) async fn result(&mut self, id: &str) -> Value {
+        let found = async {
+            loop {
+                let message = self.next().await.unwrap_or_else(|code| panic!("closed with {code}"));
+                if message["type"] == "result" && message["id"] == id {
+                    return message;
+                }
+            }
+        };
+        timeout(ANSWERED_WITHIN, found).await.unwrap_or_else(|_| panic!("no result of {id}"))
+    }
+
+    /// Waits for the event of this name.
+    pub(crate) async fn event(&mut self, name: &str) -> Value {
         loop {
-            let message = self.next().await.unwrap_or_else(|code| panic!("closed with {code}"));
-            if message["type"] == "result" && message["id"] == id {
+            let message = self.next().await.unwrap_or_else(|code| panic!("closed with {code} instead of {name}"));
+            if message["type"] == "event" && message["data"]["event"] == name {
                 return message;
             }
         }

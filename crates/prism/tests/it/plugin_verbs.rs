@@ -1,0 +1,214 @@
+//! Verbs that an editor does, all the way: agent, gate, router, protocol, and back.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::support::{
+    gate::{Gate, Holder, answer},
+    plugin::{Editor, VERBS, owning, register},
+};
+
+async fn with_editor(scopes: &[&str]) -> (Gate, Holder, Editor) {
+    let gate = Gate::start().await;
+    let holder = gate.hold(&gate.granted(scopes).await).await;
+    let editor = Editor::start(&gate, "edit", VERBS).await;
+    (gate, holder, editor)
+}
+
+fn data(result: Value) -> Value {
+    assert_eq!(result["status"], "ok", "{result}");
+    result["data"].clone()
+}
+
+// A-06, E-02
+#[tokio::test]
+async fn what_an_agent_edits_is_in_the_editors_own_buffer() {
+    let (gate, mut holder, editor) = with_editor(&["*"]).await;
+    let opened = data(holder.does("open_file", json!({"path": "main.rs"})).await);
+    assert_eq!(opened["content"], "fn main() {}\n");
+    let start = json!({"line": 0, "character": 3});
+    let edit = json!({"range": {"start": start, "end": {"line": 0, "character": 7}}, "new_text": "begin"});
+    let edited = json!({"path": "main.rs", "version": opened["version"], "edits": [edit]});
+    data(holder.does("edit_buffer", edited.clone()).await);
+    assert_eq!(holder.refused("edit_buffer", edited).await, "changed", "a stale version, as the editor says");
+    let there = editor.person("open_file", json!({"path": "main.rs"})).await;
+    assert_eq!((&there["content"], &there["is_dirty"]), (&json!("fn begin() {}\n"), &json!(true)));
+    assert_eq!(fs::read_to_string(gate.path("main.rs")).unwrap(), "fn main() {}\n");
+    data(holder.does("save_buffer", json!({"path": "main.rs"})).await);
+    assert_eq!(fs::read_to_string(gate.path("main.rs")).unwrap(), "fn begin() {}\n");
+}
+
+//
+#[tokio::test]
+async fn every_verb_that_the_editor_has_goes_through_it() {
+    let (gate, mut holder, editor) = with_editor(&["*"]).await;
+    for (verb, args, expected) in [
+        ("create_file", json!({"path": "a/b.txt", "content": "one\n", "parents": true}), "/path"),
+        ("write_file", json!({"path": "a/b.txt", "content": "two words\n"}), "/digest"),
+        ("rename_file", json!({"path": "a/b.txt", "new_path": "a/c.txt"}), "/new_path"),
+        ("search_files", json!({"pattern": "*.txt"}), "/entries/0"),
+        ("open_file", json!({"path": "a/c.txt"}), "/version"),
+        ("get_buffers", json!({}), "/buffers/0/plugin"),
+        ("edit_buffer", json!({"path": "a/c.txt", "old_text": "two", "new_text": "three"}), "/version"),
+        ("save_buffer", json!({"path": "a/c.txt"}), "/digest"),
+        ("switch_buffer", json!({"path": "a/c.txt"}), "/is_active"),
+        ("split_pane", json!({"path": "a/c.txt"}), "/panes/0"),
+        ("set_cursor_pos", json!({"path": "a/c.txt", "position": {"line": 0, "character": 2}}), "/position/character"),
+        ("get_cursor_pos", json!({"path": "a/c.txt"}), "/position/character"),
+        ("get_selection", json!({"path": "a/c.txt"}), "/path"),
+        ("sync_viewport", json!({"path": "a/c.txt", "first_line": 0, "last_line": 1}), "/path"),
+        ("find_in_file", json!({"path": "a/c.txt", "text": "words"}), "/matches/0"),
+        ("explore_tree", json!({}), "/entries/0"),
+        ("get_workspace_info", json!({}), "/roots/0"),
+        ("close_buffer", json!({"path": "a/c.txt"}), "/path"),
+    ] {
+        let before = gate.daemon.metric("prism_plugin_commands_total{result=\"ok\"}").await.unwrap_or(0);
+        let result = data(holder.does(verb, args).await);
+        assert!(result.pointer(expected).is_some_and(|value| !value.is_null()), "{verb}: {result}");
+        let after = gate.daemon.metric("prism_plugin_commands_total{result=\"ok\"}").await.unwrap_or(0);
+        assert!(after > before || verb == "get_buffers", "{verb} did not go through the editor");
+    }
+    assert_eq!(fs::read_to_string(gate.path("a/c.txt")).unwrap(), "three words\n");
+    let asked = holder.begins("delete_file", json!({"path": "a/c.txt"})).await;
+    let confirmation = gate.confirmation().await;
+    assert_eq!(confirmation["shown"]["shown"]["kind"], "delete", "{confirmation}");
+    answer(&gate, &confirmation, &confirmation["digest"], true).await;
+    data(holder.result(&asked).await);
+    assert!(!fs::exists(gate.path("a/c.txt")).unwrap());
+    drop(editor);
+}
+
+//
+#[tokio::test]
+async fn paths_are_found_by_handle_before_an_editor_hears_of_them() {
+    let gate = Gate::start().await;
+    let mut holder = gate.hold(&gate.granted(&["*"]).await).await;
+    let mut line = owning(&gate, "edit", register(&gate.project(), VERBS)).await;
+    std::os::unix::fs::symlink("/etc", gate.path("out")).unwrap();
+    std::os::unix::fs::symlink("main.rs", gate.path("alias.rs")).unwrap();
+    for path in ["/etc/passwd", "out/passwd", "../x", "./../x"] {
+        assert_eq!(holder.refused("open_file", json!({"path": path})).await, "outside_root", "{path}");
+    }
+    let asked = holder.begins("open_file", json!({"path": "alias.rs"})).await;
+    let cmd = line.hears("cmd").await;
+    assert_eq!(cmd["args"]["path"], gate.path("main.rs").as_str(), "it is the real path: {cmd}");
+    // What comes back is looked at, too.
+    let stolen = json!({"path": "/etc/passwd", "content": "root"});
+    line.says(json!({"type": "result", "id": cmd["id"], "status": "ok", "data": stolen})).await;
+    assert_eq!(holder.result(&asked).await["data"]["code"], "outside_root");
+    let asked = holder.begins("get_buffers", json!({})).await;
+    let cmd = line.hears("cmd").await;
+    let buffers = json!({"buffers": [{"path": "/home/me/diary", "is_dirty": true}, {"path": gate.path("main.rs")}]});
+    line.says(json!({"type": "result", "id": cmd["id"], "status": "ok", "data": buffers})).await;
+    let listed = data(holder.result(&asked).await);
+    assert_eq!(listed["buffers"].as_array().map(Vec::len), Some(1), "{listed}");
+}
+
+//
+#[tokio::test]
+async fn what_an_editor_cannot_do_is_unsupported_unless_it_only_reads() {
+    let gate = Gate::start().await;
+    let mut holder = gate.hold(&gate.granted(&["*"]).await).await;
+    let mut line = owning(&gate, "edit", register(&gate.project(), &["get_cursor_pos"])).await;
+    for verb in ["open_file", "find_in_file", "explore_tree", "get_workspace_info", "search_files"] {
+        let args = match verb {
+            "find_in_file" => json!({"path": "main.rs", "text": "main"}),
+            "search_files" => json!({"pattern": "*"}),
+            "open_file" => json!({"path": "main.rs"}),
+            _ => json!({}),
+        };
+        assert_eq!(holder.does(verb, args).await["status"], "ok", "{verb} is read by the built-in editor");
+    }
+    let info = data(holder.does("get_workspace_info", json!({})).await);
+    assert!(info.get("runtime").is_none_or(|runtime| runtime["kind"] == "testedit"), "{info}");
+    for (verb, args) in [
+        ("edit_buffer", json!({"path": "main.rs", "old_text": "main", "new_text": "x"})),
+        ("write_file", json!({"path": "main.rs", "content": ""})),
+        ("create_file", json!({"path": "new", "content": ""})),
+        ("get_selection", json!({"path": "main.rs"})),
+        ("close_buffer", json!({"path": "main.rs"})),
+    ] {
+        assert_eq!(holder.refused(verb, args).await, "unsupported", "{verb}");
+    }
+    assert_eq!(fs::read_to_string(gate.path("main.rs")).unwrap(), "fn main() {}\n");
+    // A text that only the editor knows is not read from the disk.
+    let path = gate.path("main.rs");
+    line.event(1, "buffer_changed", json!({"path": path, "version": 2, "is_dirty": true, "text": "new"})).await;
+    holder.event("buffer_changed").await;
+    assert_eq!(holder.refused("open_file", json!({"path": "main.rs"})).await, "unsupported");
+}
+
+//
+#[tokio::test]
+async fn what_is_shown_of_an_edit_is_the_editors_text_and_the_edit_is_bound_to_it() {
+    let gate = Gate::start().await;
+    let asked = gate.ask("fixer", &["*"]).await;
+    let mut holder = gate.hold(&gate.approve(&asked, json!({"confirm_changes": true})).await).await;
+    let editor = Editor::start(&gate, "edit", VERBS).await;
+    let typed = json!({"path": "main.rs", "old_text": "main", "new_text": "typed_by_the_person"});
+    editor.person("edit_buffer", typed).await;
+    let edit = json!({"path": "main.rs", "old_text": "{}", "new_text": "{ go() }"});
+    for is_meddled in [false, true] {
+        let asked = holder.begins("edit_buffer", edit.clone()).await;
+        let confirmation = gate.confirmation().await;
+        let unified = confirmation["shown"]["shown"]["unified"].as_str().unwrap_or_default().to_owned();
+        assert!(unified.contains("+fn typed_by_the_person() { go() }"), "{confirmation}");
+        if is_meddled {
+            let more = json!({"path": "main.rs", "old_text": "\n", "new_text": "\n// more\n"});
+            editor.person("edit_buffer", more).await;
+        }
+        answer(&gate, &confirmation, &confirmation["digest"], true).await;
+        let result = holder.result(&asked).await;
+        match is_meddled {
+            false => {
+                data(result);
+                // As it was, for the next round.
+                editor.person("edit_buffer", json!({"path": "main.rs", "undo": 1})).await;
+            }
+            true => assert_eq!(result["data"]["code"], "changed", "{result}"),
+        }
+    }
+    let text = editor.person("open_file", json!({"path": "main.rs"})).await["content"].clone();
+    assert_eq!(text, "fn typed_by_the_person() {}\n// more\n");
+}
+
+//
+#[tokio::test]
+async fn a_terminal_in_an_editor_is_its_holders_alone() {
+    let gate = Gate::start().await;
+    let mut holder = gate.hold(&gate.granted(&["*"]).await).await;
+    let mut other = gate.hold(&gate.granted(&["*"]).await).await;
+    let mut line =
+        owning(&gate, "edit", register(&gate.project(), &["open_terminal", "get_output", "send_input"])).await;
+    let asked = holder.begins("open_terminal", json!({"command": "sh"})).await;
+    let confirmation = gate.confirmation().await;
+    answer(&gate, &confirmation, &confirmation["digest"], true).await;
+    let cmd = line.hears("cmd").await;
+    line.says(json!({"type": "result", "id": cmd["id"], "status": "ok", "data": {"terminal": 3, "pid": 1}})).await;
+    let terminal = data(holder.result(&asked).await)["terminal"].clone();
+    assert_ne!(terminal, json!(3), "its name says whose it is");
+    line.event(1, "output_received", json!({"terminal": 3, "text": "hello", "next": 5})).await;
+    let told = holder.event("output_received").await;
+    assert_eq!((&told["data"]["terminal"], &told["data"]["text"]), (&terminal, &json!("hello")));
+    let asked = holder.begins("get_output", json!({"terminal": terminal})).await;
+    let cmd = line.hears("cmd").await;
+    assert_eq!(cmd["args"]["terminal"], 3);
+    line.says(json!({"type": "result", "id": cmd["id"], "status": "ok", "data": {"terminal": 3, "output": "hello"}}))
+        .await;
+    assert_eq!(data(holder.result(&asked).await)["terminal"], terminal);
+    // Another holder's question about it does not reach the editor as that terminal, and its list has none.
+    let asked = other.begins("get_output", json!({"terminal": terminal})).await;
+    let cmd = line.hears("cmd").await;
+    assert_ne!(cmd["args"]["terminal"], 3, "{cmd}");
+    line.says(
+        json!({"type": "result", "id": cmd["id"], "status": "error", "error": {"code": "not_found", "message": "no"}}),
+    )
+    .await;
+    assert_eq!(other.result(&asked).await["data"]["code"], "not_found");
+    let asked = other.begins("get_output", json!({})).await;
+    let cmd = line.hears("cmd").await;
+    line.says(json!({"type": "result", "id": cmd["id"], "status": "ok", "data": {"terminals": [{"terminal": 3}]}}))
+        .await;
+    assert_eq!(data(other.result(&asked).await)["terminals"], json!([]));
+}

@@ -1,0 +1,360 @@
+//! Editors for tests, on a real WebSocket. One that does every verb, as a built-in editor of its own that is reached through
+//! the protocol only; and a line on which a test says whatever a bad one would.
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::{SinkExt, StreamExt, stream::SplitStream};
+use prism_core::policy::{Action, Code, Refusal, Root};
+use prism_editor::{
+    Happening, Holder, Order, Progress, Runtime, Settings, Surroundings,
+    protocol::{Answer, Cmd, FromPlugin, OpenBuffer, Pong, State, ToPlugin, Told},
+};
+use prism_os::census::Owner;
+use serde_json::{Map, Value, json};
+use tempfile::TempDir;
+use tokio::{
+    net::TcpStream,
+    sync::{broadcast::error::RecvError, mpsc},
+    task::JoinHandle,
+};
+use tokio_tungstenite::{
+    WebSocketStream, client_async,
+    tungstenite::{self, Message, client::IntoClientRequest},
+};
+
+use super::{gate::Gate, soon, until};
+
+/// An editor whose every word a test says.
+pub(crate) struct Line {
+    socket: WebSocketStream<TcpStream>,
+}
+
+/// An editor that works.
+pub(crate) struct Editor {
+    /// What it does the verbs with.
+    pub(crate) runtime: Runtime,
+    root: Root,
+    task: JoinHandle<()>,
+    _home: TempDir,
+}
+
+/// Verbs that the built-in editor has.
+pub(crate) const VERBS: &[&str] = &[
+    "open_file",
+    "create_file",
+    "write_file",
+    "delete_file",
+    "rename_file",
+    "search_files",
+    "get_buffers",
+    "edit_buffer",
+    "save_buffer",
+    "switch_buffer",
+    "split_pane",
+    "close_buffer",
+    "explore_tree",
+    "get_workspace_info",
+    "exec_command",
+    "find_in_file",
+    "get_cursor_pos",
+    "set_cursor_pos",
+    "get_selection",
+    "sync_viewport",
+];
+
+/// A registration for a folder.
+pub(crate) fn register(root: &str, verbs: &[&str]) -> Value {
+    json!({"type": "register", "protocol": 1, "instance_id": "one", "kind": "testedit", "version": "1.0",
+        "roots": [root], "capabilities": verbs, "ui": true})
+}
+
+/// Opens a socket at `/plugin/{name}`, with this token in a header. `Err`: the status of the refusal.
+pub(crate) async fn knock(gate: &Gate, name: &str, headers: &[(&'static str, &str)]) -> Result<Line, u16> {
+    let address = format!("127.0.0.1:{}", gate.daemon.port());
+    let mut request = format!("ws://{address}/plugin/{name}").into_client_request().expect("tests send valid URLs");
+    for (name, value) in headers {
+        request.headers_mut().insert(*name, value.parse().expect("tests send valid headers"));
+    }
+    let stream = TcpStream::connect(&address).await.expect("the daemon listens");
+    match soon("an answer to the handshake", client_async(request, stream)).await {
+        Ok((socket, _)) => Ok(Line { socket }),
+        Err(tungstenite::Error::Http(response)) => Err(response.status().as_u16()),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// The same, let in and registered; no ping is answered yet.
+pub(crate) async fn registered(gate: &Gate, name: &str, register: Value) -> Line {
+    let bearer = format!("Bearer {}", gate.plugin_secret());
+    let mut line = knock(gate, name, &[("authorization", &bearer)]).await.expect("it is let in");
+    line.says(register).await;
+    let hello = line.next().await.expect("it is greeted");
+    assert_eq!((&hello["type"], &hello["protocol"]), (&json!("registered"), &json!(1)), "{hello}");
+    line
+}
+
+/// The same, and it is the owner of its folder.
+pub(crate) async fn owning(gate: &Gate, name: &str, register: Value) -> Line {
+    let mut line = registered(gate, name, register).await;
+    line.pongs(true).await;
+    owns(gate, name).await;
+    line
+}
+
+/// Waits until an editor owns its folder.
+pub(crate) async fn owns(gate: &Gate, name: &str) {
+    until("the editor owns its folder", async || state(gate, name).await.as_deref() == Some("owner")).await;
+}
+
+/// How the newest connection of an editor is; `None` if there is none.
+pub(crate) async fn state(gate: &Gate, name: &str) -> Option<String> {
+    let listed = gate.seen("/mcp/plugins").await;
+    let found = listed["plugins"].as_array()?.iter().find(|plugin| plugin["plugin"] == name)?;
+    found["state"].as_str().map(str::to_owned)
+}
+
+// === impl Line ===
+
+impl Line {
+    pub(crate) async fn says(&mut self, message: Value) {
+        self.says_text(&message.to_string()).await;
+    }
+
+    pub(crate) async fn says_text(&mut self, text: &str) {
+        soon("it is sent", self.socket.send(Message::text(text))).await.expect("the socket is open");
+    }
+
+    pub(crate) async fn tries_text(&mut self, text: &str) {
+        let _ = soon("it is sent or refused", self.socket.send(Message::text(text))).await;
+    }
+
+    /// The next message; `Err`: the code with which it was closed.
+    pub(crate) async fn next(&mut self) -> Result<Value, u16> {
+        loop {
+            match soon("a message", self.socket.next()).await {
+                Some(Ok(Message::Text(text))) => return Ok(serde_json::from_str(&text).expect("messages are JSON")),
+                Some(Ok(Message::Close(frame))) => return Err(frame.map_or(1005, |frame| u16::from(frame.code))),
+                Some(Ok(_)) => {}
+                Some(Err(_)) | None => return Err(1006),
+            }
+        }
+    }
+
+    /// Waits for a message of this type. Pings in between are answered, so that it stays alive.
+    pub(crate) async fn hears(&mut self, kind: &str) -> Value {
+        let heard = async {
+            loop {
+                let message = self.next().await.unwrap_or_else(|code| panic!("closed with {code} instead of {kind}"));
+                if message["type"] == kind {
+                    return message;
+                }
+                if message["type"] == "ping" {
+                    self.says(json!({"type": "pong", "id": message["id"], "ui": true})).await;
+                }
+            }
+        };
+        soon(kind, heard).await
+    }
+
+    /// Answers the next ping.
+    pub(crate) async fn pongs(&mut self, ui: bool) {
+        let ping = loop {
+            let message = self.next().await.expect("a ping");
+            if message["type"] == "ping" {
+                break message;
+            }
+        };
+        self.says(json!({"type": "pong", "id": ping["id"], "ui": ui})).await;
+    }
+
+    /// Waits for the close; returns its code.
+    pub(crate) async fn closed(&mut self) -> u16 {
+        loop {
+            if let Err(code) = self.next().await {
+                return code;
+            }
+        }
+    }
+
+    pub(crate) async fn event(&mut self, seq: u64, event: &str, data: Value) {
+        self.says(json!({"type": "event", "event": event, "seq": seq, "data": data})).await;
+    }
+}
+
+// === impl Editor ===
+
+impl Editor {
+    /// An editor that has the gate's project open.
+    pub(crate) async fn start(gate: &Gate, name: &str, verbs: &[&str]) -> Self {
+        let path = std::env::var("PATH").unwrap_or_default();
+        Self::start_in(gate, name, verbs, &[("PATH", path)]).await
+    }
+
+    /// One whose commands and language servers have this environment.
+    pub(crate) async fn start_in(gate: &Gate, name: &str, verbs: &[&str], env: &[(&'static str, String)]) -> Self {
+        let home = TempDir::new().expect("a temporary folder");
+        let runtime = runtime(home.path(), env);
+        Self::with(gate, name, verbs, runtime, home).await
+    }
+
+    async fn with(gate: &Gate, name: &str, verbs: &[&str], runtime: Runtime, home: TempDir) -> Self {
+        let mut line = registered(gate, name, register(&gate.project(), verbs)).await;
+        let root = Root::new(&gate.project()).expect("a folder");
+        let state = state_of(&runtime, &root, 0).await;
+        line.says(message(FromPlugin::State(state))).await;
+        let task = tokio::spawn(work(line.socket, runtime.clone(), root.clone()));
+        owns(gate, name).await;
+        Self { runtime, root, task, _home: home }
+    }
+
+    /// Does a verb as the person at the window would.
+    pub(crate) async fn person(&self, verb: &str, args: Value) -> Value {
+        done(&self.runtime, &self.root, verb, members(args), 1).await.expect("the person can do it")
+    }
+
+    /// Breaks the connection, as a window that is killed does.
+    pub(crate) async fn dies(self) -> (Runtime, TempDir) {
+        self.task.abort();
+        let _ = self.task.await;
+        (self.runtime, self._home)
+    }
+
+    /// The window while it is not connected.
+    pub(crate) fn back_alone(gate: &Gate, (runtime, home): (Runtime, TempDir)) -> Self {
+        let root = Root::new(&gate.project()).expect("a folder");
+        Self { runtime, root, task: tokio::spawn(async {}), _home: home }
+    }
+
+    /// A window that has restored its texts.
+    pub(crate) async fn back(gate: &Gate, name: &str, (runtime, home): (Runtime, TempDir)) -> Self {
+        Self::with(gate, name, VERBS, runtime, home).await
+    }
+}
+
+fn runtime(home: &std::path::Path, env: &[(&'static str, String)]) -> Runtime {
+    Runtime::new(Surroundings {
+        env: env.iter().map(|(name, value)| (name.into(), value.into())).collect(),
+        owner: Owner::this_process(home),
+        closed: Vec::new(),
+        settings: Settings { fence: false, ..Settings::default() },
+        unsaved: None,
+    })
+}
+
+/// Serves until the connection ends.
+async fn work(socket: WebSocketStream<TcpStream>, runtime: Runtime, root: Root) {
+    let (mut sink, mut stream) = socket.split();
+    let (tx, mut rx) = mpsc::channel::<Value>(1024);
+    let (mut happenings, mut seq) = (runtime.listen(), 0_u64);
+    loop {
+        tokio::select! {
+            heard = heard(&mut stream) => match heard {
+                Some(ToPlugin::Cmd(cmd)) => {
+                    let (runtime, root, tx) = (runtime.clone(), root.clone(), tx.clone());
+                    tokio::spawn(async move {
+                        let id = cmd.id;
+                        let result = serve(&runtime, &root, cmd).await;
+                        let _ = tx.send(message(FromPlugin::Result(Answer::of(id, result)))).await;
+                    });
+                }
+                Some(ToPlugin::Ping(ping)) => {
+                    let _ = tx.send(message(FromPlugin::Pong(Pong { id: ping.id, ui: true }))).await;
+                }
+                Some(ToPlugin::GetState(_)) => {
+                    let state = state_of(&runtime, &root, seq).await;
+                    let _ = tx.send(message(FromPlugin::State(state))).await;
+                }
+                Some(_) => {}
+                None => return,
+            },
+            happening = happenings.recv() => match happening {
+                Ok(happening) => {
+                    seq += 1;
+                    let told = told(&runtime, &root, &happening, seq).await;
+                    let _ = tx.send(message(FromPlugin::Event(told))).await;
+                }
+                Err(RecvError::Lagged(_)) => {}
+                Err(RecvError::Closed) => return,
+            },
+            Some(message) = rx.recv() => if sink.send(Message::text(message.to_string())).await.is_err() {
+                return;
+            },
+        }
+    }
+}
+
+async fn heard(stream: &mut SplitStream<WebSocketStream<TcpStream>>) -> Option<ToPlugin> {
+    loop {
+        match stream.next().await?.ok()? {
+            Message::Text(text) => return serde_json::from_str(&text).ok(),
+            Message::Close(_) => return None,
+            _ => {}
+        }
+    }
+}
+
+async fn serve(runtime: &Runtime, root: &Root, cmd: Cmd) -> Result<Value, Refusal> {
+    let holder = uuid::Uuid::parse_str(&cmd.session_id).expect("sessions have ids").as_u128();
+    let within = Duration::from_millis(cmd.deadline_ms);
+    let doing = done(runtime, root, &cmd.action, cmd.args, holder);
+    let mut result =
+        tokio::time::timeout(within, doing).await.unwrap_or_else(|_| Err(Refusal::new(Code::TimedOut, "late")))?;
+    // There is a window here.
+    if result.get("ui").is_some() {
+        result["ui"] = true.into();
+    }
+    Ok(result)
+}
+
+async fn done(
+    runtime: &Runtime,
+    root: &Root,
+    verb: &str,
+    args: Map<String, Value>,
+    holder: u128,
+) -> Result<Value, Refusal> {
+    let verb = Action::named(verb).ok_or_else(|| Refusal::new(Code::Unsupported, "no such verb"))?;
+    let holder = Holder { id: holder, name: "editor".to_owned() };
+    let order = Order { verb, args, roots: vec![root.clone()], holder };
+    runtime.prepare(order).await?.run(Progress::unseen()).await
+}
+
+/// What happened, with the text that the daemon keeps.
+async fn told(runtime: &Runtime, root: &Root, happening: &Arc<Happening>, seq: u64) -> Told {
+    let mut data = members(happening.data.clone());
+    if happening.event.name == "buffer_changed" {
+        let path = data["path"].clone();
+        let opened = done(runtime, root, "open_file", Map::from_iter([("path".to_owned(), path)]), 1).await;
+        if let Ok(opened) = opened {
+            for (name, from) in [("text", "content"), ("version", "version"), ("is_dirty", "is_dirty")] {
+                data.insert(name.to_owned(), opened[from].clone());
+            }
+        }
+    }
+    Told { event: happening.event.name.to_owned(), seq, data }
+}
+
+async fn state_of(runtime: &Runtime, root: &Root, seq: u64) -> State {
+    let listed = done(runtime, root, "get_buffers", Map::new(), 1).await.expect("buffers are listed");
+    let mut buffers = Vec::new();
+    for buffer in listed["buffers"].as_array().into_iter().flatten() {
+        let path = buffer["path"].as_str().expect("a path").to_owned();
+        let args = members(json!({"path": path}));
+        let Ok(opened) = done(runtime, root, "open_file", args, 1).await else { continue };
+        let is_dirty = buffer["is_dirty"] == true;
+        let text = opened["content"].as_str().filter(|_| is_dirty).map(str::to_owned);
+        buffers.push(OpenBuffer { path, version: opened["version"].as_u64().unwrap_or(0), is_dirty, text });
+    }
+    State { seq, buffers }
+}
+
+fn message(message: FromPlugin) -> Value {
+    serde_json::to_value(message).expect("it is JSON")
+}
+
+fn members(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(members) => members,
+        _ => Map::new(),
+    }
+}
