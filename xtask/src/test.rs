@@ -19,6 +19,10 @@ const FUZZ_SECS: u32 = 5;
 /// How often the daemon is killed under calls, and under signals.
 const KILLS: &str = "50";
 const KILLS_UNDER_SIGNALS: &str = "100";
+const KILLS_UNDER_SAVES: &str = "100";
+
+/// What a terminal prints that nobody reads.
+const PRINTED_MB: &str = "1024";
 
 struct Lane {
     name: &'static str,
@@ -65,6 +69,16 @@ const LANES: &[Lane] = &[
     lane(RELEASE, "the release binaries", release),
     yard("survival", "the daemon killed 50 times under load, and nothing lost or grown", survival),
     yard("mesh-survival", "the daemon killed 100 times under signals, each drained exactly once", mesh_survival),
+    yard(
+        "editor-ends",
+        "killed 100 times while it saves, a terminal that prints 1 GB, a build that forks",
+        editor_ends,
+    ),
+    yard(
+        "editor",
+        "the source's checklist in Rust, Python and TypeScript, and the contract, with real servers",
+        editor,
+    ),
     yard("crosstalk", "many sessions with the same ids on one child", yardstick::crosstalk),
     yard("conformance", "the official suite, both ways", yardstick::conformance),
     yard("clients", "real clients on a server of either era", yardstick::clients),
@@ -205,6 +219,24 @@ fn survival(place: &Place) -> anyhow::Result<Verdict> {
 fn mesh_survival(place: &Place) -> anyhow::Result<Verdict> {
     let mut command = integration(place, "mesh_survival::");
     command.env("PRISM_KILLS", KILLS_UNDER_SIGNALS).env("PRISM_TESTED_BINARY", place.release("prism"));
+    pass(command, "see above")
+}
+
+/// What is done to editors that are killed, flooded and revoked.
+fn editor_ends(place: &Place) -> anyhow::Result<Verdict> {
+    let mut command = integration(place, "editor_races::");
+    command.args(["editor_ends::", "--test-threads", "1"]).env("PRISM_KILLS", KILLS_UNDER_SAVES);
+    command.env("PRISM_PRINTED_MB", PRINTED_MB).env("PRISM_TESTED_BINARY", place.release("prism"));
+    pass(command, "see above")
+}
+
+/// The checklist installs the language servers that the contract is held with.
+fn editor(place: &Place) -> anyhow::Result<Verdict> {
+    if let Verdict::Skipped(why) = yardstick::editor(place)? {
+        return Ok(Verdict::Skipped(why));
+    }
+    let mut command = integration(place, "contract::");
+    command.env("PRISM_TESTED_BINARY", place.release("prism"));
     pass(command, "see above")
 }
 

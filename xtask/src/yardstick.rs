@@ -195,6 +195,11 @@ pub(crate) fn console(place: &Place) -> anyhow::Result<Verdict> {
     by_itself(place, &[Tool::Node, Tool::Chromium], "console/run.sh", Duration::from_secs(300))
 }
 
+/// The source's checklist with real language servers. The first run fetches them.
+pub(crate) fn editor(place: &Place) -> anyhow::Result<Verdict> {
+    by_itself(place, &[Tool::Node, Tool::Python], "editor/run.sh", Duration::from_secs(600))
+}
+
 pub(crate) fn real_clients(place: &Place) -> anyhow::Result<Verdict> {
     if env::var_os(REAL_CLIENTS).is_none_or(|value| value != "1") {
         return Ok(Verdict::Skipped(format!("set {REAL_CLIENTS}=1 to fetch the agents (1.2 GB) and run them")));

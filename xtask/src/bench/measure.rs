@@ -47,6 +47,8 @@ enum Kind {
     Mesh(&'static str, usize),
     /// `audit WRITE_OR_VERIFY`, that often at most; the other side is the bare disk.
     Audit(&'static str, usize),
+    /// `editor NAME` on a daemon, that often at most; the other side is the disk, ripgrep or a language server.
+    Editor(&'static str, &'static str, usize),
 }
 
 /// What the ratio to the floor must be, or the figure itself.
@@ -103,6 +105,11 @@ pub(super) const MEASURES: &[Measure] = &[
     other("mesh-scale", Kind::Mesh("mesh-scale", 1), "p99_us", "us", Promise::Below(5000.0)),
     other("audit", Kind::Audit("write", 3), "lines_per_s", "/s", Promise::Above(5000.0)),
     other("audit-verify", Kind::Audit("verify", 1), "seconds", "s", Promise::Below(5.0)),
+    other("open", Kind::Editor("open", "disk", 3), "p99_us", "us", Promise::Below(2000.0)),
+    other("find", Kind::Editor("find", "rg", 3), "ms", "ms", Promise::AtMost(1.2)),
+    other("tree", Kind::Editor("tree", "rg", 1), "ms", "ms", Promise::Below(200.0)),
+    other("edit-event", Kind::Editor("edit-event", "disk", 3), "p99_us", "us", Promise::Below(5000.0)),
+    other("diagnostics", Kind::Editor("diagnostics", "lsp", 3), "ms", "ms", Promise::AtMost(1.2)),
     other("first", Kind::First, "first_call_ms", "ms", Promise::None),
     other("rest", Kind::Rest, "rss_kib", "KiB", Promise::None),
 ];
@@ -185,6 +192,16 @@ impl Measure {
                     report.rounds.push(Round { floor: figures["disk"].take(), bridge: figures });
                 }
             }
+            Kind::Editor(..) if rig.options.bridge.is_some() => {
+                report.skipped = Some("--bridge has no editor".to_owned());
+            }
+            Kind::Editor(act, _, most) => {
+                for _ in 0..rounds.min(most) {
+                    let mut figures = edited(rig, act)?;
+                    report.skipped = figures["skipped"].as_str().map(str::to_owned);
+                    report.rounds.push(Round { floor: figures["floor"].take(), bridge: figures });
+                }
+            }
         }
         report.judge_rounds();
         Ok(report)
@@ -197,6 +214,7 @@ impl Measure {
             (Side::Floor, Kind::Hub(..)) => "direct",
             (Side::Floor, Kind::Gated(_)) => "free",
             (Side::Floor, Kind::Mesh(..) | Kind::Audit(..)) => "disk",
+            (Side::Floor, Kind::Editor(_, other, _)) => other,
             _ => side.name(),
         }
     }
@@ -294,6 +312,14 @@ fn meshed(rig: &Rig, load: &str) -> anyhow::Result<Round> {
     let mut figures = daemon.load(load, &["--pid", &pid, "--dir", &home], Duration::from_secs(300))?;
     figures["left"] = json!(daemon.stop());
     Ok(Round { floor: figures["disk"].take(), bridge: figures })
+}
+
+/// A load on the editor of a daemon.
+fn edited(rig: &Rig, act: &str) -> anyhow::Result<Value> {
+    let daemon = rig.editor()?;
+    let mut figures = daemon.edit(act, Duration::from_secs(180))?;
+    figures["left"] = json!(daemon.stop());
+    Ok(figures)
 }
 
 /// Memory after one call, at rest.
@@ -468,7 +494,21 @@ impl Report {
                 let figures = &self.rounds.last()?.bridge;
                 Some(format!("{} lines, {} MB, {} files", figures["lines"], figures["mb"], figures["files"]))
             }
-            Kind::Idle | Kind::Fanout | Kind::First | Kind::Rest => None,
+            Kind::Editor("open" | "edit-event", ..) => {
+                let of = |figure: &str| self.middle(Side::Bridge, figure);
+                let floor = self.middle(Side::Floor, "p50_us")?;
+                Some(format!(
+                    "p50 {:.0} us, worst {:.0} us of {:.0}; a line of the audit log on the bare disk takes {floor:.0}",
+                    of("p50_us")?,
+                    of("max_us")?,
+                    of("count")?
+                ))
+            }
+            Kind::Editor("tree", ..) => {
+                let figures = &self.rounds.last()?.bridge;
+                Some(format!("{} entries told of {} files", figures["entries"], figures["files"]))
+            }
+            Kind::Editor(..) | Kind::Idle | Kind::Fanout | Kind::First | Kind::Rest => None,
         }
     }
 }

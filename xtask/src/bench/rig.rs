@@ -1,10 +1,11 @@
 //! The two sides of a measurement and the load on them (`perf/`), each with a process group of its own.
 
 use std::{
+    env,
     ffi::OsString,
     fs,
     net::{TcpListener, TcpStream},
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
     thread,
     time::{Duration, Instant},
@@ -136,6 +137,17 @@ impl<'a> Rig<'a> {
         Ok(Running { rig: self, daemon, port, home })
     }
 
+    /// Starts a `prism serve` whose gate is in nobody's way, with an editor.
+    pub(super) fn editor(&'a self) -> anyhow::Result<Running<'a>> {
+        let mut more = "[gate]\nrate_limit = 100000\nmax_edit_bytes = \"4MB\"\n".to_owned();
+        if let Some(server) = typescript() {
+            let folder = server.ancestors().nth(2).unwrap_or(&server);
+            more += &format!("[editor]\nreadable = [{folder:?}]\n");
+            more += &format!("[editor.servers]\ntypescript = [{server:?}, \"--lsp\", \"--stdio\"]\n");
+        }
+        self.serve(0, 0, &more)
+    }
+
     /// Starts the server that a proxy and Prism are compared in front of.
     pub(super) fn echo_http(&self) -> anyhow::Result<EchoHttp> {
         let (port, home) = (free_port()?, Scratch::new()?);
@@ -219,6 +231,13 @@ impl<'a> Rig<'a> {
     }
 }
 
+/// TypeScript's compiler, which is its language server too, where `yardstick/editor` has installed it.
+fn typescript() -> Option<PathBuf> {
+    let cache = env::var_os("YARDSTICK_CACHE").map(PathBuf::from);
+    let cache = cache.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cache/yardstick")))?;
+    Some(cache.join("editor/node_modules/.bin/tsc")).filter(|file| file.is_file())
+}
+
 /// Returns how many files a process may have open, once it has raised its limit.
 pub(super) fn open_files() -> Option<usize> {
     let answer = Command::new("sh").args(["-c", "ulimit -H -n"]).stdin(Stdio::null()).output().ok()?;
@@ -287,6 +306,20 @@ impl Running<'_> {
         let load = self.rig.place.release("load").into_os_string();
         let mut command = unlimited(&[load, kind.into(), format!("http://127.0.0.1:{}{path}", self.port).into()]);
         command.args(arguments).args(["--header", &authorization()]);
+        outcome(command, limit)
+    }
+
+    /// Runs `editor ACT` on it, in a folder that the tree of files is kept in.
+    pub(super) fn edit(&self, act: &str, limit: Duration) -> anyhow::Result<Value> {
+        let place = self.rig.place;
+        let folder = if matches!(act, "find" | "tree") { "bench-tree" } else { "bench-files" };
+        let url = format!("http://127.0.0.1:{}", self.port);
+        let mut command = unlimited(&[place.release("editor").into(), act.into(), "--url".into(), url.into()]);
+        command.arg("--home").arg(self.home.path()).arg("--dir").arg(place.target.join(folder));
+        command.args(["--secs", &self.rig.options.secs.to_string()]).env("PRISM_API_KEY", TOKEN);
+        if let Some(server) = typescript() {
+            command.arg("--server").arg(server).args(["--lsp", "--stdio"]);
+        }
         outcome(command, limit)
     }
 

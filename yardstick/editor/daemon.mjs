@@ -1,0 +1,50 @@
+// The daemon under test, with a home of its own, and the person at its gate.
+import { spawn } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { until } from './wait.mjs';
+
+export class Daemon {
+  constructor(prism, work) {
+    Object.assign(this, { prism, work, home: `${work}/home` });
+    // The toolchains are the user's: cargo, rustup and npm are found as in any terminal.
+    this.env = { ...process.env, LANG: 'C.UTF-8', PRISM_HOME: this.home };
+    // What the yardstick has installed lies where no person's tools would.
+    const readable = (process.env.EDITOR_READABLE ?? '').split(':').filter(Boolean);
+    writeFileSync(`${this.home}/prism.toml`, [
+      '[gate]', 'rate_limit = 200', 'max_edit_bytes = "100kB"', '[editor]', `readable = ${JSON.stringify(readable)}`, '',
+    ].join('\n'));
+  }
+
+  async start() {
+    this.process = spawn(this.prism, ['serve', '--port', '0'], { cwd: this.work, env: this.env, stdio: ['ignore', 'ignore', 'pipe'] });
+    this.process.stderr.on('data', (text) => { this.log = ((this.log ?? '') + text).slice(-20_000); });
+    this.url = (await until('the daemon listens', () => JSON.parse(readFileSync(`${this.home}/http-mcp.json`, 'utf8')))).url;
+    this.token = readFileSync(`${this.home}/http-mcp-token`, 'utf8').trim();
+    this.management = readFileSync(`${this.home}/management-token`, 'utf8').trim();
+  }
+
+  async stop() {
+    const ended = new Promise((done) => this.process.once('exit', done));
+    this.process.kill('SIGTERM');
+    await ended;
+  }
+
+  async post(path, body, token = this.token) {
+    const answer = await fetch(this.url + path, {
+      method: 'POST', headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` }, body: JSON.stringify(body),
+    });
+    return { status: answer.status, body: await answer.json().catch(() => ({})) };
+  }
+
+  async seen(path) {
+    return (await fetch(this.url + path, { headers: { Authorization: `Bearer ${this.management}` } })).json();
+  }
+
+  // The person allows the one thing that waits. Returns when they did.
+  async allow() {
+    const shown = await until('something waits for the person', async () => (await this.seen('/mcp/confirmations')).confirmations[0]);
+    const at = performance.now();
+    await this.post('/mcp/confirm', { confirmation_id: shown.confirmation_id, digest: shown.digest, allow: true }, this.management);
+    return at;
+  }
+}
