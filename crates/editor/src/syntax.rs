@@ -18,7 +18,6 @@ use crate::{
     args::{Args, wrong},
     edit::{Lines, Span},
     files,
-    ground::place,
     language::Language,
     prepared::{Opened, Work},
     runtime::{Stop, failed},
@@ -55,8 +54,7 @@ pub(crate) fn analyze(mut args: Args, scene: &Scene) -> Result<Opened, Refusal> 
     args.done()?;
     let wish = wants_tree.then_some(Wish { depth, limit, range });
     let way = scene.ground.way(&path)?;
-    let file = way.open_file()?;
-    let place = place(&file, &path);
+    let (file, place) = way.open_placed()?;
     let language = language_of(&place)?;
     let shown = Shown::plain(format!("Parse {}", place.display()));
     let desk = scene.desk.clone();
