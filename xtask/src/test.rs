@@ -5,7 +5,10 @@ mod apart;
 use std::{
     fs,
     io::IsTerminal,
+    panic::resume_unwind,
     process::{Command, Stdio},
+    sync::atomic::{AtomicUsize, Ordering},
+    thread,
     time::{Duration, Instant},
 };
 
@@ -21,6 +24,9 @@ const KILLS: &str = "50";
 const KILLS_UNDER_SIGNALS: &str = "100";
 const KILLS_UNDER_SAVES: &str = "100";
 
+/// Lanes that run side by side: as many as the smallest machine that this is meant for has cores.
+const AT_ONCE: usize = 2;
+
 /// What a terminal prints that nobody reads.
 const PRINTED_MB: &str = "1024";
 
@@ -28,7 +34,17 @@ struct Lane {
     name: &'static str,
     about: &'static str,
     needs: Needs,
+    beside: Beside,
     run: fn(&Place) -> anyhow::Result<Verdict>,
+}
+
+/// What may run at the same time as a lane.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Beside {
+    /// It kills, counts or measures, and is not to be disturbed.
+    Nothing,
+    /// It waits much of its time, or builds where no other lane does.
+    Another,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -63,10 +79,10 @@ const LANES: &[Lane] = &[
     lane("fmt", "cargo fmt --all --check", fmt),
     lane("tidy", "the invariants, read off the source", tidy::lane),
     lane("checks", "what must hold between all revisions, and the tests that say so", checks::lane),
-    lane("lint", "cargo clippy, warnings are errors", lint),
+    lane(RELEASE, "the release binaries", release).beside(),
+    lane("lint", "cargo clippy, warnings are errors", lint).beside(),
+    lane("fuzz", "each fuzz target for a few seconds", fuzz).beside(),
     lane("unit", "every test of the workspace", unit),
-    lane("fuzz", "each fuzz target for a few seconds", fuzz),
-    lane(RELEASE, "the release binaries", release),
     yard("survival", "the daemon killed 50 times under load, and nothing lost or grown", survival),
     yard("mesh-survival", "the daemon killed 100 times under signals, each drained exactly once", mesh_survival),
     yard(
@@ -78,42 +94,45 @@ const LANES: &[Lane] = &[
         "editor",
         "the source's checklist in Rust, Python and TypeScript, and the contract, with real servers",
         editor,
-    ),
-    yard("crosstalk", "many sessions with the same ids on one child", yardstick::crosstalk),
-    yard("conformance", "the official suite, both ways", yardstick::conformance),
-    yard("clients", "real clients on a server of either era", yardstick::clients),
-    yard("matrix", "every revision on every kind of server", yardstick::matrix),
-    yard("servers", "real servers behind one hub, one of them killed", yardstick::servers),
-    yard("newcomer", "from an empty home to a call, as a new user types it", yardstick::newcomer),
-    yard("console", "a person at a browser who decides, and an agent that waits", yardstick::console),
+    )
+    .beside(),
+    yard("crosstalk", "many sessions with the same ids on one child", yardstick::crosstalk).beside(),
+    yard("conformance", "the official suite, both ways", yardstick::conformance).beside(),
+    yard("clients", "real clients on a server of either era", yardstick::clients).beside(),
+    yard("matrix", "every revision on every kind of server", yardstick::matrix).beside(),
+    yard("servers", "real servers behind one hub, one of them killed", yardstick::servers).beside(),
+    yard("newcomer", "from an empty home to a call, as a new user types it", yardstick::newcomer).beside(),
+    yard("console", "a person at a browser who decides, and an agent that waits", yardstick::console).beside(),
     yard("real-clients", "real agents that prism install has set up (PRISM_REAL_CLIENTS=1)", yardstick::real_clients),
 ];
 
 const RELEASE: &str = "release";
 
 const fn lane(name: &'static str, about: &'static str, run: fn(&Place) -> anyhow::Result<Verdict>) -> Lane {
-    Lane { name, about, needs: Needs::Nothing, run }
+    Lane { name, about, needs: Needs::Nothing, beside: Beside::Nothing, run }
 }
 
 const fn yard(name: &'static str, about: &'static str, run: fn(&Place) -> anyhow::Result<Verdict>) -> Lane {
-    Lane { name, about, needs: Needs::Release, run }
+    Lane { name, about, needs: Needs::Release, beside: Beside::Nothing, run }
 }
 
 /// Runs the named lanes, or all of them. One that fails does not stop the others, but nothing runs on a
-/// binary that could not be built. Many lanes that nobody watches are told in a line each.
+/// binary that could not be built. Many lanes that nobody watches are told in a line each, and some of them run side by side.
 pub(crate) fn run(place: &Place, names: &[String]) -> anyhow::Result<Outcome> {
     let lanes = chosen(names)?;
     let is_quiet = names.len() != 1 && !std::io::stdout().is_terminal();
     let mut rows: Vec<Row> = Vec::new();
-    for lane in lanes {
+    for group in lanes.chunk_by(|one, next| is_quiet && one.goes_with(next)) {
         let unbuilt = rows.iter().any(|row| row.lane == RELEASE && row.mark == Mark::Failed);
-        let row = Row::of(lane, || match lane.needs {
-            Needs::Release if unbuilt => Ok(Verdict::Skipped("the release build failed".into())),
-            Needs::Release | Needs::Nothing if is_quiet => apart::run(place, lane),
-            Needs::Release | Needs::Nothing => lane.aloud(place),
-        });
-        say(if is_quiet { row.to_string() } else { format!("--- {row}") });
-        rows.push(row);
+        rows.extend(side_by_side(group, |lane| {
+            let row = Row::of(lane, || match lane.needs {
+                Needs::Release if unbuilt => Ok(Verdict::Skipped("the release build failed".into())),
+                Needs::Release | Needs::Nothing if is_quiet => apart::run(place, lane),
+                Needs::Release | Needs::Nothing => lane.aloud(place),
+            });
+            say(if is_quiet { row.to_string() } else { format!("--- {row}") });
+            row
+        }));
     }
     let failed = || rows.iter().filter(|row| row.mark == Mark::Failed);
     if is_quiet {
@@ -125,6 +144,21 @@ pub(crate) fn run(place: &Place, names: &[String]) -> anyhow::Result<Outcome> {
     let (passed, failed, skipped) = (count(Mark::Passed), count(Mark::Failed), count(Mark::Skipped));
     say(format_args!("{passed} passed, {failed} failed, {skipped} skipped"));
     Ok(if failed == 0 { Outcome::Good } else { Outcome::Bad })
+}
+
+/// Runs lanes in their order, `AT_ONCE` of them at a time.
+fn side_by_side(lanes: &[&'static Lane], run: impl Fn(&Lane) -> Row + Sync) -> Vec<Row> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let take = || lanes.get(next.fetch_add(1, Ordering::Relaxed));
+        std::iter::from_fn(take).map(|lane| run(lane)).collect::<Vec<Row>>()
+    };
+    thread::scope(|scope| {
+        let others: Vec<_> = (1..AT_ONCE.min(lanes.len())).map(|_| scope.spawn(work)).collect();
+        let mut rows = work();
+        rows.extend(others.into_iter().flat_map(|other| other.join().unwrap_or_else(|panic| resume_unwind(panic))));
+        rows
+    })
 }
 
 /// Runs one lane, and nothing that it needs.
@@ -278,6 +312,15 @@ fn succeeds(mut command: Command) -> bool {
 // === impl Lane ===
 
 impl Lane {
+    const fn beside(self) -> Self {
+        Self { beside: Beside::Another, ..self }
+    }
+
+    /// Whether it may run at the same time as the one after it. What needs a build comes after the build.
+    fn goes_with(&self, next: &Self) -> bool {
+        self.beside == Beside::Another && next.beside == Beside::Another && self.needs == next.needs
+    }
+
     /// Runs it in sight of whoever looks.
     fn aloud(&self, place: &Place) -> anyhow::Result<Verdict> {
         say(format_args!("\n=== {}: {} ===", self.name, self.about));
@@ -345,6 +388,27 @@ mod tests {
     fn a_yardstick_brings_its_build_and_lanes_keep_their_order() {
         assert_eq!(names(&["clients", "fmt"]), ["fmt", "release", "clients"]);
         assert_eq!(names(&["unit"]), ["unit"]);
+    }
+
+    #[test]
+    fn what_measures_runs_alone_and_what_needs_a_build_after_it() {
+        let lanes = chosen(&["release".into(), "crosstalk".into(), "clients".into(), "survival".into()]).unwrap();
+        let groups: Vec<Vec<&str>> = lanes
+            .chunk_by(|one, next| one.goes_with(next))
+            .map(|group| group.iter().map(|lane| lane.name).collect())
+            .collect();
+        assert_eq!(groups, [vec!["release"], vec!["survival"], vec!["crosstalk", "clients"]]);
+    }
+
+    #[test]
+    fn lanes_side_by_side_all_run_once() {
+        let lanes = chosen(&[]).unwrap();
+        let row = |lane: &Lane| Row { lane: lane.name, mark: Mark::Passed, took: Duration::ZERO, note: String::new() };
+        let mut ran: Vec<&str> = side_by_side(&lanes, row).iter().map(|row| row.lane).collect();
+        let mut names = names(&[]);
+        ran.sort_unstable();
+        names.sort_unstable();
+        assert_eq!(ran, names);
     }
 
     #[test]
