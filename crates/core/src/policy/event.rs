@@ -74,7 +74,12 @@ impl Event {
     }
 
     pub fn is_seen_with(&self, scopes: Scopes) -> bool {
-        scopes.has_any_of(self.needs.iter().copied().collect())
+        scopes.has_any_of(self.needs())
+    }
+
+    /// The scopes of which one is enough.
+    pub fn needs(&self) -> Scopes {
+        self.needs.iter().copied().collect()
     }
 }
 

@@ -192,8 +192,13 @@ async fn a_shell_takes_lines_from_a_pipe_over_one_connection() {
 async fn events_are_followed_as_they_happen() {
     let gate = Gate::start().await;
     open(&gate, &["read:files", "read:buffers", "edit:buffers"], &[]).await;
-    let following = gate.prism(&["agent", "events", "buffer_changed", "--json"]).begin();
+    let wrong = gate.prism(&["agent", "events", "bufer_changed"]).end().await;
+    assert_eq!(wrong.code, Some(2));
+    assert!(wrong.stderr.contains("did you mean \"buffer_changed\"?"), "{}", wrong.stderr);
+    let following = gate.prism(&["agent", "events", "buffer_changed", "git_state", "--json"]).begin();
     until("it follows", async || following.stderr().contains("following, as shell")).await;
+    let unheard = "does not hear of branch_changed, commit_made";
+    assert!(following.stderr().contains(unheard) && !following.stderr().contains("of buffer_changed"));
     ok(&gate, &["run", "edit_buffer", "path=main.rs", "old_text=main", "new_text=two"]).await;
     until("it is told", async || following.stdout().contains("buffer_changed")).await;
     let event: Value = serde_json::from_str(following.stdout().lines().next().unwrap()).unwrap();

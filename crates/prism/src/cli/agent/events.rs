@@ -2,12 +2,22 @@
 
 use std::process::ExitCode;
 
+use anyhow::anyhow;
+use prism_core::policy::{Event, Scopes};
 use serde_json::Value;
 
-use super::{Around, run::opened, show, socket::Said};
-use crate::cli::{
-    reach::{self, Interrupts},
-    say,
+use super::{
+    Around,
+    run::{TYPED_WRONGLY, opened},
+    show,
+    socket::Said,
+};
+use crate::{
+    cli::{
+        reach::{self, Interrupts},
+        say,
+    },
+    config::raw,
 };
 
 #[derive(Debug, clap::Args)]
@@ -19,12 +29,21 @@ pub(super) struct Events {
 
 impl Events {
     pub(super) fn run(self, around: &Around<'_>) -> anyhow::Result<ExitCode> {
+        if let Some(unknown) = self.only.iter().find(|word| !names().any(|name| name == word.as_str())) {
+            let near = raw::nearest(unknown, names());
+            let near = near.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
+            say::error(&anyhow!("there is no event {unknown:?}{near}\n  fix: prism agent events --help"));
+            return Ok(ExitCode::from(TYPED_WRONGLY));
+        }
         reach::run(async move {
             let mut stop = Interrupts::new()?;
             let mut socket = match opened(around).await? {
                 Ok(socket) => socket,
                 Err(code) => return Ok(code),
             };
+            if let Some(unheard) = self.unheard(socket.kept().given.as_ref().map_or(&[], |given| &given.scopes)) {
+                say::warning(&unheard);
+            }
             say::note(&format!("following, as {}; Ctrl-C ends it", socket.kept().agent));
             loop {
                 let message = tokio::select! {
@@ -51,8 +70,28 @@ impl Events {
         })
     }
 
+    /// Says what is waited for and will not be told, for want of a scope.
+    fn unheard(&self, scopes: &[String]) -> Option<String> {
+        let scopes = Scopes::read(scopes.iter().map(String::as_str)).unwrap_or_default();
+        let wanted = |event: &&Event| {
+            self.only.is_empty() || self.only.iter().any(|word| word == event.name || word == event.category)
+        };
+        let unheard: Vec<_> = Event::all().filter(wanted).filter(|event| !event.is_seen_with(scopes)).collect();
+        let needs = unheard.first()?.needs().names().join(" or ");
+        let names: Vec<_> = unheard.iter().map(|event| event.name).collect();
+        Some(match names.as_slice() {
+            [name] => format!("this session does not hear of {name}: it has no {needs}"),
+            names => format!("this session does not hear of {}: for the first it has no {needs}", names.join(", ")),
+        })
+    }
+
     fn wants(&self, message: &Value) -> bool {
         let is = |word: &String| message["event"] == word.as_str() || message["data"]["event"] == word.as_str();
         self.only.is_empty() || self.only.iter().any(is)
     }
+}
+
+/// Every event, and every category of them.
+fn names() -> impl Iterator<Item = &'static str> {
+    Event::all().flat_map(|event| [event.name, event.category])
 }

@@ -12,7 +12,7 @@ use super::{
 use crate::cli::{reach, say};
 
 /// What a shell is told of what was typed wrongly, as clap does.
-const TYPED_WRONGLY: u8 = 2;
+pub(super) const TYPED_WRONGLY: u8 = 2;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Run {
