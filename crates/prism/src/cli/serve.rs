@@ -31,6 +31,7 @@ use crate::{
   prism serve                             here, until Ctrl-C
   prism serve --detach                    in the background; then prism stop, restart, logs
   prism serve --detach --if-running ok    in a script: fine if it runs already
+  prism serve --check                     start nothing; is the config right?
 
 Exits with 3 if another daemon of the same home runs already.")]
 pub struct Serve {
@@ -54,6 +55,9 @@ pub struct Serve {
     /// Run in the background; returns when it answers
     #[arg(long)]
     detach: bool,
+    /// Only read the config, and say what is wrong with it
+    #[arg(long, conflicts_with = "detach")]
+    check: bool,
     /// What a daemon that runs already is: ok (exit 0) or an error
     #[arg(long, value_name = "HOW", default_value = "error")]
     if_running: IfRunning,
@@ -82,6 +86,11 @@ impl Serve {
         let folder = std::env::current_dir().context("the folder this was started in is gone")?;
         if self.detach {
             return self.start_in_background(env, &home, &folder);
+        }
+        if self.check {
+            let loaded = self.reloader(env, &home, &folder).load()?;
+            self.warn(&loaded, env);
+            return Ok(ExitCode::SUCCESS);
         }
         let lock = match Lock::take(home.path()) {
             Ok(lock) => lock,

@@ -88,6 +88,15 @@ pub(super) fn running(home: &Path) -> Option<Registration> {
 }
 
 impl Start {
+    /// Has a new daemon read its config, which ends before it is one. What is wrong with it is the error.
+    pub(super) fn check(&self) -> anyhow::Result<()> {
+        let mut command = Command::new(own_program()?);
+        command.args(&self.arguments).arg("--check").current_dir(&self.folder).stdin(Stdio::null());
+        let ended = command.output().context("cannot check the config")?;
+        let said = String::from_utf8_lossy(&ended.stderr);
+        ended.status.success().then_some(()).ok_or_else(|| anyhow!("{}", said.trim().trim_start_matches("error: ")))
+    }
+
     /// Starts the daemon, and returns when it answers.
     pub(super) fn run(&self, home: &Home) -> anyhow::Result<Outcome> {
         let begun = Instant::now();

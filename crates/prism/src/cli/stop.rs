@@ -98,15 +98,23 @@ impl Restart {
     pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
         let home = daemon::home(env)?;
         let registration = match Registration::alive(home.path()) {
-            Some(found) if found.supervisor.is_some() => self.restart_supervised(&found, &home)?,
             Some(found) => {
                 ensure!(
                     found.folder.is_dir(),
                     "the folder it was started in is gone: {}\n  fix: prism stop, then prism serve --detach",
                     found.folder.display()
                 );
-                end(&found, self.patience.timeout)?;
-                begin(Start { arguments: found.arguments, folder: found.folder }, &home)?
+                let start = Start { arguments: found.arguments.clone(), folder: found.folder.clone() };
+                // A daemon that runs on its old config is more than none.
+                start
+                    .check()
+                    .map_err(|error| anyhow!("{error}\n  the daemon was not stopped, and runs on as it is"))?;
+                if found.supervisor.is_some() {
+                    self.restart_supervised(&found, &home)?
+                } else {
+                    end(&found, self.patience.timeout)?;
+                    begin(start, &home)?
+                }
             }
             None => {
                 say::note("not running; starting it");

@@ -142,6 +142,25 @@ async fn a_restart_keeps_config_and_flags() {
     assert_eq!(session.text("echo", json!({"text": "after"})).await, "after");
 }
 
+#[tokio::test]
+async fn a_restart_on_a_broken_config_leaves_the_old_one_running() {
+    let background = Background::new();
+    fs::write(background.home.path().join("own.toml"), "").unwrap();
+    let first = background.start(&["--config", "own.toml"]).await;
+    fs::write(background.home.path().join("own.toml"), "[editor]\nfense = true\n").unwrap();
+    let ended = background.prism(&["restart"]).await;
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.stderr.starts_with("error: ") && ended.stderr.contains("own.toml:2:1"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("did you mean \"fence\"?") && ended.stderr.contains("runs on"), "{}", ended.stderr);
+    assert_eq!(background.registered(), Some(first.clone()));
+    assert!(process::is_alive(pid(&first)));
+    let ended = background.prism(&["serve", "--check", "--config", "own.toml"]).await;
+    assert_eq!(ended.code, Some(1), "{}", ended.stdout);
+    fs::write(background.home.path().join("own.toml"), "").unwrap();
+    let ended = background.prism(&["serve", "--check", "--config", "own.toml"]).await;
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+}
+
 // A person who types `restart` wants it to run.
 #[tokio::test]
 async fn a_restart_of_nothing_starts_it() {
