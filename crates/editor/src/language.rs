@@ -18,7 +18,33 @@ pub(crate) enum Language {
     Markdown,
 }
 
+/// LSP's names of all languages that are known here.
+pub const LANGUAGES: [&str; Language::ALL.len()] = {
+    let mut names = [""; Language::ALL.len()];
+    let mut i = 0;
+    while i < names.len() {
+        names[i] = Language::ALL[i].id();
+        i += 1;
+    }
+    names
+};
+
 impl Language {
+    const ALL: [Self; 12] = [
+        Self::Rust,
+        Self::Python,
+        Self::TypeScript,
+        Self::Tsx,
+        Self::JavaScript,
+        Self::Go,
+        Self::C,
+        Self::Cpp,
+        Self::Bash,
+        Self::Json,
+        Self::Toml,
+        Self::Markdown,
+    ];
+
     /// Returns the language of a file; `None` for what nothing here knows more of than that it is text.
     pub(crate) fn of(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?;
@@ -45,7 +71,7 @@ impl Language {
     }
 
     /// LSP's name of it.
-    pub(crate) fn id(self) -> &'static str {
+    pub(crate) const fn id(self) -> &'static str {
         match self {
             Self::Rust => "rust",
             Self::Python => "python",

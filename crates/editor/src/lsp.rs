@@ -31,6 +31,7 @@ mod slot;
 mod task;
 mod uri;
 
+pub use catalogue::{UsualServer, usual_servers};
 pub(crate) use complete::completions;
 pub(crate) use errors::errors;
 pub(crate) use fix::fix;

@@ -5,6 +5,7 @@
 //! so that either may be the newer one; what would not be understood at all has another `protocol`.
 //! `docs/plugin.md` tells it to those who write plugins, `docs/plugin.schema.json` is made from here.
 
+mod desk;
 mod place;
 mod schema;
 
@@ -15,6 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+pub use desk::{Decide, Decided, Desk, Objection, Revoke, Ring, Rung};
 pub use place::{as_path, is_beneath};
 pub use schema::schema;
 
@@ -34,6 +36,9 @@ pub enum FromPlugin {
     Progress(Step),
     Event(Told),
     Pong(Pong),
+    Decide(Decide),
+    Revoke(Revoke),
+    Rung(Rung),
 }
 
 /// What the daemon says.
@@ -45,6 +50,9 @@ pub enum ToPlugin {
     Cancel(Cancel),
     Ping(Ping),
     GetState(GetState),
+    Desk(Desk),
+    Decided(Decided),
+    Ring(Ring),
     Error(Complaint),
 }
 
@@ -67,6 +75,12 @@ pub struct Register {
     /// Whether there is a window that a person looks at. Then a pong must have gone through that window.
     #[serde(default)]
     pub ui: bool,
+    /// Whether the person decides here too, on what agents ask for. Only with a window.
+    #[serde(default)]
+    pub decides: bool,
+    /// Whether bells may be put into the editor's own chat: the person has switched that on there.
+    #[serde(default)]
+    pub chat: bool,
     /// When this instance began, in milliseconds since 1970. Of two instances the later one owns a folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at_ms: Option<u64>,
@@ -88,6 +102,9 @@ pub struct Registered {
     pub epoch: u64,
     /// `utf-16`: lines from zero, and in a line UTF-16 units from zero.
     pub positions: String,
+    /// Whether `desk` comes here, and `decide` counts. It does not where the person has switched it off, and without a window.
+    #[serde(default)]
+    pub decides: bool,
     pub limits: Limits,
 }
 
@@ -120,6 +137,10 @@ pub struct Cmd {
     pub session_id: String,
     /// After that many milliseconds nobody waits for the result any more.
     pub deadline_ms: u64,
+    /// The folders that were granted to it. What a verb finds out to change besides its arguments, as a rename does, lies in
+    /// them, or nothing is changed. Left out where Prism itself asks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub roots: Vec<String>,
 }
 
 /// The result of a command.

@@ -148,6 +148,11 @@ impl Runtime {
         Ok(Prepared::new(self.0.clone(), opened))
     }
 
+    /// Whether what it runs is kept to the granted folders.
+    pub fn has_fence(&self) -> bool {
+        self.0.settings.fence
+    }
+
     pub(crate) fn desk(&self) -> Arc<Desk> {
         self.0.clone()
     }

@@ -17,7 +17,7 @@ pub enum Shown {
     /// A file as it will be, against what it is.
     Diff {
         path: String,
-        /// Of the whole file as it is, in hex; `None` if there is none yet.
+        /// Of the whole file as it is, in hex; `None` if there is none yet, or only an editor knows it.
         old_text_digest: Option<String>,
         unified: String,
     },

@@ -4,12 +4,14 @@
 //! ```text
 //!  order ── paths, by handle ── whose? ──┬─ an editor that can do the verb ──► cmd … result, under a deadline
 //!                                        ├─ one that cannot, and it only reads ──► built-in
+//!                                        ├─ it runs programs, and there is a fence ──► built-in
 //!                                        ├─ one that cannot ──► `unsupported`
 //!                                        └─ nobody's ──► built-in
 //! ```
 //! What editors tell is told on only as far as it is about their own folders; who of the agents hears it is decided where
 //! all happenings are (A-07).
 
+mod chat;
 mod handover;
 mod kept;
 mod mirror;
@@ -39,8 +41,10 @@ use prism_editor::{
 use serde_json::{Map, Value, json};
 use tokio::sync::{broadcast, mpsc, watch};
 
+pub use chat::Silent;
 pub use plugin::Plugin;
 pub use prepared::Prepared;
+pub use voice::Aside;
 
 use self::{
     kept::KeptTexts,
@@ -57,14 +61,16 @@ pub struct Router {
     owners: Owners,
     kept: KeptTexts,
     terminals: Terminals,
-    /// What the built-in editor took back from one that left: the text as it was then, by its digest. An editor that comes
-    /// back with that text has not changed it meanwhile.
-    adopted: Mutex<HashMap<PathBuf, String>>,
+    /// What the built-in editor took back from one that left: the text as it was then, by its digest, and whose it was. An
+    /// editor that comes back with that text has not changed it meanwhile.
+    adopted: Mutex<HashMap<PathBuf, handover::Adopted>>,
     /// Instances that do not say when they began, and when they first came.
     first_seen: Mutex<VecDeque<(String, u64)>>,
     epoch: AtomicU64,
     /// Changes of texts that the built-in editor is at.
     at_work: watch::Sender<usize>,
+    /// Whether a person may decide in editors.
+    decides: bool,
     is_closing: AtomicBool,
     metrics: Arc<GateMetrics>,
     clock: Clock,
@@ -85,7 +91,8 @@ const MAX_NAME: usize = 128;
 const MAX_SEEN: usize = 256;
 
 impl Router {
-    pub fn new(builtin: Runtime, metrics: Arc<GateMetrics>) -> Arc<Self> {
+    /// Over the built-in editor. `decides`: whether a person may decide in others.
+    pub fn new(builtin: Runtime, metrics: Arc<GateMetrics>, decides: bool) -> Arc<Self> {
         Arc::new_cyclic(|this| Self {
             builtin,
             owners: Owners::new(),
@@ -95,6 +102,7 @@ impl Router {
             first_seen: Mutex::default(),
             epoch: AtomicU64::new(0),
             at_work: watch::Sender::new(0),
+            decides,
             is_closing: AtomicBool::new(false),
             metrics,
             clock: Clock::start(),
@@ -120,7 +128,7 @@ impl Router {
             let holder = Holder { id: holder, name: String::new() };
             // Nobody waits for it: the grant is over.
             tokio::spawn(async move {
-                let _ = terminal.plugin.call("send_input", args, &holder, BEAT, &Progress::unseen()).await;
+                let _ = terminal.plugin.call("send_input", args, (&holder, &[]), BEAT, &Progress::unseen()).await;
             });
         }
         self.builtin.leave(holder).await;
@@ -143,6 +151,7 @@ impl Router {
         register: &Register,
     ) -> Result<(Arc<Plugin>, Registered, mpsc::Receiver<ToPlugin>), Refusal> {
         check(name, register)?;
+        let register = &Register { decides: register.decides && register.ui && self.decides, ..register.clone() };
         let roots = real_roots(register.roots.clone()).await?;
         let epoch = self.epoch.fetch_add(1, Ordering::Relaxed) + 1;
         let now = self.clock.now();
@@ -167,6 +176,7 @@ impl Router {
             bridge_version: env!("CARGO_PKG_VERSION").to_owned(),
             epoch,
             positions: POSITIONS.to_owned(),
+            decides: register.decides,
             limits: Limits {
                 max_message_bytes: MAX_MESSAGE as u64,
                 max_commands: plugin::MAX_COMMANDS as u64,
@@ -253,7 +263,7 @@ impl Router {
         now
     }
 
-    fn adopted(&self) -> MutexGuard<'_, HashMap<PathBuf, String>> {
+    fn adopted(&self) -> MutexGuard<'_, HashMap<PathBuf, handover::Adopted>> {
         // Nothing panics while it holds the lock, and each change of it is whole.
         self.adopted.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -11,6 +11,7 @@
 mod act;
 mod calls;
 mod confirm;
+mod desk;
 mod editors;
 mod flood;
 mod grants;
@@ -45,6 +46,7 @@ use tokio::{
 use tracing::info;
 
 pub use confirm::{Answer, Question, Verdict};
+pub use desk::Changes;
 pub use grants::{Given, Narrow};
 pub use live::{Ended, Held};
 pub use requests::{Approve, Ask, Asker};
@@ -80,6 +82,8 @@ pub struct Gate {
     clock: Clock,
     /// Rung when the next end of a grant may be another.
     changed: Arc<Notify>,
+    /// Grows with each change of what a person looks at.
+    changes: watch::Sender<Changes>,
     /// Rung at each decision on a request.
     decided: watch::Sender<u64>,
     /// Whether anything may be waiting for a person, and so for its end.
@@ -121,7 +125,7 @@ impl Gate {
             state: Mutex::default(),
             store,
             audit,
-            runtime: Router::new(runtime, metrics.clone()),
+            runtime: Router::new(runtime, metrics.clone(), settings.editors_decide),
             metrics,
             events: Events::default(),
             mesh: OnceLock::new(),
@@ -133,6 +137,7 @@ impl Gate {
             person,
             clock: Clock::start(),
             changed: Arc::default(),
+            changes: watch::Sender::default(),
             decided: watch::Sender::new(0),
             awaits: AtomicBool::new(true),
             this: Weak::clone(this),
@@ -152,9 +157,10 @@ impl Gate {
         Ok(gate)
     }
 
-    /// Tells it where agents can be rung.
+    /// Tells it where agents can be rung, and those who ring them where editors are.
     pub fn rings(&self, mesh: &Arc<Mesh>) {
         let _ = self.mesh.set(Arc::downgrade(mesh));
+        mesh.reaches(&self.runtime);
     }
 
     /// Whether this is the management secret, in a time that does not depend on where it differs.

@@ -28,7 +28,7 @@ mod who;
 use std::{
     collections::HashMap,
     path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
 };
 
 use prism_core::mesh::{self as core, Action, Name, Outcome, Path, Time};
@@ -60,6 +60,7 @@ use crate::{
     clock::Clock,
     config::{self, Env},
     drive::Sessions,
+    editor::Router,
     events::Events,
     telemetry::mesh::MeshMetrics,
     wake::{Adapters, AgentFacts, Allowed, Bell, Rung},
@@ -81,6 +82,7 @@ pub struct Mesh {
     settings: config::Mesh,
     /// Rung when the next deadline may be another.
     changed: Arc<Notify>,
+    editors: OnceLock<Weak<Router>>,
     this: Weak<Self>,
 }
 
@@ -111,7 +113,8 @@ impl Mesh {
         }
         let now = Clock::start().now();
         while !store.expire(now.0, ENDED_AT_START).await?.is_empty() {}
-        let allowed = Allowed { tmux: settings.tmux, desktop: settings.desktop, env, home };
+        let allowed =
+            Allowed { tmux: settings.tmux, editor_chat: settings.editor_chat, desktop: settings.desktop, env, home };
         let mesh = Arc::new_cyclic(|this: &Weak<Self>| Self {
             state: Mutex::new(State {
                 core: core::Mesh::new(settings.patience),
@@ -130,6 +133,7 @@ impl Mesh {
             clock: Clock::start(),
             settings,
             changed: Arc::default(),
+            editors: OnceLock::new(),
             this: this.clone(),
         });
         mesh.take_up()?;
@@ -137,6 +141,11 @@ impl Mesh {
         tokio::spawn(upkeep::deadlines(Arc::downgrade(&mesh)));
         tokio::spawn(upkeep::housekeeping(Arc::downgrade(&mesh)));
         Ok(mesh)
+    }
+
+    /// Tells it where editors are, whose chats agents may live in.
+    pub(crate) fn reaches(&self, editors: &Arc<Router>) {
+        let _ = self.editors.set(Arc::downgrade(editors));
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -6,6 +6,7 @@ pub mod body;
 mod callers;
 mod console;
 mod correlation;
+mod desk;
 mod editor;
 pub mod fault;
 mod front;

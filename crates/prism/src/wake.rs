@@ -9,6 +9,7 @@ mod acp;
 mod channel;
 mod codex_app_server;
 mod desktop;
+mod editor_chat;
 mod hook;
 mod http;
 mod inside;
@@ -116,6 +117,7 @@ enum To {
     Codex(codex_app_server::Thread),
     Opencode(opencode::Prompted),
     Tmux(tmux::Pane),
+    Chat(editor_chat::Chat),
     Person,
 }
 
@@ -142,6 +144,8 @@ pub enum Rung {
 pub struct Allowed {
     /// Keys may be typed into an agent's pane. Off unless somebody asks for it: see `tmux`.
     pub tmux: bool,
+    /// Bells may be put into editors' own chats. Off unless somebody asks for it: see `editor_chat`.
+    pub editor_chat: bool,
     /// The person may be sent notices.
     pub desktop: bool,
     pub env: Env,
@@ -169,6 +173,7 @@ impl Adapters {
             Box::new(channel::Channel::new(inside.clone())),
             Box::new(piggyback::Piggyback::new(inside.clone())),
             Box::new(tmux::TmuxKeys::new(allowed)),
+            Box::new(editor_chat::EditorChat::new(allowed, inside.clone())),
             Box::new(desktop::Desktop::new(allowed)),
         ];
         Self { table }

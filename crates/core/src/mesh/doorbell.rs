@@ -15,7 +15,7 @@ use super::{
 };
 
 /// The ladder from its first rung to its last. What is open now and seen by the model comes first; a person is disturbed last.
-const LADDER: [Path; 9] = [
+const LADDER: [Path; 10] = [
     Path::Wait,
     Path::CodexAppServer,
     Path::Opencode,
@@ -24,6 +24,7 @@ const LADDER: [Path; 9] = [
     Path::Sse,
     Path::Channel,
     Path::Tmux,
+    Path::EditorChat,
     Path::Desktop,
 ];
 

@@ -22,6 +22,8 @@ pub enum Path {
     Piggyback,
     /// Keys for the pane that the agent is in.
     Tmux,
+    /// A message in the chat of the editor that the agent lives in.
+    EditorChat,
     /// A notice on the person's screen.
     Desktop,
 }
@@ -48,7 +50,7 @@ pub(super) struct Paths(u16);
 
 impl Path {
     /// All of them, in the order in which a ladder would climb them if it knew nothing else.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Wait,
         Self::CodexAppServer,
         Self::Opencode,
@@ -58,6 +60,7 @@ impl Path {
         Self::Channel,
         Self::Piggyback,
         Self::Tmux,
+        Self::EditorChat,
         Self::Desktop,
     ];
 
@@ -73,6 +76,7 @@ impl Path {
             Self::Channel => "channel",
             Self::Piggyback => "piggyback",
             Self::Tmux => "tmux",
+            Self::EditorChat => "editor_chat",
             Self::Desktop => "desktop",
         }
     }
@@ -99,7 +103,8 @@ impl Path {
             | Self::Acp
             | Self::Hook
             | Self::Channel
-            | Self::Tmux => Grade::A,
+            | Self::Tmux
+            | Self::EditorChat => Grade::A,
             Self::Piggyback => Grade::B,
             Self::Sse | Self::Desktop => Grade::C,
         }

@@ -33,6 +33,16 @@ pub(crate) struct Kind {
     install: &'static str,
 }
 
+/// A server that is looked for where nothing is configured.
+#[derive(Clone, Copy, Debug)]
+pub struct UsualServer {
+    /// The first of its languages, by LSP's name.
+    pub language: &'static str,
+    pub program: &'static str,
+    /// How a person gets it.
+    pub install: &'static str,
+}
+
 /// What serves a language here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Choice {
@@ -106,6 +116,13 @@ static OTHER: Kind = Kind {
     leaves_watching: false,
     install: "see `[editor.servers]`",
 };
+
+/// Returns the servers that are looked for where nothing is configured.
+pub fn usual_servers() -> impl Iterator<Item = UsualServer> {
+    KINDS.iter().filter_map(|Kind { languages, command, install, .. }| {
+        Some(UsualServer { language: languages.first()?.id(), program: command.first()?, install })
+    })
+}
 
 /// Finds the server of a language: the configured one, or the usual one on PATH. Programs that lie in the granted folder
 /// (`reach`) are the project's code, and run only where that is allowed.

@@ -21,7 +21,7 @@ use tracing::warn;
 use super::{daemon::DATABASE, say};
 use crate::{
     calls::{Calls, Person},
-    config::{AuditCalls, Config, Env, Inherit},
+    config::{AuditCalls, Config, Env, Inherit, editor},
     drive::{Environment, Sessions, destination::Parts, keeping::Keeping},
     gate::{self, Gate},
     home::Token,
@@ -211,7 +211,7 @@ async fn gate(
         owner: owner.clone(),
         closed: vec![home.to_owned()],
         unsaved: Some(home.join(UNSAVED)),
-        settings: config.editor.settings(&env),
+        settings: editor::at_home(&config.editor, &env),
     };
     let opening = gate::Opening {
         store,

@@ -18,7 +18,7 @@ use crate::config::Env;
 const ROW_PATIENCE: Duration = Duration::from_secs(120);
 
 /// The ways there are, and what sets up one that is missing.
-const SETUP: [(&str, &str); 10] = [
+const SETUP: [(&str, &str); 11] = [
     ("wait", "the agent calls prism_signals_wait and leaves it running"),
     ("hook", "prism install claude-code --hooks (or codex, cursor)"),
     ("codex_app_server", "run codex with --remote, and give prism_start wake.codex_app_server = {url, thread}"),
@@ -28,6 +28,7 @@ const SETUP: [(&str, &str); 10] = [
     ("channel", "claude --dangerously-load-development-channels server:prism, with prism stdio as the server"),
     ("piggyback", "nothing: it comes with the agent's next tool call"),
     ("tmux", "run the agent in tmux, and give prism_start wake.tmux = {pane}"),
+    ("editor_chat", "prism install vscode (or cursor, void), and prism.chat.wake in the editor's settings"),
     ("desktop", "a desktop session with notify-send"),
 ];
 

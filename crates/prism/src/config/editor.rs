@@ -1,61 +1,21 @@
-//! Settings of the built-in editor: what its commands may reach, and which language servers it uses.
+//! Settings of the built-in editor: `[editor]` is what the editor itself knows of such. Only where the user's home is stands
+//! in no file.
 
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::path::PathBuf;
 
-use prism_editor::Settings;
+pub use prism_editor::Settings as Editor;
 
 use super::Env;
 
-/// `[editor]`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Editor {
-    /// Whether the kernel keeps commands, builds, terminals and language servers to the granted folders.
-    pub fence: bool,
-    /// What they may read, and write, beside the usual.
-    pub readable: Vec<PathBuf>,
-    pub writable: Vec<PathBuf>,
-    /// Language servers by LSP's name of the language; no words: none for it.
-    pub servers: BTreeMap<String, Vec<String>>,
-    /// Whether language servers may run what the project brings.
-    pub runs_project_code: bool,
-    /// How long a language server that nobody asks is kept.
-    pub idle_server: Duration,
-}
-
-/// Languages that a server can be set for, as LSP calls them.
-pub(super) const LANGUAGES: [&str; 12] = [
-    "rust",
-    "python",
-    "typescript",
-    "typescriptreact",
-    "javascript",
-    "go",
-    "c",
-    "cpp",
-    "shellscript",
-    "json",
-    "toml",
-    "markdown",
-];
-
-impl Default for Editor {
-    fn default() -> Self {
-        let Settings { fence, readable, writable, servers, runs_project_code, idle_server, .. } = Settings::default();
-        Self { fence, readable, writable, servers, runs_project_code, idle_server }
-    }
-}
-
-impl Editor {
-    /// Returns what the editor itself is told.
-    pub fn settings(&self, env: &Env) -> Settings {
-        let Self { fence, readable, writable, servers, runs_project_code, idle_server } = self.clone();
-        let home = env.var("HOME").map(PathBuf::from);
-        Settings { fence, readable, writable, servers, runs_project_code, idle_server, home }
-    }
+/// Returns the settings with what the environment knows.
+pub(crate) fn at_home(editor: &Editor, env: &Env) -> Editor {
+    Editor { home: env.var("HOME").map(PathBuf::from), ..editor.clone() }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::{collections::BTreeMap, time::Duration};
+
     use crate::config::{
         Config, Flags,
         raw::{Raw, keys::EDITOR_KEYS},
@@ -93,12 +53,12 @@ mod tests {
             servers: BTreeMap::from(servers),
             runs_project_code: true,
             idle_server: Duration::from_secs(60),
+            home: None,
         };
         assert_eq!(read(text).editor, editor);
         assert_eq!(read("").editor, Editor::default());
-        let settings = editor.settings(&Env::from([("HOME", "/home/me")]));
-        assert!(!settings.fence && settings.runs_project_code);
-        assert_eq!((settings.home, settings.servers), (Some("/home/me".into()), editor.servers));
+        let at_home = at_home(&editor, &Env::from([("HOME", "/home/me")]));
+        assert_eq!(at_home, Editor { home: Some("/home/me".into()), ..editor });
     }
 
     #[test]

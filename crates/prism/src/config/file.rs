@@ -267,6 +267,11 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
 
 /// Puts a text in the place of a file, whole or not at all; it keeps its owner. The caller holds the folder's lock.
 pub(crate) fn replace(path: &Path, text: &str, mode: u32) -> io::Result<()> {
+    replace_bytes(path, text.as_bytes(), mode)
+}
+
+/// The same, of what is no text.
+pub(crate) fn replace_bytes(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let mut name = OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
     name.push(".new");
@@ -276,7 +281,7 @@ pub(crate) fn replace(path: &Path, text: &str, mode: u32) -> io::Result<()> {
 
     let written = (|| {
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
-        file.write_all(text.as_bytes())?;
+        file.write_all(bytes)?;
         if let Ok(old) = fs::metadata(path) {
             // Only root can give a file away, and only root needs to: a file in one's own folder is one's own.
             let _ = fchown(&file, Some(old.uid()), Some(old.gid()));

@@ -23,6 +23,8 @@ pub struct Gate {
     pub confirm_within: Duration,
     /// How long a call of a tool waits for it whose client does not hear that it waits. Then it gets a handle.
     pub call_wait: Duration,
+    /// Whether the person may decide in an editor too, by its plugin.
+    pub editors_decide: bool,
 }
 
 /// `[audit]`.
@@ -59,6 +61,7 @@ impl Default for Gate {
             limits: Limits::default(),
             confirm_within: minutes(10),
             call_wait: Duration::from_secs(45),
+            editors_decide: true,
         }
     }
 }
@@ -115,6 +118,7 @@ mod tests {
             max_edit_bytes = "9kB"
             confirm_within = "10s"
             call_wait = "11s"
+            editors_decide = false
             [audit]
             bodies = true
             redact = ["*_pin", "iban"]
@@ -132,6 +136,7 @@ mod tests {
             limits: Limits { per_second: 7, burst: 8, max_edit_bytes: 9000 },
             confirm_within: seconds(10),
             call_wait: seconds(11),
+            editors_decide: false,
         };
         let redact = vec!["*_pin".to_owned(), "iban".to_owned()];
         let audit = Audit { bodies: true, redact, keep: 11, calls: AuditCalls::All };

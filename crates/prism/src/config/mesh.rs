@@ -19,6 +19,8 @@ pub struct Mesh {
     pub ping_every: Duration,
     /// Whether keys may be typed into agents' tmux panes.
     pub tmux: bool,
+    /// Whether bells may be put into the chats of editors that let them in.
+    pub editor_chat: bool,
     /// Whether the person may be sent notices.
     pub desktop: bool,
 }
@@ -34,6 +36,7 @@ impl Default for Mesh {
             keep_system: hours(1),
             ping_every: Duration::from_secs(15),
             tmux: false,
+            editor_chat: false,
             desktop: true,
         }
     }
@@ -67,6 +70,7 @@ mod tests {
             keep_told = "7s"
             ping_every = "8s"
             tmux = true
+            editor_chat = true
             desktop = false
         "#;
         let seconds = Duration::from_secs;
@@ -84,6 +88,7 @@ mod tests {
             keep_told: seconds(7),
             ping_every: seconds(8),
             tmux: true,
+            editor_chat: true,
             desktop: false,
             ..Mesh::default()
         };

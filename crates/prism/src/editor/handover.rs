@@ -32,8 +32,15 @@ struct Offer<'a> {
     text: &'a str,
     /// Of the file that it was made from.
     base: Option<String>,
-    /// Of what it was when an editor left it here.
-    came_as: Option<String>,
+    /// How it was when an editor left it here.
+    came_as: Option<Adopted>,
+}
+
+/// How a text was when an editor left it here, and which window that was.
+#[derive(Clone, Debug)]
+pub(super) struct Adopted {
+    digest: String,
+    instance: String,
 }
 
 /// What became of a text that was offered to an editor.
@@ -103,8 +110,8 @@ impl Router {
                         }
                         // It went away: the text is ours, as before.
                         if *plugin.life.borrow() == Life::Gone && self.reopen(root, &text).await {
-                            if let Some(digest) = offer.came_as {
-                                self.note_adopted(&text.path, digest);
+                            if let Some(adopted) = offer.came_as {
+                                self.note_adopted(&text.path, adopted);
                             }
                             continue;
                         }
@@ -116,7 +123,7 @@ impl Router {
     }
 
     /// Gives a text to an editor, onto the version that it has. It is taken only if what is there is the same, or what the
-    /// text was made from; or if it was made there, and the editor has gone on with it since.
+    /// text was made from; or if it was made in that very window, which has gone on with it since.
     async fn offer(&self, plugin: &Plugin, offer: &Offer<'_>) -> Result<Offered, Refusal> {
         let there = self.ask(plugin, "open_file", json!({"path": offer.path})).await?;
         let content = there["content"].as_str().filter(|_| there["encoding"] != "base64");
@@ -124,10 +131,14 @@ impl Router {
         if content == offer.text {
             return Ok(Offered::Taken);
         }
-        let digest = Some(digest_of(content.as_bytes()));
-        if digest != offer.base && digest != offer.came_as {
-            let is_unchanged = offer.came_as == Some(digest_of(offer.text.as_bytes()));
-            let is_older = is_unchanged && there["is_dirty"] == true;
+        let digest = digest_of(content.as_bytes());
+        let came_as = offer.came_as.as_ref();
+        if offer.base.as_ref() != Some(&digest) && came_as.is_none_or(|came| came.digest != digest) {
+            // The same window has gone on with it. Another one may have found an older text in its backups.
+            let is_older = there["is_dirty"] == true
+                && came_as.is_some_and(|came| {
+                    came.digest == digest_of(offer.text.as_bytes()) && came.instance == plugin.about.instance
+                });
             return Ok(if is_older { Offered::Taken } else { Offered::Differs });
         }
         let Some(version) = there["version"].as_u64() else {
@@ -156,7 +167,8 @@ impl Router {
             }
             let text = Surrendered { path, text: unsaved.text, digest: None };
             if self.reopen(root, &text).await {
-                self.note_adopted(&text.path, digest_of(text.text.as_bytes()));
+                let digest = digest_of(text.text.as_bytes());
+                self.note_adopted(&text.path, Adopted { digest, instance: plugin.about.instance.clone() });
             } else {
                 self.conflict(&text.path, &text.text, &plugin.about.connection);
             }
@@ -172,12 +184,12 @@ impl Router {
         opened.is_ok()
     }
 
-    fn note_adopted(&self, path: &Path, digest: String) {
+    fn note_adopted(&self, path: &Path, came_as: Adopted) {
         let mut adopted = self.adopted();
         if adopted.len() >= MAX_ADOPTED {
             adopted.clear();
         }
-        adopted.insert(path.to_owned(), digest);
+        adopted.insert(path.to_owned(), came_as);
     }
 
     /// The other editor that a path belongs to. If it is about to become the owner, that is waited for.
@@ -231,7 +243,7 @@ impl Router {
             _ => Map::new(),
         };
         let holder = Holder { id: 0, name: "prism".to_owned() };
-        plugin.call(verb, args, &holder, TEXT_WITHIN, &Progress::unseen()).await
+        plugin.call(verb, args, (&holder, &[]), TEXT_WITHIN, &Progress::unseen()).await
     }
 
     /// Whose a path is, once it is somebody's.

@@ -13,14 +13,17 @@ use prism_core::{
 };
 use prism_editor::{
     Holder, Progress,
-    protocol::{Answer, Cancel, Cmd, GetState, Register, Step, ToPlugin, Told},
+    protocol::{Answer, Cancel, Cmd, GetState, Register, Rung, Step, ToPlugin, Told},
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot, watch};
 use uuid::Uuid;
 
-use super::mirror::{Heard, Mirror, Unsaved};
+use super::{
+    chat::MAX_RINGING,
+    mirror::{Heard, Mirror, Unsaved},
+};
 
 /// An editor that has registered.
 #[derive(Debug)]
@@ -46,6 +49,11 @@ pub struct About {
     pub version: String,
     pub roots: Vec<String>,
     pub ui: bool,
+    /// Whether the person decides there, and whether bells may be put into its chat.
+    pub decides: bool,
+    pub chat: bool,
+    /// The verbs that it does, in the order of the table.
+    pub capabilities: Vec<&'static str>,
     pub pid: Option<u32>,
 }
 
@@ -62,6 +70,8 @@ pub(super) enum Life {
 struct State {
     next: u64,
     waiting: HashMap<u64, Waiting>,
+    /// Bells that its chat has been asked to show.
+    ringing: HashMap<u64, oneshot::Sender<Rung>>,
     mirror: Mirror,
     events: Bucket,
     /// Events that nobody was told of: of other folders, of no name, too many.
@@ -99,7 +109,10 @@ impl Plugin {
         now: Time,
     ) -> (Arc<Self>, mpsc::Receiver<ToPlugin>) {
         let (out, outgoing) = mpsc::channel(MAX_UNSENT);
-        let known = register.capabilities.iter().filter_map(|verb| Action::named(verb));
+        let named: HashSet<&str> = register.capabilities.iter().map(String::as_str).collect();
+        let capabilities: Vec<_> =
+            Action::all().map(|action| action.verb).filter(|verb| named.contains(verb)).collect();
+        let verbs = capabilities.iter().copied().collect();
         let about = About {
             plugin: plugin.to_owned(),
             connection: format!("{plugin}#{}", newness.1),
@@ -108,19 +121,43 @@ impl Plugin {
             version: register.version.clone(),
             roots: roots.iter().map(|root| root.display().to_string()).collect(),
             ui: register.ui,
+            decides: register.decides,
+            chat: register.chat && register.ui,
+            capabilities,
             pid: register.pid,
         };
         let state = State {
             next: 0,
             waiting: HashMap::new(),
+            ringing: HashMap::new(),
             mirror: Mirror::default(),
             events: Bucket::full(EVENTS_AT_ONCE, now),
             dropped: 0,
             complained: false,
         };
-        let verbs = known.map(|action| action.verb).collect();
         let (life, _) = watch::channel(Life::Unsure);
         (Arc::new(Self { about, roots, verbs, newness, out, life, state: Mutex::new(state) }), outgoing)
+    }
+
+    /// Whether somebody is there: its window has answered lately.
+    pub fn is_alive(&self) -> bool {
+        *self.life.borrow() == Life::Alive
+    }
+
+    /// Waits until somebody is there; `false` if the connection is over before.
+    pub async fn alive(&self) -> bool {
+        let mut life = self.life.subscribe();
+        life.wait_for(|life| *life != Life::Unsure).await.is_ok_and(|life| *life == Life::Alive)
+    }
+
+    /// Waits until nobody is there any more.
+    pub async fn faded(&self) {
+        let _ = self.life.subscribe().wait_for(|life| *life != Life::Alive).await;
+    }
+
+    /// What it is called where it is on record that a person decided there.
+    pub fn signature(&self) -> String {
+        format!("editor {}", self.about.connection)
     }
 
     pub(super) fn can(&self, verb: &str) -> bool {
@@ -159,13 +196,13 @@ impl Plugin {
         &self,
         verb: &str,
         args: Map<String, Value>,
-        holder: &Holder,
+        for_whom: (&Holder, &[Root]),
         within: Duration,
         progress: &Progress,
     ) -> Result<Value, Refusal> {
         let (done, doing) = oneshot::channel();
         // Dropped with this future, or at its deadline: then the editor is told.
-        let _errand = self.send(verb, args, holder, within, Waiting { done, progress: progress.clone() })?;
+        let _errand = self.send(verb, args, for_whom, within, Waiting { done, progress: progress.clone() })?;
         match tokio::time::timeout(within, doing).await {
             Ok(Ok(result)) => result,
             Ok(Err(_)) => Err(self.gone_away()),
@@ -184,7 +221,7 @@ impl Plugin {
         &self,
         verb: &str,
         args: Map<String, Value>,
-        holder: &Holder,
+        (holder, roots): (&Holder, &[Root]),
         within: Duration,
         waiting: Waiting,
     ) -> Result<Errand<'_>, Refusal> {
@@ -205,12 +242,37 @@ impl Plugin {
             args,
             session_id: Uuid::from_u128(holder.id).to_string(),
             deadline_ms: u64::try_from(within.as_millis()).unwrap_or(u64::MAX),
+            roots: roots.iter().map(ToString::to_string).collect(),
         };
         if self.out.try_send(ToPlugin::Cmd(command)).is_err() {
             return Err(retry(format!("{} does not read what it is sent; try again", self.about.kind)));
         }
         state.waiting.insert(id, waiting);
         Ok(Errand { plugin: self, id })
+    }
+
+    /// Makes room for a bell's answer; returns its number, unless too many are out.
+    pub(super) fn begin_ring(&self, done: oneshot::Sender<Rung>) -> Option<u64> {
+        let mut state = self.state();
+        if state.ringing.len() >= MAX_RINGING || *self.life.borrow() == Life::Gone {
+            return None;
+        }
+        state.next += 1;
+        let id = state.next;
+        state.ringing.insert(id, done);
+        Some(id)
+    }
+
+    pub(super) fn end_ring(&self, id: u64) {
+        self.state().ringing.remove(&id);
+    }
+
+    /// Takes the answer to a bell.
+    pub(super) fn rung(&self, rung: Rung) {
+        let waiting = self.state().ringing.remove(&rung.id);
+        if let Some(waiting) = waiting {
+            let _ = waiting.send(rung);
+        }
     }
 
     /// Takes a result. One that nobody waits for is none: it came twice, too late, or under a wrong id.
@@ -260,7 +322,7 @@ impl Plugin {
     }
 
     /// Says something that may be lost if the editor does not read.
-    pub(super) fn say(&self, message: ToPlugin) {
+    pub fn say(&self, message: ToPlugin) {
         let _ = self.out.try_send(message);
     }
 
@@ -272,7 +334,9 @@ impl Plugin {
     /// Ends the connection, for all who wait for it.
     pub(super) fn end(&self) {
         self.life.send_replace(Life::Gone);
-        self.state().waiting.clear();
+        let mut state = self.state();
+        state.waiting.clear();
+        state.ringing.clear();
     }
 
     /// Ends what waits for it: it is there, but nobody is at its window.

@@ -21,8 +21,8 @@ pub struct Prepared {
 enum Way {
     /// With what to look at again, if it changes texts: an editor may have come for them.
     BuiltIn(prism_editor::Prepared, Option<Box<Trace>>),
-    /// The same in a folder that is an editor's, which has a part in the answer.
-    Beside(prism_editor::Prepared, Arc<Plugin>),
+    /// The same in a folder that is an editor's, which has a part in the answer; and what it is about.
+    Beside(prism_editor::Prepared, Arc<Plugin>, Vec<PathBuf>),
     Plugin(Box<Errand>),
     /// What all editors have a part in.
     Listing(Box<Listing>),
@@ -83,7 +83,8 @@ impl Router {
         let Some(plugin) = owners.swap_remove(0) else {
             return self.built_in(order, generation).await;
         };
-        if plugin.can(order.verb.verb) {
+        let is_fenced = self.builtin.has_fence() && runs_programs(order.verb);
+        if plugin.can(order.verb.verb) && !is_fenced {
             if order.verb.verb == "open_terminal" {
                 self.terminals.has_room(order.holder.id)?;
             }
@@ -98,7 +99,7 @@ impl Router {
             );
             return Err(Refusal::new(Code::Unsupported, why));
         }
-        Ok(Way::Beside(self.builtin.prepare(order).await?, plugin))
+        Ok(Way::Beside(self.builtin.prepare(order).await?, plugin, paths))
     }
 
     async fn built_in(&self, order: Order, generation: u64) -> Result<Way, Refusal> {
@@ -117,6 +118,12 @@ impl Router {
         };
         Ok(Way::Kept { path, verb: order.verb.verb })
     }
+}
+
+/// Whether a verb runs programs, and with them what the repository says: build scripts, hooks. What an editor runs is behind no
+/// fence, so while there is one the built-in editor runs it, whoever has the folder open.
+fn runs_programs(verb: &Action) -> bool {
+    matches!(verb.category, Category::Terminal | Category::Git) || matches!(verb.verb, "build_project" | "run_tests")
 }
 
 /// Whether the built-in editor can do a verb in a folder that another has open: what only reads, and does not ask about a
@@ -147,7 +154,7 @@ impl Prepared {
     /// What will happen. Of an editor's text it is made from that text, and what is run is bound to it.
     pub async fn shown(&mut self) -> Result<Shown, Refusal> {
         match &mut self.way {
-            Way::BuiltIn(prepared, _) | Way::Beside(prepared, _) => Ok(prepared.shown()),
+            Way::BuiltIn(prepared, _) | Way::Beside(prepared, ..) => Ok(prepared.shown()),
             Way::Plugin(errand) => errand.shown(&self.router).await,
             Way::Listing(listing) => Ok(listing.shown()),
             Way::Kept { path, .. } => {
@@ -160,7 +167,7 @@ impl Prepared {
     /// How long it may take at most.
     pub fn deadline(&self) -> Duration {
         match &self.way {
-            Way::BuiltIn(prepared, _) | Way::Beside(prepared, _) => prepared.deadline(),
+            Way::BuiltIn(prepared, _) | Way::Beside(prepared, ..) => prepared.deadline(),
             Way::Plugin(errand) => errand.deadline(),
             Way::Listing(listing) => listing.deadline(),
             Way::Kept { .. } => errand::USUAL,
@@ -170,7 +177,7 @@ impl Prepared {
     /// How many bytes of new text it puts in, as far as that is known before.
     pub fn writes(&self) -> u64 {
         match &self.way {
-            Way::BuiltIn(prepared, _) | Way::Beside(prepared, _) => prepared.writes(),
+            Way::BuiltIn(prepared, _) | Way::Beside(prepared, ..) => prepared.writes(),
             Way::Plugin(_) | Way::Listing(_) | Way::Kept { .. } => 0,
         }
     }
@@ -185,7 +192,7 @@ impl Prepared {
                 };
                 prepared.run(progress).await
             }
-            Way::Beside(prepared, plugin) => Ok(beside(prepared.run(progress).await?, &plugin)),
+            Way::Beside(prepared, plugin, paths) => Ok(beside(prepared.run(progress).await?, &plugin, &paths)),
             Way::Plugin(errand) => errand.run(&self.router, &progress).await,
             Way::Listing(listing) => listing.run(&self.router, progress).await,
             Way::Kept { path, verb: "close_buffer" } => {
@@ -201,13 +208,18 @@ impl Prepared {
     }
 }
 
-/// Adds what only the editor knows to what the built-in one says of its folder.
-fn beside(mut result: Value, plugin: &Plugin) -> Value {
+/// Adds what only the editor knows to what the built-in one says of its folder: nothing of others.
+fn beside(mut result: Value, plugin: &Plugin, paths: &[PathBuf]) -> Value {
     if result.get("runtime").is_some() {
         result["runtime"] = json!({"kind": plugin.about.kind, "ui": plugin.about.ui, "plugin": plugin.about.plugin});
     }
+    let beneath = plugin.unsaved().into_iter().filter(|(path, _)| paths.iter().any(|above| path.starts_with(above)));
+    let beneath: Vec<Value> = beneath.map(|(path, _)| path.display().to_string().into()).collect();
     if let Some(unsaved) = result.get_mut("unsaved").and_then(Value::as_array_mut) {
-        unsaved.extend(plugin.unsaved().into_iter().map(|(path, _)| path.display().to_string().into()));
+        unsaved.extend(beneath);
+    } else if result.get("matches").is_some() && !beneath.is_empty() {
+        // What was found is what the disk has, and that is said.
+        (result["is_complete"], result["unsaved"]) = (false.into(), beneath.into());
     }
     result
 }

@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc};
 use prism_core::policy::{Code, Event, Refusal};
 use prism_editor::{
     Happening,
-    protocol::{Complaint, Failure, FromPlugin, ToPlugin, Told, as_path},
+    protocol::{Complaint, Decide, Failure, FromPlugin, Pong, Revoke, ToPlugin, Told, as_path},
 };
 use serde_json::Value;
 use uuid::Uuid;
@@ -13,8 +13,8 @@ use uuid::Uuid;
 use super::{Router, mirror::Heard, owners::Owner, plugin::Plugin};
 
 impl Router {
-    /// Takes a message in. What is not understood is answered with a complaint.
-    pub fn hear(&self, plugin: &Arc<Plugin>, text: &str) -> Option<Pong> {
+    /// Takes a message in; returns it if it is not the router's. What is not understood is answered with a complaint.
+    pub fn hear(&self, plugin: &Arc<Plugin>, text: &str) -> Option<Aside> {
         let message = match serde_json::from_str::<FromPlugin>(text) {
             Ok(message) => message,
             Err(error) => {
@@ -30,7 +30,13 @@ impl Router {
                 complain(plugin, Refusal::new(Code::BadArguments, "a connection registers once; connect anew"));
                 return None;
             }
-            FromPlugin::Pong(pong) => return Some(Pong { id: pong.id, ui: pong.ui }),
+            FromPlugin::Pong(pong) => return Some(Aside::Pong(pong)),
+            FromPlugin::Decide(word) => return Some(Aside::Decide(word)),
+            FromPlugin::Revoke(word) => return Some(Aside::Revoke(word)),
+            FromPlugin::Rung(rung) => {
+                plugin.rung(rung);
+                return None;
+            }
             FromPlugin::Result(answer) => {
                 if !plugin.answered(answer) {
                     self.metrics.plugin_command("unasked");
@@ -113,11 +119,14 @@ impl Router {
     }
 }
 
-/// The answer to a ping.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pong {
-    pub id: u64,
-    pub ui: bool,
+/// What is said to others than the router.
+#[derive(Clone, Debug)]
+pub enum Aside {
+    /// To who asked whether somebody is there.
+    Pong(Pong),
+    /// To the gate.
+    Decide(Decide),
+    Revoke(Revoke),
 }
 
 fn complain(plugin: &Plugin, refusal: Refusal) {

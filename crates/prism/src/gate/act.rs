@@ -64,6 +64,7 @@ impl Gate {
         let told = result.as_ref().map_or_else(|trouble| trouble.code, |_| "ok");
         live.did(Done { at: now, verb: verb.clone(), about: in_short(&args), result: told.to_owned() });
         self.metrics.acted(&verb, told);
+        self.acted();
         self.events
             .tell("action", || json!({"session_id": uuid::Uuid::from_u128(live.id), "action": verb, "result": told}));
         Outcome { result, trespassed }

@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use super::{
     Gate, Trouble,
+    desk::unknown_confirmation,
     paper::About,
     secret::{hex, new_id, unhex},
 };
@@ -146,10 +147,7 @@ impl Gate {
     /// Takes the person's answer. It has to name the digest of what they saw.
     pub async fn confirm(&self, answer: Answer, by: &str) -> Result<(), Trouble> {
         let id = answer.confirmation_id.as_u128();
-        let unknown = || {
-            Trouble::new("unknown_confirmation", 404, "there is no such confirmation; `prism confirmations` lists them")
-        };
-        let row = self.store.confirmation(id)?.ok_or_else(unknown)?;
+        let row = self.store.confirmation(id)?.ok_or_else(unknown_confirmation)?;
         let about = || About { session: row.grant_id, ..About::person(by) };
         let what = json!({
             "confirmation_id": answer.confirmation_id, "kind": row.kind, "agent": row.agent, "digest": hex(&row.digest),
@@ -184,7 +182,8 @@ impl Gate {
             until_us: Some((now + until.unwrap_or(KEPT)).0),
         };
         if !self.store.decide_confirmation(decided).await? {
-            return Err(refused(Trouble::new("not_waiting", 409, format!("it is {} already", row.state))));
+            let row = self.store.confirmation(id)?.ok_or_else(unknown_confirmation)?;
+            return Err(refused(not_waiting(&row)));
         }
         let said = if answer.allow { Said::Allow } else { Said::Deny(answer.reason) };
         let waiting = self.state().confirmations.0.remove(&id);
@@ -231,12 +230,21 @@ impl Gate {
     }
 
     fn tell_of_confirmation(&self, id: u128) {
+        self.waiting_changed();
         self.metrics.waits(self.state().confirmations.0.len());
         self.events.tell("confirmation", || match self.store.confirmation(id) {
             Ok(Some(row)) => json!(super::views::ConfirmationView::of(row)),
             _ => json!({"confirmation_id": Uuid::from_u128(id)}),
         });
     }
+}
+
+fn not_waiting(row: &ConfirmationRow) -> Trouble {
+    let why = match &row.decided_by {
+        Some(by) => format!("{by} has {} it already", row.state),
+        None => format!("it is {}: nobody waits for it any more", row.state),
+    };
+    Trouble::new("not_waiting", 409, why)
 }
 
 enum Joined {

@@ -205,6 +205,7 @@ impl Gate {
     }
 
     pub(super) fn tell_of_grant(&self, live: &Live) {
+        self.waiting_changed();
         self.metrics.alive(self.state().live.len());
         self.events.tell("grant", || json!(self.view_of_grant(live)));
     }

@@ -297,6 +297,7 @@ impl Gate {
         let open = [State::Requested.name(), State::Pending.name()];
         if !self.store.step_request(row.id, &open, State::Denied.name(), patch).await? {
             self.record_behind(about, "deny", &what, "refused: not_pending");
+            let row = self.store.request(row.id)?.ok_or_else(Trouble::unknown_request)?;
             return Err(not_pending(&row));
         }
         self.metrics.request(State::Denied);
@@ -375,6 +376,7 @@ impl Gate {
     }
 
     fn tell_of_request(&self, id: u128) {
+        self.waiting_changed();
         self.events.tell("request", || match self.store.request(id) {
             Ok(Some(row)) => self.view_of_request(&row).map_or(Value::Null, |view| json!(view)),
             _ => json!({"request_id": Uuid::from_u128(id)}),
@@ -397,8 +399,13 @@ async fn folders(paths: Vec<String>) -> Result<Vec<Root>, Trouble> {
 }
 
 fn not_pending(row: &RequestRow) -> Trouble {
-    let state = if State::named(&row.state).is_some_and(State::is_open) { "EXPIRED" } else { &row.state };
-    Trouble::new("not_pending", 409, format!("the request is {state}: it was decided, or its time is over"))
+    let state = State::named(&row.state).filter(|state| !state.is_open()).unwrap_or(State::Expired);
+    let why = match &row.decided_by {
+        Some(by) if state == State::Denied => format!("{by} has denied it already"),
+        Some(by) => format!("{by} has approved it already"),
+        None => "nobody decided in time".to_owned(),
+    };
+    Trouble::new("not_pending", 409, format!("the request is {}: {why}", state.name()))
 }
 
 fn one_line(text: &str) -> String {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use prism_core::Time;
-use prism_store::gate::{ConfirmationFilter, RequestFilter};
+use prism_store::gate::RequestFilter;
 use tokio::time::{interval, sleep};
 use tracing::warn;
 
@@ -88,16 +88,16 @@ impl Gate {
     async fn try_to_end_what_waited(&self) -> Result<(), Trouble> {
         let now = self.clock.now().0;
         let open = self.store.requests(&RequestFilter { open_only: true, limit: MOST, ..RequestFilter::default() })?;
-        let filter = ConfirmationFilter { waiting_only: true, limit: MOST, ..ConfirmationFilter::default() };
-        let waiting = self.store.confirmations(&filter)?;
-        if !open.is_empty() || !waiting.is_empty() {
+        // Not what they show, which may be large.
+        let first_end = self.store.first_end_of_confirmations()?;
+        if !open.is_empty() || first_end.is_some() {
             self.somebody_waits();
         }
         if open.iter().any(|row| row.expires_at_us <= now) {
             let expired = self.store.expire_requests(now).await?;
             self.requests_expired(&expired);
         }
-        if waiting.iter().any(|row| row.expires_at_us <= now) {
+        if first_end.is_some_and(|at| at <= now) {
             let expired = self.store.expire_confirmations(now).await?;
             self.confirmations_expired(&expired);
         }

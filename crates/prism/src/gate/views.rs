@@ -128,8 +128,7 @@ impl Gate {
     pub fn waiting(&self) -> Result<(usize, usize), Trouble> {
         let requests =
             self.store.requests(&RequestFilter { open_only: true, limit: MOST, ..RequestFilter::default() })?;
-        let filter = ConfirmationFilter { waiting_only: true, limit: MOST, ..ConfirmationFilter::default() };
-        Ok((requests.len(), self.store.confirmations(&filter)?.len()))
+        Ok((requests.len(), self.store.waiting_confirmations(MOST)?.len()))
     }
 
     fn branch(&self, of: &Live, all: &[std::sync::Arc<Live>], views: &mut Vec<GrantView>) {

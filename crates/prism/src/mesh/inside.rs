@@ -1,11 +1,18 @@
 //! What the daemon holds for agents, offered to the wake paths that lead through it.
 
-use std::sync::{Arc, Weak};
+use std::{
+    path::Path as FilePath,
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
 use prism_core::mesh::{Name, Path};
 
 use super::{Mesh, State};
-use crate::wake::{Bell, Doing, Inside, Poll};
+use crate::{
+    editor::{Router, Silent},
+    wake::{Bell, Doing, Inside, Poll},
+};
 
 struct Held(Weak<Mesh>);
 
@@ -19,6 +26,10 @@ impl Held {
         let mut state = mesh.state();
         let agent = state.of_session(session).ok()?;
         Some(look(&mut state, &agent))
+    }
+
+    fn editors(&self) -> Option<Arc<Router>> {
+        self.0.upgrade()?.editors.get()?.upgrade()
     }
 }
 
@@ -50,5 +61,27 @@ impl Inside for Held {
     fn arm_piggyback(&self, session: &str, _bell: &Bell) -> bool {
         // The doorbell itself arms it, for as long as something waits.
         self.is_open(Path::Piggyback, session)
+    }
+
+    fn has_chat<'a>(&'a self, kind: &'a str, folder: Option<&'a FilePath>) -> Doing<'a, bool> {
+        Box::pin(async move {
+            match self.editors() {
+                Some(editors) => editors.has_chat(kind, folder).await,
+                None => false,
+            }
+        })
+    }
+
+    fn ring_chat<'a>(
+        &'a self,
+        kind: &'a str,
+        folder: Option<&'a FilePath>,
+        bell: &'a Bell,
+        within: Duration,
+    ) -> Doing<'a, Result<(), Silent>> {
+        Box::pin(async move {
+            let editors = self.editors().ok_or(Silent::Nobody)?;
+            editors.ring_chat(kind, folder, bell, within).await
+        })
     }
 }

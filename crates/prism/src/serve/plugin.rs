@@ -17,12 +17,13 @@ use tokio_tungstenite::{WebSocketStream, tungstenite::Message};
 
 use super::{
     Server, access,
+    desk::{Desk, Word},
     fault::Denial,
     route::Answering,
     socket::{GOING_AWAY, TOKEN, close, upgraded},
 };
 use crate::{
-    editor::{self, Plugin, Router},
+    editor::{self, Aside, Plugin, Router},
     gate::Gate,
 };
 
@@ -89,7 +90,7 @@ pub(super) fn answer(server: &Arc<Server>, name: String, request: Request<Incomi
     })
 }
 
-async fn converse<S>(gate: &Gate, name: &str, shown: Shown, mut line: Line<S>)
+async fn converse<S>(gate: &Arc<Gate>, name: &str, shown: Shown, mut line: Line<S>)
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
@@ -126,7 +127,7 @@ where
         return close(line.socket, GOING_AWAY, &trouble.message).await;
     }
     let (code, why) = match say(&mut line.socket, &ToPlugin::Registered(registered)).await {
-        true => talk(&connected, &mut line, outgoing).await,
+        true => talk(gate, &connected, &mut line, outgoing).await,
         false => (GOING_AWAY, "it does not read"),
     };
     gate.editor_left(&connected.plugin, why);
@@ -159,6 +160,7 @@ where
 
 /// Listens and speaks until the connection is over. Returns with which code, and why.
 async fn talk<S>(
+    gate: &Arc<Gate>,
     connected: &Connected<'_>,
     line: &mut Line<S>,
     mut outgoing: mpsc::Receiver<ToPlugin>,
@@ -167,6 +169,7 @@ where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let Connected { router, plugin } = connected;
+    let (mut desk, mut pictures) = Desk::open(gate, plugin);
     let mut beat = interval(editor::BEAT);
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut ended = std::pin::pin!(Router::ended(plugin));
@@ -184,14 +187,24 @@ where
                 ToPlugin::Ping(Ping { id: asked })
             }
             Some(message) = outgoing.recv() => message,
+            // After commands, and before more is heard: a picture is large, and nobody waits for it.
+            Some(picture) = pictures.recv() => {
+                if !say_text(&mut line.socket, picture).await {
+                    return (GOING_AWAY, "it does not read");
+                }
+                continue;
+            }
             heard = line.socket.next() => {
                 match heard {
                     Some(Ok(Message::Text(text))) => {
-                        if let Some(pong) = router.hear(plugin, &text)
-                            && pong.id == asked
-                        {
-                            answered = asked;
-                            router.ponged(plugin, pong.ui);
+                        match router.hear(plugin, &text) {
+                            Some(Aside::Pong(pong)) if pong.id == asked => {
+                                answered = asked;
+                                router.ponged(plugin, pong.ui);
+                            }
+                            Some(Aside::Pong(_)) | None => {}
+                            Some(Aside::Decide(word)) => desk.hear(Word::Decide(word)),
+                            Some(Aside::Revoke(word)) => desk.hear(Word::Revoke(word)),
                         }
                     }
                     Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
@@ -213,6 +226,13 @@ where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let Ok(text) = serde_json::to_string(message) else { return true };
+    say_text(socket, text).await
+}
+
+async fn say_text<S>(socket: &mut WebSocketStream<S>, text: String) -> bool
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
     matches!(timeout(SEND_WITHIN, socket.send(Message::text(text))).await, Ok(Ok(())))
 }
 

@@ -33,6 +33,7 @@ pub struct GateMetrics {
     plugins: Gauge,
     plugin_commands: Family<ResultLabel, Counter>,
     plugin_events_dropped: Counter,
+    plugin_decisions: Family<ResultLabel, Counter>,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -73,6 +74,8 @@ const LASTED: [f64; 9] = [10.0, 60.0, 300.0, 900.0, 1800.0, 3600.0, 7200.0, 14_4
 const KINDS: [&str; 3] = ["action", "tool", "definition"];
 /// What may come of it.
 const OUTCOMES: [&str; 4] = ["allowed", "denied", "expired", "withdrawn"];
+/// Why a decision may not count, beside the codes of actions.
+const OBJECTIONS: [&str; 5] = ["not_pending", "unknown_request", "unknown_confirmation", "unknown_session", "too_many"];
 /// The label of what is in no table: labels are of a known set, whatever clients say.
 const OTHER: &str = "other";
 
@@ -96,6 +99,7 @@ impl Default for GateMetrics {
             plugins: Gauge::default(),
             plugin_commands: Family::default(),
             plugin_events_dropped: Counter::default(),
+            plugin_decisions: Family::default(),
         }
     }
 }
@@ -120,6 +124,8 @@ impl GateMetrics {
         let plugins = own.sub_registry_with_prefix("plugin");
         plugins.register("connections", "Editors that are connected", self.plugins.clone());
         plugins.register("commands", "Commands to editors by what came of them", self.plugin_commands.clone());
+        let decisions = self.plugin_decisions.clone();
+        plugins.register("decisions", "What a person decided in an editor, by what came of it", decisions);
         let dropped = self.plugin_events_dropped.clone();
         plugins.register("events_dropped", "Events of editors that nobody may be told of", dropped);
     }
@@ -201,6 +207,12 @@ impl GateMetrics {
         self.plugin_events_dropped.inc();
     }
 
+    /// Counts what a person decided in an editor, or tried to: `ok`, or the name of a code.
+    pub fn plugin_decision(&self, result: &str) {
+        let results = Code::ALL.into_iter().map(Code::name).chain(["ok"]).chain(OBJECTIONS);
+        self.plugin_decisions.get_or_create(&ResultLabel { result: known(results, result) }).inc();
+    }
+
     /// Counts a line that nobody waited for.
     pub fn audited_behind(&self) {
         self.audit_lines.inc();
@@ -240,6 +252,7 @@ mod tests {
         gate.plugins(2);
         gate.plugin_command("ok");
         gate.plugin_event_dropped();
+        gate.plugin_decision("not_pending");
         let text = metrics.text();
         for line in [
             "prism_gate_requests_total{state=\"PENDING\"} 1",
@@ -261,6 +274,7 @@ mod tests {
             "prism_plugin_connections 2",
             "prism_plugin_commands_total{result=\"ok\"} 1",
             "prism_plugin_events_dropped_total 1",
+            "prism_plugin_decisions_total{result=\"not_pending\"} 1",
         ] {
             assert!(text.lines().any(|own| own == line), "{line}\n{text}");
         }

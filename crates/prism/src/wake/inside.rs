@@ -1,12 +1,13 @@
 //! What the daemon's mesh offers to the paths that lead through the daemon itself. The mesh implements it; the adapters
 //! of those paths are a few lines each.
 
-use std::time::Duration;
+use std::{path::Path as FilePath, time::Duration};
 
 use prism_core::mesh::Path;
 use tokio::time::timeout;
 
 use super::{AgentFacts, Bell, Contact, Doing, Probe, Rung, To, Why};
+use crate::editor::Silent;
 
 /// How long a link may take to say whether a stream took a ring. It answers within a millisecond or is stuck.
 const DEADLINE: Duration = Duration::from_secs(2);
@@ -26,6 +27,18 @@ pub trait Inside: Send + Sync {
     /// Has the bell's text put at the end of the next tool result that leaves for the session's client. True if there is a
     /// client that can have one.
     fn arm_piggyback(&self, session: &str, bell: &Bell) -> bool;
+
+    /// Whether a window of this kind has the folder open and lets bells into its chat.
+    fn has_chat<'a>(&'a self, kind: &'a str, folder: Option<&'a FilePath>) -> Doing<'a, bool>;
+
+    /// Has that window put the bell into its chat.
+    fn ring_chat<'a>(
+        &'a self,
+        kind: &'a str,
+        folder: Option<&'a FilePath>,
+        bell: &'a Bell,
+        within: Duration,
+    ) -> Doing<'a, Result<(), Silent>>;
 }
 
 /// Whose long poll it is.

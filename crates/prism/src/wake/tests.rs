@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::{
     Adapters, AgentFacts, Allowed, Bell, ClientFacts, Contact, Doing, Inside, Poll, Probe, Rung, WakeAdapter, inside,
 };
+use crate::editor::Silent;
 
 pub(super) const TEXT: &str =
     "Signal from ana: Question. Use prism_signals_pending to read; prism_signal_reply to reply if needed.";
@@ -93,6 +94,25 @@ impl Inside for House {
     fn arm_piggyback(&self, session: &str, _bell: &Bell) -> bool {
         self.rings("piggyback", Path::Piggyback, session)
     }
+
+    fn has_chat<'a>(&'a self, _kind: &'a str, _folder: Option<&'a std::path::Path>) -> Doing<'a, bool> {
+        Box::pin(ready(false))
+    }
+
+    fn ring_chat<'a>(
+        &'a self,
+        _kind: &'a str,
+        _folder: Option<&'a std::path::Path>,
+        _bell: &'a Bell,
+        _within: Duration,
+    ) -> Doing<'a, Result<(), Silent>> {
+        Box::pin(ready(Err(Silent::Nobody)))
+    }
+}
+
+/// A mesh in which nothing is open.
+pub(super) fn empty_house() -> Arc<dyn Inside> {
+    Arc::new(House::default())
 }
 
 const INSIDE: [(Path, &str); 6] = [

@@ -68,6 +68,8 @@ mod peers;
 mod plain;
 mod plugin;
 mod plugin_bad;
+mod plugin_chat;
+mod plugin_desk;
 mod plugin_handover;
 mod plugin_verbs;
 mod probe;

@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::support::{
-    gate::{Gate, Holder},
+    gate::{Gate, Holder, UNFENCED},
     plugin::{Line, owning, register, state},
     until,
 };
 
 async fn with(verbs: &[&str]) -> (Gate, Holder, Line) {
-    let gate = Gate::start().await;
+    let gate = Gate::start_with(UNFENCED).await;
     let holder = gate.hold(&gate.granted(&["*"]).await).await;
     let line = owning(&gate, "edit", register(&gate.project(), verbs)).await;
     (gate, holder, line)
@@ -101,7 +101,7 @@ async fn an_editor_that_dies_at_a_command_ends_it_at_once() {
 //
 #[tokio::test]
 async fn a_command_whose_grant_is_revoked_is_taken_back() {
-    let gate = Gate::start().await;
+    let gate = Gate::start_with(UNFENCED).await;
     let granted = gate.granted(&["*"]).await;
     let mut holder = gate.hold(&granted).await;
     let mut line = owning(&gate, "edit", register(&gate.project(), &["run_tests"])).await;

@@ -27,6 +27,11 @@ async fn sees(holder: &mut Holder) -> (Value, Value) {
     (opened["data"]["content"].clone(), opened["data"]["is_dirty"].clone())
 }
 
+/// Waits until the daemon has heard of the text that the editor has not saved.
+async fn unsaved_is_known(gate: &Gate) {
+    until("the daemon has heard of it", async || gate.seen("/mcp/plugins").await["plugins"][0]["unsaved"] == 1).await;
+}
+
 //
 #[tokio::test]
 async fn unsaved_text_goes_to_the_editor_that_comes_and_back_when_it_leaves() {
@@ -58,7 +63,7 @@ async fn a_window_that_was_only_away_keeps_what_was_typed_in_it_meanwhile() {
     let (gate, mut holder) = started().await;
     let editor = Editor::start(&gate, "edit", VERBS).await;
     edits(&mut holder, "main", "agent").await;
-    until("the daemon has heard of it", async || gate.seen("/mcp/plugins").await["plugins"][0]["unsaved"] == 1).await;
+    unsaved_is_known(&gate).await;
     let left = editor.dies().await;
     holder.event("runtime_degraded").await;
     assert_eq!(sees(&mut holder).await, (json!("fn agent() {}\n"), json!(true)));
@@ -78,7 +83,7 @@ async fn a_window_that_lost_its_text_in_a_crash_gets_it_back() {
     let (gate, mut holder) = started().await;
     let editor = Editor::start(&gate, "edit", VERBS).await;
     editor.person("edit_buffer", json!({"path": "main.rs", "old_text": "{}", "new_text": "{ typed }"})).await;
-    until("the daemon has heard of it", async || gate.seen("/mcp/plugins").await["plugins"][0]["unsaved"] == 1).await;
+    unsaved_is_known(&gate).await;
     editor.dies().await;
     holder.event("runtime_degraded").await;
     // Another start of it: it knows the disk only.
@@ -87,13 +92,30 @@ async fn a_window_that_lost_its_text_in_a_crash_gets_it_back() {
     assert_eq!((&there["content"], &there["is_dirty"]), (&json!("fn main() { typed }\n"), &json!(true)));
 }
 
+// the window that comes after a crash has restored what its backups had, which is not the last that was typed.
+#[tokio::test]
+async fn what_a_window_lost_in_a_crash_is_kept_beside_its_backup() {
+    let (gate, mut holder) = started().await;
+    let editor = Editor::start(&gate, "edit", VERBS).await;
+    editor.person("edit_buffer", json!({"path": "main.rs", "old_text": "{}", "new_text": "{ typed }"})).await;
+    until("the daemon has heard of it", async || gate.seen("/mcp/plugins").await["plugins"][0]["unsaved"] == 1).await;
+    let left = editor.dies().await;
+    holder.event("runtime_degraded").await;
+    let restored = Editor::back_alone(&gate, left);
+    restored.person("edit_buffer", json!({"path": "main.rs", "old_text": "typed", "new_text": "typ"})).await;
+    let _editor = Editor::found_again(&gate, "edit", restored.dies().await).await;
+    assert_eq!(sees(&mut holder).await.0, "fn main() { typ }\n", "the window's own text stays");
+    let kept = holder.does("open_file", json!({"path": "main.rs", "kept": true})).await;
+    assert_eq!(kept["data"]["kept"][0]["content"], "fn main() { typed }\n", "{kept}");
+}
+
 //
 #[tokio::test]
 async fn a_text_that_both_sides_changed_is_kept_and_told_of() {
     let (gate, mut holder) = started().await;
     let editor = Editor::start(&gate, "edit", VERBS).await;
     edits(&mut holder, "main", "agent").await;
-    until("the daemon has heard of it", async || gate.seen("/mcp/plugins").await["plugins"][0]["unsaved"] == 1).await;
+    unsaved_is_known(&gate).await;
     let left = editor.dies().await;
     holder.event("runtime_degraded").await;
     edits(&mut holder, "agent", "agent_alone").await;

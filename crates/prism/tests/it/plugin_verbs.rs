@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::support::{
-    gate::{Gate, Holder, answer},
+    gate::{Gate, Holder, UNFENCED, answer},
     plugin::{Editor, VERBS, owning, register},
 };
 
@@ -105,6 +105,27 @@ async fn paths_are_found_by_handle_before_an_editor_hears_of_them() {
     assert_eq!(listed["buffers"].as_array().map(Vec::len), Some(1), "{listed}");
 }
 
+//
+#[tokio::test]
+async fn a_rename_does_not_reach_beyond_what_was_granted() {
+    let gate = Gate::start().await;
+    let mut holder = gate.hold(&gate.granted(&["*"]).await).await;
+    let mut line = owning(&gate, "edit", register(&gate.project(), &["refactor_symbol"])).await;
+    let position = json!({"line": 0, "character": 3});
+    let args = json!({"path": "main.rs", "position": position, "new_name": "begin", "preview": true});
+    for (beside, expected) in [("/elsewhere/lib.rs", "outside_root"), (gate.path("lib.rs").as_str(), "ok")] {
+        let asked = holder.begins("refactor_symbol", args.clone()).await;
+        let cmd = line.hears("cmd").await;
+        assert_eq!(cmd["roots"], json!([gate.project()]), "the editor is told where it may change something: {cmd}");
+        let files = json!([{"path": gate.path("main.rs"), "version": 1, "edits": 1}, {"path": beside, "version": 1}]);
+        let preview = json!({"files": files, "diff": "+a secret", "is_preview": true});
+        line.says(json!({"type": "result", "id": cmd["id"], "status": "ok", "data": preview})).await;
+        let result = holder.result(&asked).await;
+        let outcome = if result["status"] == "ok" { json!("ok") } else { result["data"]["code"].clone() };
+        assert_eq!(outcome, expected, "{result}");
+    }
+}
+
 //
 #[tokio::test]
 async fn what_an_editor_cannot_do_is_unsupported_unless_it_only_reads() {
@@ -137,6 +158,9 @@ async fn what_an_editor_cannot_do_is_unsupported_unless_it_only_reads() {
     line.event(1, "buffer_changed", json!({"path": path, "version": 2, "is_dirty": true, "text": "new"})).await;
     holder.event("buffer_changed").await;
     assert_eq!(holder.refused("open_file", json!({"path": "main.rs"})).await, "unsupported");
+    // A search of more than that says what it has not seen.
+    let found = data(holder.does("regex_search", json!({"pattern": "ma.n"})).await);
+    assert_eq!((&found["is_complete"], &found["unsaved"]), (&json!(false), &json!([path])), "{found}");
 }
 
 //
@@ -176,7 +200,7 @@ async fn what_is_shown_of_an_edit_is_the_editors_text_and_the_edit_is_bound_to_i
 //
 #[tokio::test]
 async fn a_terminal_in_an_editor_is_its_holders_alone() {
-    let gate = Gate::start().await;
+    let gate = Gate::start_with(UNFENCED).await;
     let mut holder = gate.hold(&gate.granted(&["*"]).await).await;
     let mut other = gate.hold(&gate.granted(&["*"]).await).await;
     let mut line =
@@ -211,4 +235,115 @@ async fn a_terminal_in_an_editor_is_its_holders_alone() {
     line.says(json!({"type": "result", "id": cmd["id"], "status": "ok", "data": {"terminals": [{"terminal": 3}]}}))
         .await;
     assert_eq!(data(other.result(&asked).await)["terminals"], json!([]));
+}
+
+/// What runs programs, with arguments that do something in an empty repository.
+fn running() -> Vec<(&'static str, Value)> {
+    vec![
+        ("exec_command", json!({"command": ["true"]})),
+        ("git_status", json!({})),
+        ("git_diff", json!({})),
+        ("git_branch", json!({})),
+        ("git_add", json!({"paths": ["main.rs"]})),
+        ("git_commit", json!({"message": "one"})),
+        ("build_project", json!({})),
+        ("run_tests", json!({})),
+        ("get_output", json!({})),
+    ]
+}
+
+/// Begins something, and confirms it if that is asked.
+async fn begun(gate: &Gate, holder: &mut Holder, verb: &str, args: Value) -> String {
+    let asked = holder.begins(verb, args).await;
+    if verb == "exec_command" {
+        let confirmation = gate.confirmation().await;
+        answer(gate, &confirmation, &confirmation["digest"], true).await;
+    }
+    asked
+}
+
+// an editor is behind no fence, so what runs programs is not its to do while there is one.
+#[tokio::test]
+async fn what_runs_programs_is_behind_the_fence_whoever_has_the_folder_open() {
+    let gate = Gate::start().await;
+    let mut holder = gate.hold(&gate.granted(&["*"]).await).await;
+    let verbs: Vec<&str> =
+        running().into_iter().map(|(verb, _)| verb).chain(["open_terminal", "send_input", "get_cursor_pos"]).collect();
+    let mut line = owning(&gate, "edit", register(&gate.project(), &verbs)).await;
+    for (verb, args) in running() {
+        let asked = begun(&gate, &mut holder, verb, args).await;
+        let result = holder.result(&asked).await;
+        assert_ne!(result["data"]["code"], "unsupported", "{verb}: {result}");
+        if verb == "exec_command" {
+            assert!(result["data"]["fence"].is_object(), "the built-in editor says what it enforced: {result}");
+        }
+    }
+    // A terminal of the built-in editor stays its own, though the plugin has the verbs.
+    let asked = holder.begins("open_terminal", json!({"command": ["cat"]})).await;
+    let confirmation = gate.confirmation().await;
+    answer(&gate, &confirmation, &confirmation["digest"], true).await;
+    let terminal = data(holder.result(&asked).await)["terminal"].clone();
+    data(holder.does("get_output", json!({"terminal": terminal})).await);
+    // The editor was asked none of it: what it hears first is this.
+    let asked = holder.begins("get_cursor_pos", json!({})).await;
+    let cmd = line.hears("cmd").await;
+    assert_eq!(cmd["action"], "get_cursor_pos");
+    line.says(json!({"type": "result", "id": cmd["id"], "status": "ok", "data": {"ui": true}})).await;
+    data(holder.result(&asked).await);
+}
+
+//
+#[tokio::test]
+async fn without_the_fence_the_editor_runs_programs_itself() {
+    let gate = Gate::start_with(UNFENCED).await;
+    let mut holder = gate.hold(&gate.granted(&["*"]).await).await;
+    let verbs: Vec<&str> = running().into_iter().map(|(verb, _)| verb).collect();
+    let mut line = owning(&gate, "edit", register(&gate.project(), &verbs)).await;
+    for (verb, args) in running() {
+        let asked = begun(&gate, &mut holder, verb, args).await;
+        let cmd = line.hears("cmd").await;
+        assert_eq!(cmd["action"], verb);
+        line.says(json!({"type": "result", "id": cmd["id"], "status": "ok", "data": {"by": "editor"}})).await;
+        assert_eq!(data(holder.result(&asked).await)["by"], "editor", "{verb}");
+    }
+}
+
+// what is asked for in several files at once is shown as the differences in the editor's own texts, and bound to them.
+#[tokio::test]
+async fn edits_of_several_files_and_replacements_are_shown_as_differences() {
+    let gate = Gate::start().await;
+    fs::write(gate.path("b.rs"), "fn other() {}\n").unwrap();
+    let granted = gate.approve(&gate.ask("fixer", &["*"]).await, json!({"confirm_changes": true})).await;
+    let mut holder = gate.hold(&granted).await;
+    let verbs: Vec<&str> = VERBS.iter().copied().chain(["replace_text"]).collect();
+    let editor = Editor::start(&gate, "edit", &verbs).await;
+    editor.person("edit_buffer", json!({"path": "main.rs", "old_text": "main", "new_text": "typed"})).await;
+    let whole = json!({"start": {"line": 0, "character": 3}, "end": {"line": 0, "character": 8}});
+    let file = |path: &str| json!({"path": path, "edits": [{"range": whole, "new_text": "fresh"}]});
+    let asked = holder.begins("edit_buffer", json!({"files": [file("main.rs"), file("b.rs")]})).await;
+    let confirmation = gate.confirmation().await;
+    let shown = &confirmation["shown"]["shown"];
+    assert_eq!(shown["kind"], "diff", "{confirmation}");
+    assert_eq!(shown["path"], format!("{}, {}", gate.path("main.rs"), gate.path("b.rs")));
+    let unified = shown["unified"].as_str().unwrap();
+    for line in ["-fn typed() {}", "+fn fresh() {}", "-fn other() {}"] {
+        assert!(unified.contains(line), "{unified}");
+    }
+    answer(&gate, &confirmation, &confirmation["digest"], true).await;
+    data(holder.result(&asked).await);
+    assert_eq!(editor.person("open_file", json!({"path": "b.rs"})).await["content"], "fn fresh() {}\n");
+    // One of the texts moved on while it waited: none is changed.
+    let asked = holder.begins("edit_buffer", json!({"files": [file("main.rs"), file("b.rs")]})).await;
+    let confirmation = gate.confirmation().await;
+    editor.person("edit_buffer", json!({"path": "b.rs", "old_text": "fresh", "new_text": "mine"})).await;
+    answer(&gate, &confirmation, &confirmation["digest"], true).await;
+    assert_eq!(holder.result(&asked).await["data"]["code"], "changed");
+    let asked = holder.begins("replace_text", json!({"text": "mine", "new_text": "ours"})).await;
+    let confirmation = gate.confirmation().await;
+    let shown = &confirmation["shown"]["shown"];
+    assert_eq!((&shown["kind"], &shown["path"]), (&json!("diff"), &json!(gate.path("b.rs"))), "{confirmation}");
+    assert!(shown["unified"].as_str().is_some_and(|unified| unified.contains("+fn ours() {}")), "{confirmation}");
+    answer(&gate, &confirmation, &confirmation["digest"], true).await;
+    data(holder.result(&asked).await);
+    assert_eq!(editor.person("open_file", json!({"path": "b.rs"})).await["content"], "fn ours() {}\n");
 }

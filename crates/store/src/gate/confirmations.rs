@@ -146,6 +146,30 @@ impl Store {
         })
     }
 
+    /// Returns the ids of what waits, the oldest first, and how many characters each has to show.
+    pub fn waiting_confirmations(&self, most: u32) -> Result<Vec<(u128, u32)>, ReadError> {
+        let sql = "SELECT id, length(shown) AS length FROM confirmation WHERE state = 'waiting'
+                   ORDER BY created_at_us, id LIMIT ?1";
+        let read = |row: &Row<'_>| Ok((id(row, "id")?, row.get("length")?));
+        self.read(|connection| connection.prepare_cached(sql)?.query_map([most], read)?.collect())
+    }
+
+    /// The same as `confirmation`, with only so many characters of what is shown.
+    pub fn beginning_of_confirmation(&self, of: u128, most: u32) -> Result<Option<ConfirmationRow>, ReadError> {
+        let sql = "SELECT id, kind, grant_id, agent, digest, substr(shown, 1, ?2) AS shown, state, created_at_us,
+                   expires_at_us, decided_at_us, decided_by, reason, uses_left, until_us
+                   FROM confirmation WHERE id = ?1";
+        self.read(|connection| {
+            connection.prepare_cached(sql)?.query_row(params![key(of), most], confirmation).optional()
+        })
+    }
+
+    /// Returns when the time of the first of them is over; `None` if nothing waits.
+    pub fn first_end_of_confirmations(&self) -> Result<Option<i64>, ReadError> {
+        let sql = "SELECT min(expires_at_us) FROM confirmation WHERE state = 'waiting'";
+        self.read(|connection| connection.prepare_cached(sql)?.query_row([], |row| row.get(0)))
+    }
+
     /// Returns confirmations, the newest first.
     pub fn confirmations(&self, filter: &ConfirmationFilter) -> Result<Vec<ConfirmationRow>, ReadError> {
         let grant = if filter.grant.is_some() { "grant_id = ?1" } else { "?1 IS NULL" };

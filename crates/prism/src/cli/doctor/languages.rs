@@ -1,22 +1,15 @@
 //! Language servers: which of those are here that sub-agents get errors, completions and definitions from. None has to be.
 
+use prism_editor::{UsualServer, usual_servers};
+
 use super::{Finding, Patient};
 use crate::config::Env;
-
-/// Languages, the program of the usual server, and how one gets it.
-const USUAL: [(&str, &str, &str); 5] = [
-    ("rust", "rust-analyzer", "rustup component add rust-analyzer"),
-    ("python", "pyright-langserver", "npm install --global pyright"),
-    ("typescript", "tsc", "npm install --global typescript"),
-    ("c", "clangd", "the package clangd"),
-    ("go", "gopls", "go install golang.org/x/tools/gopls@latest"),
-];
 
 pub(super) fn check(patient: &Patient) -> Vec<Finding> {
     let set = patient.config.as_ref().map(|config| &config.editor.servers);
     let mut here = Vec::new();
     let mut missing = Vec::new();
-    for (language, program, install) in USUAL {
+    for UsualServer { language, program, install } in usual_servers() {
         match set.and_then(|set| set.get(language)) {
             Some(command) if command.is_empty() => {}
             Some(command) => here.push(format!("{language} ({})", command[0])),

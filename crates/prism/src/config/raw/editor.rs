@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
+use prism_editor::LANGUAGES;
 use serde::Deserialize;
 use toml::Spanned;
 
 use super::{Around, Raw, Setting, Texts, nearest, understand};
 use crate::config::{
     ConfigError, Editor,
-    editor::LANGUAGES,
     value::{Written, boolean, folders, language_server, patience},
 };
 

@@ -23,6 +23,7 @@ pub(super) struct RawGate {
     max_edit_bytes: Setting,
     confirm_within: Setting,
     call_wait: Setting,
+    editors_decide: Setting,
 }
 
 /// `[audit]`, as written.
@@ -53,6 +54,7 @@ impl Raw {
             request_ttl: patience => gate.request_ttl,
             confirm_within: patience => gate.confirm_within,
             call_wait: patience => gate.call_wait,
+            editors_decide: boolean => gate.editors_decide,
         );
 
         let default_ttl = self.global("gate.default_ttl", &written.default_ttl, patience, around)?;

@@ -61,7 +61,7 @@ pub(in crate::config) const TOOLS_KEYS: [&str; 5] = ["allow", "confirm", "deny",
 pub(in crate::config) const HUB_KEYS: [&str; 4] = ["prefix", "mode", "patience", "longest_name"];
 
 /// The keys below `[mesh]`.
-pub(in crate::config) const MESH_KEYS: [&str; 11] = [
+pub(in crate::config) const MESH_KEYS: [&str; 12] = [
     "climb_after",
     "confirm_within",
     "max_wake_attempts",
@@ -72,11 +72,12 @@ pub(in crate::config) const MESH_KEYS: [&str; 11] = [
     "keep_told",
     "ping_every",
     "tmux",
+    "editor_chat",
     "desktop",
 ];
 
 /// The keys below `[gate]`.
-pub(in crate::config) const GATE_KEYS: [&str; 11] = [
+pub(in crate::config) const GATE_KEYS: [&str; 12] = [
     "max_requests_per_agent",
     "max_requests",
     "max_grants",
@@ -88,6 +89,7 @@ pub(in crate::config) const GATE_KEYS: [&str; 11] = [
     "max_edit_bytes",
     "confirm_within",
     "call_wait",
+    "editors_decide",
 ];
 
 /// The keys below `[audit]`.

@@ -22,6 +22,7 @@ pub(super) struct RawMesh {
     keep_told: Setting,
     ping_every: Setting,
     tmux: Setting,
+    editor_chat: Setting,
     desktop: Setting,
 }
 
@@ -48,6 +49,7 @@ impl Raw {
             keep_told: duration => mesh.keep_told,
             ping_every: duration => mesh.ping_every,
             tmux: boolean => mesh.tmux,
+            editor_chat: boolean => mesh.editor_chat,
             desktop: boolean => mesh.desktop,
         );
         mesh.patience.max_attempts[0] = u32::try_from(attempts).unwrap_or(u32::MAX);

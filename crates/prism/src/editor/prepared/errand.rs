@@ -5,11 +5,15 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use prism_core::policy::{Code, Refusal};
-use prism_editor::{Order, Progress, Shown, digest_of, edited_by, unified};
+use prism_core::policy::{Code, Refusal, Root};
+use prism_editor::{Order, Progress, Shown, digest_of, edited_by, protocol::as_path, unified};
 use serde_json::{Map, Value, json};
 
-use super::super::{Plugin, Router, sieve::sifted, terminals::Terminal};
+use super::super::{
+    Plugin, Router,
+    sieve::{is_granted, sifted},
+    terminals::Terminal,
+};
 
 pub(super) struct Errand {
     order: Order,
@@ -26,6 +30,9 @@ pub(super) const USUAL: Duration = Duration::from_secs(30);
 /// How long one that runs something may take, if nothing is said, and what is allowed on top of what is said.
 const RUNS: Duration = Duration::from_secs(600);
 const GRACE: Duration = Duration::from_secs(5);
+
+const CHANGED: &str = "the editor has another version by now; open it again";
+const NO_VERSION: &str = "the editor does not say which version it has";
 
 impl Errand {
     pub(super) fn new(order: Order, plugin: Arc<Plugin>, paths: Vec<PathBuf>) -> Self {
@@ -59,6 +66,7 @@ impl Errand {
     pub(super) async fn shown(&mut self, router: &Router) -> Result<Shown, Refusal> {
         match self.order.verb.verb {
             "edit_buffer" | "save_buffer" | "write_file" if self.is_about_one_text() => self.shown_text().await,
+            "edit_buffer" if self.order.args.contains_key("files") => self.shown_files().await,
             "replace_text" | "apply_quick_fix" | "refactor_symbol" => self.shown_preview().await,
             "delete_file" | "rename_file" | "create_file" | "exec_command" | "open_terminal" => {
                 // What these are about is the disk, and the built-in editor knows how to draw that.
@@ -105,56 +113,79 @@ impl Errand {
         Ok(Shown::Diff { path, old_text_digest, unified })
     }
 
+    /// Edits of several files, which are made all or none.
+    async fn shown_files(&mut self) -> Result<Shown, Refusal> {
+        let Some(Value::Array(mut files)) = self.order.args.get("files").cloned() else { return Ok(self.plain()) };
+        let (mut paths, mut differences, mut olds) = (Vec::new(), String::new(), String::new());
+        for file in &mut files {
+            let Some(edit) = file.as_object_mut() else { return Ok(self.plain()) };
+            let path = edit.get("path").and_then(Value::as_str).unwrap_or_default().to_owned();
+            let there = self.ask("open_file", Map::from_iter([("path".to_owned(), path.as_str().into())])).await?;
+            let (old, version) = text_of(&there, edit.get("version"))?;
+            let version = version.ok_or_else(|| Refusal::new(Code::Failed, NO_VERSION))?;
+            differences += &unified(&path, Some(old.as_bytes()), edited_by(&old, edit)?.as_bytes());
+            edit.insert("version".to_owned(), version.into());
+            olds += &old;
+            paths.push(path);
+        }
+        self.order.args.insert("files".to_owned(), files.into());
+        let old_text_digest = Some(digest_of(olds.as_bytes()));
+        Ok(Shown::Diff { path: paths.join(", "), old_text_digest, unified: differences })
+    }
+
     /// Asks for the text that the editor has, and has the errand refused if it is another by then.
     async fn bind_version(&mut self, index: usize) -> Result<String, Refusal> {
         let Some(path) = self.paths.get(index) else { return Ok(String::new()) };
         let args = Map::from_iter([("path".to_owned(), path.display().to_string().into())]);
         let there = self.ask("open_file", args).await?;
-        let changed = || Refusal::new(Code::Changed, "the editor has another version by now; open it again");
-        let version = there["version"].as_u64();
-        if let Some(bound) = self.order.args.get("version").filter(|bound| !bound.is_null())
-            && version != bound.as_u64()
-        {
-            return Err(changed());
-        }
-        let content = there["content"].as_str().filter(|_| there["encoding"] != "base64");
-        let content = content.ok_or_else(|| Refusal::new(Code::BadArguments, "it is no text"))?;
+        let (content, version) = text_of(&there, self.order.args.get("version"))?;
         match (self.order.verb.verb, version) {
             // A file is known by its digest.
             ("write_file", _) => {
                 let digest = digest_of(content.as_bytes());
                 if self.order.args.get("digest").is_some_and(|bound| !bound.is_null() && *bound != digest) {
-                    return Err(changed());
+                    return Err(Refusal::new(Code::Changed, CHANGED));
                 }
                 self.order.args.insert("digest".to_owned(), digest.into());
             }
             (_, Some(version)) => {
                 self.order.args.insert("version".to_owned(), version.into());
             }
-            (_, None) => return Err(Refusal::new(Code::Failed, "the editor does not say which version it has")),
+            (_, None) => return Err(Refusal::new(Code::Failed, NO_VERSION)),
         }
-        Ok(content.to_owned())
+        Ok(content)
     }
 
     /// Has the editor say what it would change.
     async fn shown_preview(&mut self) -> Result<Shown, Refusal> {
         let preview = self.previewed().await?;
-        let Shown::Plain { title, mut lines } = self.plain() else { return Ok(self.plain()) };
-        match preview["diff"].as_str() {
-            Some(diff) => lines.extend(diff.lines().map(str::to_owned)),
-            None => {
+        let shown = match (preview["diff"].as_str(), self.plain()) {
+            (Some(diff), _) => {
+                let files = preview["files"].as_array().into_iter().flatten();
+                let mut paths: Vec<&str> = files.filter_map(|file| file["path"].as_str()).collect();
+                let named = self.order.args.get("path").and_then(Value::as_str);
+                if paths.is_empty() {
+                    paths.extend(named);
+                }
+                // Only the editor knows the texts as they are; what it shows is asked for again before it is done.
+                Shown::Diff { path: paths.join(", "), old_text_digest: None, unified: diff.to_owned() }
+            }
+            (None, Shown::Plain { title, mut lines }) => {
                 let pretty = serde_json::to_string_pretty(&preview).unwrap_or_default();
                 lines.extend(pretty.lines().map(str::to_owned));
+                Shown::Plain { title, lines }
             }
-        }
+            (None, plain) => plain,
+        };
         self.preview = Some(preview);
-        Ok(Shown::Plain { title, lines })
+        Ok(shown)
     }
 
     async fn previewed(&self) -> Result<Value, Refusal> {
         let mut args = self.order.args.clone();
         args.insert("preview".to_owned(), true.into());
         let preview = self.ask(self.order.verb.verb, args).await?;
+        refuse_beyond(&preview, &self.order.roots)?;
         sifted(preview, &self.order.roots)
     }
 
@@ -187,7 +218,10 @@ impl Errand {
             return self.save_granted().await;
         }
         let Order { verb, args, roots, holder } = &self.order;
-        let result = self.plugin.call(verb.verb, args.clone(), holder, self.within(), progress).await?;
+        let result = self.plugin.call(verb.verb, args.clone(), (holder, roots), self.within(), progress).await?;
+        if args.get("preview") == Some(&Value::Bool(true)) {
+            refuse_beyond(&result, roots)?;
+        }
         let mut result = sifted(result, roots)?;
         if !result.is_object() {
             return Err(Refusal::new(Code::Failed, "the editor's answer is no object"));
@@ -238,8 +272,31 @@ impl Errand {
             let why = format!("{} cannot {verb}, so what would happen cannot be shown", self.plugin.about.kind);
             return Err(Refusal::new(Code::Unsupported, why));
         }
-        self.plugin.call(verb, args, &self.order.holder, USUAL, &Progress::unseen()).await
+        self.plugin.call(verb, args, (&self.order.holder, &self.order.roots), USUAL, &Progress::unseen()).await
     }
+}
+
+/// Refuses a change that would reach beyond what was granted: a symbol is used wherever the editor looks, and what would be
+/// done elsewhere is not this holder's to see or to do.
+fn refuse_beyond(preview: &Value, roots: &[Root]) -> Result<(), Refusal> {
+    let files = preview["files"].as_array().into_iter().flatten();
+    let mut paths = files.filter_map(|file| file["path"].as_str());
+    if paths.all(|path| as_path(path).is_some_and(|path| is_granted(roots, &path))) {
+        return Ok(());
+    }
+    let why = "it would also change files in folders that were not granted; nothing was changed";
+    Err(Refusal::new(Code::OutsideRoot, why))
+}
+
+/// The text of an editor's answer and its version, if that is the one that is bound.
+fn text_of(there: &Value, bound: Option<&Value>) -> Result<(String, Option<u64>), Refusal> {
+    let version = there["version"].as_u64();
+    if bound.is_some_and(|bound| !bound.is_null() && version != bound.as_u64()) {
+        return Err(Refusal::new(Code::Changed, CHANGED));
+    }
+    let content = there["content"].as_str().filter(|_| there["encoding"] != "base64");
+    let content = content.ok_or_else(|| Refusal::new(Code::BadArguments, "it is no text"))?;
+    Ok((content.to_owned(), version))
 }
 
 fn only_own(result: &mut Value, router: &Router, plugin: &Arc<Plugin>, holder: u128) {

@@ -70,7 +70,7 @@ impl Listing {
             if !plugin.can("get_buffers") || !plugin.touches(&self.roots) {
                 continue;
             }
-            let theirs = plugin.call("get_buffers", Map::new(), &self.holder, USUAL, &progress).await;
+            let theirs = plugin.call("get_buffers", Map::new(), (&self.holder, &self.roots), USUAL, &progress).await;
             // One that does not answer has no part in the list, and is said to have none.
             let Ok(Value::Object(mut theirs)) = theirs.and_then(|theirs| sifted(theirs, &self.roots)) else {
                 result["is_complete"] = false.into();

@@ -46,6 +46,9 @@ pub(crate) struct Holder {
 /// Settings of a gate that is in nobody's way.
 pub(crate) const SETTINGS: &str = "[gate]\nrate_limit = 1000\n";
 
+/// The same, with editors that run commands themselves.
+pub(crate) const UNFENCED: &str = "[gate]\nrate_limit = 1000\n[editor]\nfence = false\n";
+
 impl Gate {
     pub(crate) async fn start() -> Self {
         Self::start_with(SETTINGS).await
@@ -67,6 +70,11 @@ impl Gate {
     /// Kills the daemon and starts the next one in the same home.
     pub(crate) async fn killed_and_started(mut self, settings: &str) -> Self {
         self.daemon.kill().await;
+        self.started_again(settings).await
+    }
+
+    /// Starts the next daemon in the home of one that was killed.
+    pub(crate) async fn started_again(self, settings: &str) -> Self {
         let home = self.daemon.home().clone();
         Self { daemon: Launch::serve(settings).home(&home).start().await, folder: self.folder }
     }
@@ -203,6 +211,15 @@ impl Gate {
     }
 
     pub(crate) async fn connect(&self, path: &str, headers: &[(&'static str, &str)]) -> Result<Holder, u16> {
+        self.socket(path, headers).await.map(|socket| Holder { socket, last: 0 })
+    }
+
+    /// Opens a socket. `Err`: the status of the refusal.
+    pub(super) async fn socket(
+        &self,
+        path: &str,
+        headers: &[(&'static str, &str)],
+    ) -> Result<WebSocketStream<TcpStream>, u16> {
         let address = format!("127.0.0.1:{}", self.daemon.port());
         let mut request = format!("ws://{address}{path}").into_client_request().expect("tests send valid URLs");
         for (name, value) in headers {
@@ -210,7 +227,7 @@ impl Gate {
         }
         let stream = TcpStream::connect(&address).await.expect("the daemon listens");
         match soon("an answer to the handshake", client_async(request, stream)).await {
-            Ok((socket, _)) => Ok(Holder { socket, last: 0 }),
+            Ok((socket, _)) => Ok(socket),
             Err(tungstenite::Error::Http(response)) => Err(response.status().as_u16()),
             Err(error) => panic!("{error}"),
         }

@@ -17,10 +17,7 @@ use tokio::{
     sync::{broadcast::error::RecvError, mpsc},
     task::JoinHandle,
 };
-use tokio_tungstenite::{
-    WebSocketStream, client_async,
-    tungstenite::{self, Message, client::IntoClientRequest},
-};
+use tokio_tungstenite::{WebSocketStream, tungstenite::Message};
 
 use super::{gate::Gate, soon, until};
 
@@ -70,17 +67,7 @@ pub(crate) fn register(root: &str, verbs: &[&str]) -> Value {
 
 /// Opens a socket at `/plugin/{name}`, with this token in a header. `Err`: the status of the refusal.
 pub(crate) async fn knock(gate: &Gate, name: &str, headers: &[(&'static str, &str)]) -> Result<Line, u16> {
-    let address = format!("127.0.0.1:{}", gate.daemon.port());
-    let mut request = format!("ws://{address}/plugin/{name}").into_client_request().expect("tests send valid URLs");
-    for (name, value) in headers {
-        request.headers_mut().insert(*name, value.parse().expect("tests send valid headers"));
-    }
-    let stream = TcpStream::connect(&address).await.expect("the daemon listens");
-    match soon("an answer to the handshake", client_async(request, stream)).await {
-        Ok((socket, _)) => Ok(Line { socket }),
-        Err(tungstenite::Error::Http(response)) => Err(response.status().as_u16()),
-        Err(error) => panic!("{error}"),
-    }
+    gate.socket(&format!("/plugin/{name}"), headers).await.map(|socket| Line { socket })
 }
 
 /// The same, let in and registered; no ping is answered yet.
@@ -156,6 +143,16 @@ impl Line {
         soon(kind, heard).await
     }
 
+    /// Waits for a message of this type, and answers nothing in between.
+    pub(crate) async fn hears_raw(&mut self, kind: &str) -> Value {
+        loop {
+            let message = self.next().await.unwrap_or_else(|code| panic!("closed with {code} instead of {kind}"));
+            if message["type"] == kind {
+                return message;
+            }
+        }
+    }
+
     /// Answers the next ping.
     pub(crate) async fn pongs(&mut self, ui: bool) {
         let ping = loop {
@@ -194,11 +191,19 @@ impl Editor {
     pub(crate) async fn start_in(gate: &Gate, name: &str, verbs: &[&str], env: &[(&'static str, String)]) -> Self {
         let home = TempDir::new().expect("a temporary folder");
         let runtime = runtime(home.path(), env);
-        Self::with(gate, name, verbs, runtime, home).await
+        Self::with(gate, (name, "one"), verbs, runtime, home).await
     }
 
-    async fn with(gate: &Gate, name: &str, verbs: &[&str], runtime: Runtime, home: TempDir) -> Self {
-        let mut line = registered(gate, name, register(&gate.project(), verbs)).await;
+    async fn with(
+        gate: &Gate,
+        (name, instance): (&str, &str),
+        verbs: &[&str],
+        runtime: Runtime,
+        home: TempDir,
+    ) -> Self {
+        let mut registration = register(&gate.project(), verbs);
+        registration["instance_id"] = instance.into();
+        let mut line = registered(gate, name, registration).await;
         let root = Root::new(&gate.project()).expect("a folder");
         let state = state_of(&runtime, &root, 0).await;
         line.says(message(FromPlugin::State(state))).await;
@@ -227,7 +232,12 @@ impl Editor {
 
     /// A window that has restored its texts.
     pub(crate) async fn back(gate: &Gate, name: &str, (runtime, home): (Runtime, TempDir)) -> Self {
-        Self::with(gate, name, VERBS, runtime, home).await
+        Self::with(gate, (name, "one"), VERBS, runtime, home).await
+    }
+
+    /// The same texts in another window: they were in its backups.
+    pub(crate) async fn found_again(gate: &Gate, name: &str, (runtime, home): (Runtime, TempDir)) -> Self {
+        Self::with(gate, (name, "two"), VERBS, runtime, home).await
     }
 }
 
