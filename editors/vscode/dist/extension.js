@@ -1,0 +1,12633 @@
+"use strict";
+var __create = Object.create;
+var __defProp = Object.defineProperty;
+var __getOwnPropDesc = Object.getOwnPropertyDescriptor;
+var __getOwnPropNames = Object.getOwnPropertyNames;
+var __getProtoOf = Object.getPrototypeOf;
+var __hasOwnProp = Object.prototype.hasOwnProperty;
+var __commonJS = (cb, mod) => function __require() {
+  try {
+    return mod || (0, cb[__getOwnPropNames(cb)[0]])((mod = { exports: {} }).exports, mod), mod.exports;
+  } catch (e) {
+    throw mod = 0, e;
+  }
+};
+var __export = (target, all) => {
+  for (var name in all)
+    __defProp(target, name, { get: all[name], enumerable: true });
+};
+var __copyProps = (to, from, except, desc) => {
+  if (from && typeof from === "object" || typeof from === "function") {
+    for (let key of __getOwnPropNames(from))
+      if (!__hasOwnProp.call(to, key) && key !== except)
+        __defProp(to, key, { get: () => from[key], enumerable: !(desc = __getOwnPropDesc(from, key)) || desc.enumerable });
+  }
+  return to;
+};
+var __toESM = (mod, isNodeMode, target) => (target = mod != null ? __create(__getProtoOf(mod)) : {}, __copyProps(
+  // If the importer is in node compatibility mode or this is not an ESM
+  // file that has been converted to a CommonJS file using a Babel-
+  // compatible transform (i.e. "__esModule" has not been set), then set
+  // "default" to the CommonJS "module.exports" for node compatibility.
+  isNodeMode || !mod || !mod.__esModule ? __defProp(target, "default", { value: mod, enumerable: true }) : target,
+  mod
+));
+var __toCommonJS = (mod) => __copyProps(__defProp({}, "__esModule", { value: true }), mod);
+
+// node_modules/ws/lib/constants.js
+var require_constants = __commonJS({
+  "node_modules/ws/lib/constants.js"(exports2, module2) {
+    "use strict";
+    var BINARY_TYPES = ["nodebuffer", "arraybuffer", "fragments"];
+    var hasBlob = typeof Blob !== "undefined";
+    if (hasBlob) BINARY_TYPES.push("blob");
+    module2.exports = {
+      BINARY_TYPES,
+      CLOSE_TIMEOUT: 3e4,
+      EMPTY_BUFFER: Buffer.alloc(0),
+      GUID: "258EAFA5-E914-47DA-95CA-C5AB0DC85B11",
+      hasBlob,
+      kForOnEventAttribute: /* @__PURE__ */ Symbol("kIsForOnEventAttribute"),
+      kListener: /* @__PURE__ */ Symbol("kListener"),
+      kStatusCode: /* @__PURE__ */ Symbol("status-code"),
+      kWebSocket: /* @__PURE__ */ Symbol("websocket"),
+      NOOP: () => {
+      }
+    };
+  }
+});
+
+// node_modules/ws/lib/buffer-util.js
+var require_buffer_util = __commonJS({
+  "node_modules/ws/lib/buffer-util.js"(exports2, module2) {
+    "use strict";
+    var { websocketMask, websocketUnmask } = require("http");
+    var { EMPTY_BUFFER } = require_constants();
+    var FastBuffer = Buffer[Symbol.species];
+    function concat(list, totalLength) {
+      if (list.length === 0) return EMPTY_BUFFER;
+      if (list.length === 1) return list[0];
+      const target = Buffer.allocUnsafe(totalLength);
+      let offset = 0;
+      for (let i = 0; i < list.length; i++) {
+        const buf = list[i];
+        target.set(buf, offset);
+        offset += buf.length;
+      }
+      if (offset < totalLength) {
+        return new FastBuffer(target.buffer, target.byteOffset, offset);
+      }
+      return target;
+    }
+    function _mask(source, mask, output, offset, length) {
+      for (let i = 0; i < length; i++) {
+        output[offset + i] = source[i] ^ mask[i & 3];
+      }
+    }
+    function _unmask(buffer, mask) {
+      for (let i = 0; i < buffer.length; i++) {
+        buffer[i] ^= mask[i & 3];
+      }
+    }
+    function toArrayBuffer(buf) {
+      if (buf.length === buf.buffer.byteLength) {
+        return buf.buffer;
+      }
+      return buf.buffer.slice(buf.byteOffset, buf.byteOffset + buf.length);
+    }
+    function toBuffer(data) {
+      toBuffer.readOnly = true;
+      if (Buffer.isBuffer(data)) return data;
+      let buf;
+      if (data instanceof ArrayBuffer) {
+        buf = new FastBuffer(data);
+      } else if (ArrayBuffer.isView(data)) {
+        buf = new FastBuffer(data.buffer, data.byteOffset, data.byteLength);
+      } else {
+        buf = Buffer.from(data);
+        toBuffer.readOnly = false;
+      }
+      return buf;
+    }
+    module2.exports = {
+      concat,
+      mask: _mask,
+      toArrayBuffer,
+      toBuffer,
+      unmask: _unmask
+    };
+    if (websocketMask) {
+      module2.exports.mask = function(source, mask, output, offset, length) {
+        if (length < 24) _mask(source, mask, output, offset, length);
+        else websocketMask(source, mask, output, offset, length);
+      };
+      module2.exports.unmask = function(buffer, mask) {
+        if (buffer.length < 24) _unmask(buffer, mask);
+        else websocketUnmask(buffer, mask);
+      };
+    } else if (!process.env.WS_NO_BUFFER_UTIL) {
+      try {
+        const bufferUtil = require("bufferutil");
+        module2.exports.mask = function(source, mask, output, offset, length) {
+          if (length < 48) _mask(source, mask, output, offset, length);
+          else bufferUtil.mask(source, mask, output, offset, length);
+        };
+        module2.exports.unmask = function(buffer, mask) {
+          if (buffer.length < 32) _unmask(buffer, mask);
+          else bufferUtil.unmask(buffer, mask);
+        };
+      } catch (e) {
+      }
+    }
+  }
+});
+
+// node_modules/ws/lib/limiter.js
+var require_limiter = __commonJS({
+  "node_modules/ws/lib/limiter.js"(exports2, module2) {
+    "use strict";
+    var kDone = /* @__PURE__ */ Symbol("kDone");
+    var kRun = /* @__PURE__ */ Symbol("kRun");
+    var Limiter = class {
+      /**
+       * Creates a new `Limiter`.
+       *
+       * @param {Number} [concurrency=Infinity] The maximum number of jobs allowed
+       *     to run concurrently
+       */
+      constructor(concurrency) {
+        this[kDone] = () => {
+          this.pending--;
+          this[kRun]();
+        };
+        this.concurrency = concurrency || Infinity;
+        this.jobs = [];
+        this.pending = 0;
+      }
+      /**
+       * Adds a job to the queue.
+       *
+       * @param {Function} job The job to run
+       * @public
+       */
+      add(job) {
+        this.jobs.push(job);
+        this[kRun]();
+      }
+      /**
+       * Removes a job from the queue and runs it if possible.
+       *
+       * @private
+       */
+      [kRun]() {
+        if (this.pending === this.concurrency) return;
+        if (this.jobs.length) {
+          const job = this.jobs.shift();
+          this.pending++;
+          job(this[kDone]);
+        }
+      }
+    };
+    module2.exports = Limiter;
+  }
+});
+
+// node_modules/ws/lib/permessage-deflate.js
+var require_permessage_deflate = __commonJS({
+  "node_modules/ws/lib/permessage-deflate.js"(exports2, module2) {
+    "use strict";
+    var zlib = require("zlib");
+    var bufferUtil = require_buffer_util();
+    var Limiter = require_limiter();
+    var { kStatusCode } = require_constants();
+    var FastBuffer = Buffer[Symbol.species];
+    var TRAILER = Buffer.from([0, 0, 255, 255]);
+    var kPerMessageDeflate = /* @__PURE__ */ Symbol("permessage-deflate");
+    var kTotalLength = /* @__PURE__ */ Symbol("total-length");
+    var kCallback = /* @__PURE__ */ Symbol("callback");
+    var kBuffers = /* @__PURE__ */ Symbol("buffers");
+    var kError = /* @__PURE__ */ Symbol("error");
+    var zlibLimiter;
+    var PerMessageDeflate2 = class {
+      /**
+       * Creates a PerMessageDeflate instance.
+       *
+       * @param {Object} [options] Configuration options
+       * @param {(Boolean|Number)} [options.clientMaxWindowBits] Advertise support
+       *     for, or request, a custom client window size
+       * @param {Boolean} [options.clientNoContextTakeover=false] Advertise/
+       *     acknowledge disabling of client context takeover
+       * @param {Number} [options.concurrencyLimit=10] The number of concurrent
+       *     calls to zlib
+       * @param {Boolean} [options.isServer=false] Create the instance in either
+       *     server or client mode
+       * @param {Number} [options.maxPayload=0] The maximum allowed message length
+       * @param {(Boolean|Number)} [options.serverMaxWindowBits] Request/confirm the
+       *     use of a custom server window size
+       * @param {Boolean} [options.serverNoContextTakeover=false] Request/accept
+       *     disabling of server context takeover
+       * @param {Number} [options.threshold=1024] Size (in bytes) below which
+       *     messages should not be compressed if context takeover is disabled
+       * @param {Object} [options.zlibDeflateOptions] Options to pass to zlib on
+       *     deflate
+       * @param {Object} [options.zlibInflateOptions] Options to pass to zlib on
+       *     inflate
+       */
+      constructor(options) {
+        this._options = options || {};
+        this._threshold = this._options.threshold !== void 0 ? this._options.threshold : 1024;
+        this._maxPayload = this._options.maxPayload | 0;
+        this._isServer = !!this._options.isServer;
+        this._deflate = null;
+        this._inflate = null;
+        this.params = null;
+        if (!zlibLimiter) {
+          const concurrency = this._options.concurrencyLimit !== void 0 ? this._options.concurrencyLimit : 10;
+          zlibLimiter = new Limiter(concurrency);
+        }
+      }
+      /**
+       * @type {String}
+       */
+      static get extensionName() {
+        return "permessage-deflate";
+      }
+      /**
+       * Create an extension negotiation offer.
+       *
+       * @return {Object} Extension parameters
+       * @public
+       */
+      offer() {
+        const params = {};
+        if (this._options.serverNoContextTakeover) {
+          params.server_no_context_takeover = true;
+        }
+        if (this._options.clientNoContextTakeover) {
+          params.client_no_context_takeover = true;
+        }
+        if (this._options.serverMaxWindowBits) {
+          params.server_max_window_bits = this._options.serverMaxWindowBits;
+        }
+        if (this._options.clientMaxWindowBits) {
+          params.client_max_window_bits = this._options.clientMaxWindowBits;
+        } else if (this._options.clientMaxWindowBits == null) {
+          params.client_max_window_bits = true;
+        }
+        return params;
+      }
+      /**
+       * Accept an extension negotiation offer/response.
+       *
+       * @param {Array} configurations The extension negotiation offers/reponse
+       * @return {Object} Accepted configuration
+       * @public
+       */
+      accept(configurations) {
+        configurations = this.normalizeParams(configurations);
+        this.params = this._isServer ? this.acceptAsServer(configurations) : this.acceptAsClient(configurations);
+        return this.params;
+      }
+      /**
+       * Releases all resources used by the extension.
+       *
+       * @public
+       */
+      cleanup() {
+        if (this._inflate) {
+          this._inflate.close();
+          this._inflate = null;
+        }
+        if (this._deflate) {
+          const callback = this._deflate[kCallback];
+          this._deflate.close();
+          this._deflate = null;
+          if (callback) {
+            callback(
+              new Error(
+                "The deflate stream was closed while data was being processed"
+              )
+            );
+          }
+        }
+      }
+      /**
+       *  Accept an extension negotiation offer.
+       *
+       * @param {Array} offers The extension negotiation offers
+       * @return {Object} Accepted configuration
+       * @private
+       */
+      acceptAsServer(offers) {
+        const opts = this._options;
+        const accepted = offers.find((params) => {
+          if (opts.serverNoContextTakeover === false && params.server_no_context_takeover || params.server_max_window_bits && (opts.serverMaxWindowBits === false || typeof opts.serverMaxWindowBits === "number" && opts.serverMaxWindowBits > params.server_max_window_bits) || typeof opts.clientMaxWindowBits === "number" && (typeof params.client_max_window_bits === "number" ? opts.clientMaxWindowBits > params.client_max_window_bits : !params.client_max_window_bits)) {
+            return false;
+          }
+          return true;
+        });
+        if (!accepted) {
+          throw new Error("None of the extension offers can be accepted");
+        }
+        if (opts.serverNoContextTakeover) {
+          accepted.server_no_context_takeover = true;
+        }
+        if (opts.clientNoContextTakeover) {
+          accepted.client_no_context_takeover = true;
+        }
+        if (typeof opts.serverMaxWindowBits === "number") {
+          accepted.server_max_window_bits = opts.serverMaxWindowBits;
+        }
+        if (typeof opts.clientMaxWindowBits === "number") {
+          accepted.client_max_window_bits = opts.clientMaxWindowBits;
+        } else if (accepted.client_max_window_bits === true || opts.clientMaxWindowBits === false) {
+          delete accepted.client_max_window_bits;
+        }
+        return accepted;
+      }
+      /**
+       * Accept the extension negotiation response.
+       *
+       * @param {Array} response The extension negotiation response
+       * @return {Object} Accepted configuration
+       * @private
+       */
+      acceptAsClient(response) {
+        const params = response[0];
+        if (this._options.clientNoContextTakeover === false && params.client_no_context_takeover) {
+          throw new Error('Unexpected parameter "client_no_context_takeover"');
+        }
+        if (!params.client_max_window_bits) {
+          if (typeof this._options.clientMaxWindowBits === "number") {
+            params.client_max_window_bits = this._options.clientMaxWindowBits;
+          }
+        } else if (this._options.clientMaxWindowBits === false || typeof this._options.clientMaxWindowBits === "number" && params.client_max_window_bits > this._options.clientMaxWindowBits) {
+          throw new Error(
+            'Unexpected or invalid parameter "client_max_window_bits"'
+          );
+        }
+        return params;
+      }
+      /**
+       * Normalize parameters.
+       *
+       * @param {Array} configurations The extension negotiation offers/reponse
+       * @return {Array} The offers/response with normalized parameters
+       * @private
+       */
+      normalizeParams(configurations) {
+        configurations.forEach((params) => {
+          Object.keys(params).forEach((key) => {
+            let value = params[key];
+            if (value.length > 1) {
+              throw new Error(`Parameter "${key}" must have only a single value`);
+            }
+            value = value[0];
+            if (key === "client_max_window_bits") {
+              if (value !== true) {
+                const num = +value;
+                if (!Number.isInteger(num) || num < 8 || num > 15) {
+                  throw new TypeError(
+                    `Invalid value for parameter "${key}": ${value}`
+                  );
+                }
+                value = num;
+              } else if (!this._isServer) {
+                throw new TypeError(
+                  `Invalid value for parameter "${key}": ${value}`
+                );
+              }
+            } else if (key === "server_max_window_bits") {
+              const num = +value;
+              if (!Number.isInteger(num) || num < 8 || num > 15) {
+                throw new TypeError(
+                  `Invalid value for parameter "${key}": ${value}`
+                );
+              }
+              value = num;
+            } else if (key === "client_no_context_takeover" || key === "server_no_context_takeover") {
+              if (value !== true) {
+                throw new TypeError(
+                  `Invalid value for parameter "${key}": ${value}`
+                );
+              }
+            } else {
+              throw new Error(`Unknown parameter "${key}"`);
+            }
+            params[key] = value;
+          });
+        });
+        return configurations;
+      }
+      /**
+       * Decompress data. Concurrency limited.
+       *
+       * @param {Buffer} data Compressed data
+       * @param {Boolean} fin Specifies whether or not this is the last fragment
+       * @param {Function} callback Callback
+       * @public
+       */
+      decompress(data, fin, callback) {
+        zlibLimiter.add((done2) => {
+          this._decompress(data, fin, (err, result) => {
+            done2();
+            callback(err, result);
+          });
+        });
+      }
+      /**
+       * Compress data. Concurrency limited.
+       *
+       * @param {(Buffer|String)} data Data to compress
+       * @param {Boolean} fin Specifies whether or not this is the last fragment
+       * @param {Function} callback Callback
+       * @public
+       */
+      compress(data, fin, callback) {
+        zlibLimiter.add((done2) => {
+          this._compress(data, fin, (err, result) => {
+            done2();
+            callback(err, result);
+          });
+        });
+      }
+      /**
+       * Decompress data.
+       *
+       * @param {Buffer} data Compressed data
+       * @param {Boolean} fin Specifies whether or not this is the last fragment
+       * @param {Function} callback Callback
+       * @private
+       */
+      _decompress(data, fin, callback) {
+        const endpoint = this._isServer ? "client" : "server";
+        if (!this._inflate) {
+          const key = `${endpoint}_max_window_bits`;
+          const windowBits = typeof this.params[key] !== "number" ? zlib.Z_DEFAULT_WINDOWBITS : this.params[key];
+          this._inflate = zlib.createInflateRaw({
+            ...this._options.zlibInflateOptions,
+            windowBits
+          });
+          this._inflate[kPerMessageDeflate] = this;
+          this._inflate[kTotalLength] = 0;
+          this._inflate[kBuffers] = [];
+          this._inflate.on("error", inflateOnError);
+          this._inflate.on("data", inflateOnData);
+        }
+        this._inflate[kCallback] = callback;
+        this._inflate.write(data);
+        if (fin) this._inflate.write(TRAILER);
+        this._inflate.flush(() => {
+          const err = this._inflate[kError];
+          if (err) {
+            this._inflate.close();
+            this._inflate = null;
+            callback(err);
+            return;
+          }
+          const data2 = bufferUtil.concat(
+            this._inflate[kBuffers],
+            this._inflate[kTotalLength]
+          );
+          if (this._inflate._readableState.endEmitted) {
+            this._inflate.close();
+            this._inflate = null;
+          } else {
+            this._inflate[kTotalLength] = 0;
+            this._inflate[kBuffers] = [];
+            if (fin && this.params[`${endpoint}_no_context_takeover`]) {
+              this._inflate.reset();
+            }
+          }
+          callback(null, data2);
+        });
+      }
+      /**
+       * Compress data.
+       *
+       * @param {(Buffer|String)} data Data to compress
+       * @param {Boolean} fin Specifies whether or not this is the last fragment
+       * @param {Function} callback Callback
+       * @private
+       */
+      _compress(data, fin, callback) {
+        const endpoint = this._isServer ? "server" : "client";
+        if (!this._deflate) {
+          const key = `${endpoint}_max_window_bits`;
+          const windowBits = typeof this.params[key] !== "number" ? zlib.Z_DEFAULT_WINDOWBITS : this.params[key];
+          this._deflate = zlib.createDeflateRaw({
+            ...this._options.zlibDeflateOptions,
+            windowBits
+          });
+          this._deflate[kTotalLength] = 0;
+          this._deflate[kBuffers] = [];
+          this._deflate.on("data", deflateOnData);
+        }
+        this._deflate[kCallback] = callback;
+        this._deflate.write(data);
+        this._deflate.flush(zlib.Z_SYNC_FLUSH, () => {
+          if (!this._deflate) {
+            return;
+          }
+          let data2 = bufferUtil.concat(
+            this._deflate[kBuffers],
+            this._deflate[kTotalLength]
+          );
+          if (fin) {
+            data2 = new FastBuffer(data2.buffer, data2.byteOffset, data2.length - 4);
+          }
+          this._deflate[kCallback] = null;
+          this._deflate[kTotalLength] = 0;
+          this._deflate[kBuffers] = [];
+          if (fin && this.params[`${endpoint}_no_context_takeover`]) {
+            this._deflate.reset();
+          }
+          callback(null, data2);
+        });
+      }
+    };
+    module2.exports = PerMessageDeflate2;
+    function deflateOnData(chunk) {
+      this[kBuffers].push(chunk);
+      this[kTotalLength] += chunk.length;
+    }
+    function inflateOnData(chunk) {
+      this[kTotalLength] += chunk.length;
+      if (this[kPerMessageDeflate]._maxPayload < 1 || this[kTotalLength] <= this[kPerMessageDeflate]._maxPayload) {
+        this[kBuffers].push(chunk);
+        return;
+      }
+      this[kError] = new RangeError("Max payload size exceeded");
+      this[kError].code = "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH";
+      this[kError][kStatusCode] = 1009;
+      this.removeListener("data", inflateOnData);
+      this.reset();
+    }
+    function inflateOnError(err) {
+      this[kPerMessageDeflate]._inflate = null;
+      if (this[kError]) {
+        this[kCallback](this[kError]);
+        return;
+      }
+      err[kStatusCode] = 1007;
+      this[kCallback](err);
+    }
+  }
+});
+
+// node_modules/ws/lib/validation.js
+var require_validation = __commonJS({
+  "node_modules/ws/lib/validation.js"(exports2, module2) {
+    "use strict";
+    var { isUtf8 } = require("buffer");
+    var { hasBlob } = require_constants();
+    var tokenChars = [
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      // 0 - 15
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      // 16 - 31
+      0,
+      1,
+      0,
+      1,
+      1,
+      1,
+      1,
+      1,
+      0,
+      0,
+      1,
+      1,
+      0,
+      1,
+      1,
+      0,
+      // 32 - 47
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      0,
+      0,
+      0,
+      0,
+      0,
+      0,
+      // 48 - 63
+      0,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      // 64 - 79
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      0,
+      0,
+      0,
+      1,
+      1,
+      // 80 - 95
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      // 96 - 111
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      1,
+      0,
+      1,
+      0,
+      1,
+      0
+      // 112 - 127
+    ];
+    function isValidStatusCode(code) {
+      return code >= 1e3 && code <= 1014 && code !== 1004 && code !== 1005 && code !== 1006 || code >= 3e3 && code <= 4999;
+    }
+    function _isValidUTF8(buf) {
+      const len = buf.length;
+      let i = 0;
+      while (i < len) {
+        if ((buf[i] & 128) === 0) {
+          i++;
+        } else if ((buf[i] & 224) === 192) {
+          if (i + 1 === len || (buf[i + 1] & 192) !== 128 || (buf[i] & 254) === 192) {
+            return false;
+          }
+          i += 2;
+        } else if ((buf[i] & 240) === 224) {
+          if (i + 2 >= len || (buf[i + 1] & 192) !== 128 || (buf[i + 2] & 192) !== 128 || buf[i] === 224 && (buf[i + 1] & 224) === 128 || // Overlong
+          buf[i] === 237 && (buf[i + 1] & 224) === 160) {
+            return false;
+          }
+          i += 3;
+        } else if ((buf[i] & 248) === 240) {
+          if (i + 3 >= len || (buf[i + 1] & 192) !== 128 || (buf[i + 2] & 192) !== 128 || (buf[i + 3] & 192) !== 128 || buf[i] === 240 && (buf[i + 1] & 240) === 128 || // Overlong
+          buf[i] === 244 && buf[i + 1] > 143 || buf[i] > 244) {
+            return false;
+          }
+          i += 4;
+        } else {
+          return false;
+        }
+      }
+      return true;
+    }
+    function isBlob(value) {
+      return hasBlob && typeof value === "object" && typeof value.arrayBuffer === "function" && typeof value.type === "string" && typeof value.stream === "function" && (value[Symbol.toStringTag] === "Blob" || value[Symbol.toStringTag] === "File");
+    }
+    module2.exports = {
+      isBlob,
+      isValidStatusCode,
+      isValidUTF8: _isValidUTF8,
+      tokenChars
+    };
+    if (isUtf8) {
+      module2.exports.isValidUTF8 = function(buf) {
+        return buf.length < 24 ? _isValidUTF8(buf) : isUtf8(buf);
+      };
+    } else if (!process.env.WS_NO_UTF_8_VALIDATE) {
+      try {
+        const isValidUTF8 = require("utf-8-validate");
+        module2.exports.isValidUTF8 = function(buf) {
+          return buf.length < 32 ? _isValidUTF8(buf) : isValidUTF8(buf);
+        };
+      } catch (e) {
+      }
+    }
+  }
+});
+
+// node_modules/ws/lib/receiver.js
+var require_receiver = __commonJS({
+  "node_modules/ws/lib/receiver.js"(exports2, module2) {
+    "use strict";
+    var { Writable } = require("stream");
+    var PerMessageDeflate2 = require_permessage_deflate();
+    var {
+      BINARY_TYPES,
+      EMPTY_BUFFER,
+      kStatusCode,
+      kWebSocket
+    } = require_constants();
+    var { concat, toArrayBuffer, unmask } = require_buffer_util();
+    var { isValidStatusCode, isValidUTF8 } = require_validation();
+    var FastBuffer = Buffer[Symbol.species];
+    var GET_INFO = 0;
+    var GET_PAYLOAD_LENGTH_16 = 1;
+    var GET_PAYLOAD_LENGTH_64 = 2;
+    var GET_MASK = 3;
+    var GET_DATA = 4;
+    var INFLATING = 5;
+    var DEFER_EVENT = 6;
+    var Receiver2 = class extends Writable {
+      /**
+       * Creates a Receiver instance.
+       *
+       * @param {Object} [options] Options object
+       * @param {Boolean} [options.allowSynchronousEvents=true] Specifies whether
+       *     any of the `'message'`, `'ping'`, and `'pong'` events can be emitted
+       *     multiple times in the same tick
+       * @param {String} [options.binaryType=nodebuffer] The type for binary data
+       * @param {Object} [options.extensions] An object containing the negotiated
+       *     extensions
+       * @param {Boolean} [options.isServer=false] Specifies whether to operate in
+       *     client or server mode
+       * @param {Number} [options.maxBufferedChunks=0] The maximum number of
+       *     buffered data chunks
+       * @param {Number} [options.maxFragments=0] The maximum number of message
+       *     fragments
+       * @param {Number} [options.maxPayload=0] The maximum allowed message length
+       * @param {Boolean} [options.skipUTF8Validation=false] Specifies whether or
+       *     not to skip UTF-8 validation for text and close messages
+       */
+      constructor(options = {}) {
+        super();
+        this._allowSynchronousEvents = options.allowSynchronousEvents !== void 0 ? options.allowSynchronousEvents : true;
+        this._binaryType = options.binaryType || BINARY_TYPES[0];
+        this._extensions = options.extensions || {};
+        this._isServer = !!options.isServer;
+        this._maxBufferedChunks = options.maxBufferedChunks | 0;
+        this._maxFragments = options.maxFragments | 0;
+        this._maxPayload = options.maxPayload | 0;
+        this._skipUTF8Validation = !!options.skipUTF8Validation;
+        this[kWebSocket] = void 0;
+        this._bufferedBytes = 0;
+        this._buffers = [];
+        this._compressed = false;
+        this._payloadLength = 0;
+        this._mask = void 0;
+        this._fragmented = 0;
+        this._masked = false;
+        this._fin = false;
+        this._opcode = 0;
+        this._totalPayloadLength = 0;
+        this._messageLength = 0;
+        this._numFragments = 0;
+        this._fragments = [];
+        this._errored = false;
+        this._loop = false;
+        this._state = GET_INFO;
+      }
+      /**
+       * Implements `Writable.prototype._write()`.
+       *
+       * @param {Buffer} chunk The chunk of data to write
+       * @param {String} encoding The character encoding of `chunk`
+       * @param {Function} cb Callback
+       * @private
+       */
+      _write(chunk, encoding, cb) {
+        if (this._opcode === 8 && this._state == GET_INFO) return cb();
+        if (this._maxBufferedChunks > 0 && this._buffers.length >= this._maxBufferedChunks) {
+          cb(
+            this.createError(
+              RangeError,
+              "Too many buffered chunks",
+              false,
+              1008,
+              "WS_ERR_TOO_MANY_BUFFERED_PARTS"
+            )
+          );
+          return;
+        }
+        this._bufferedBytes += chunk.length;
+        this._buffers.push(chunk);
+        this.startLoop(cb);
+      }
+      /**
+       * Consumes `n` bytes from the buffered data.
+       *
+       * @param {Number} n The number of bytes to consume
+       * @return {Buffer} The consumed bytes
+       * @private
+       */
+      consume(n) {
+        this._bufferedBytes -= n;
+        if (n === this._buffers[0].length) return this._buffers.shift();
+        if (n < this._buffers[0].length) {
+          const buf = this._buffers[0];
+          this._buffers[0] = new FastBuffer(
+            buf.buffer,
+            buf.byteOffset + n,
+            buf.length - n
+          );
+          return new FastBuffer(buf.buffer, buf.byteOffset, n);
+        }
+        const dst = Buffer.allocUnsafe(n);
+        do {
+          const buf = this._buffers[0];
+          const offset = dst.length - n;
+          if (n >= buf.length) {
+            dst.set(this._buffers.shift(), offset);
+          } else {
+            dst.set(new Uint8Array(buf.buffer, buf.byteOffset, n), offset);
+            this._buffers[0] = new FastBuffer(
+              buf.buffer,
+              buf.byteOffset + n,
+              buf.length - n
+            );
+          }
+          n -= buf.length;
+        } while (n > 0);
+        return dst;
+      }
+      /**
+       * Starts the parsing loop.
+       *
+       * @param {Function} cb Callback
+       * @private
+       */
+      startLoop(cb) {
+        this._loop = true;
+        do {
+          switch (this._state) {
+            case GET_INFO:
+              this.getInfo(cb);
+              break;
+            case GET_PAYLOAD_LENGTH_16:
+              this.getPayloadLength16(cb);
+              break;
+            case GET_PAYLOAD_LENGTH_64:
+              this.getPayloadLength64(cb);
+              break;
+            case GET_MASK:
+              this.getMask();
+              break;
+            case GET_DATA:
+              this.getData(cb);
+              break;
+            case INFLATING:
+            case DEFER_EVENT:
+              this._loop = false;
+              return;
+          }
+        } while (this._loop);
+        if (!this._errored) cb();
+      }
+      /**
+       * Reads the first two bytes of a frame.
+       *
+       * @param {Function} cb Callback
+       * @private
+       */
+      getInfo(cb) {
+        if (this._bufferedBytes < 2) {
+          this._loop = false;
+          return;
+        }
+        const buf = this.consume(2);
+        if ((buf[0] & 48) !== 0) {
+          const error = this.createError(
+            RangeError,
+            "RSV2 and RSV3 must be clear",
+            true,
+            1002,
+            "WS_ERR_UNEXPECTED_RSV_2_3"
+          );
+          cb(error);
+          return;
+        }
+        const compressed = (buf[0] & 64) === 64;
+        if (compressed && !this._extensions[PerMessageDeflate2.extensionName]) {
+          const error = this.createError(
+            RangeError,
+            "RSV1 must be clear",
+            true,
+            1002,
+            "WS_ERR_UNEXPECTED_RSV_1"
+          );
+          cb(error);
+          return;
+        }
+        this._fin = (buf[0] & 128) === 128;
+        this._opcode = buf[0] & 15;
+        this._payloadLength = buf[1] & 127;
+        if (this._opcode === 0) {
+          if (compressed) {
+            const error = this.createError(
+              RangeError,
+              "RSV1 must be clear",
+              true,
+              1002,
+              "WS_ERR_UNEXPECTED_RSV_1"
+            );
+            cb(error);
+            return;
+          }
+          if (!this._fragmented) {
+            const error = this.createError(
+              RangeError,
+              "invalid opcode 0",
+              true,
+              1002,
+              "WS_ERR_INVALID_OPCODE"
+            );
+            cb(error);
+            return;
+          }
+          this._opcode = this._fragmented;
+        } else if (this._opcode === 1 || this._opcode === 2) {
+          if (this._fragmented) {
+            const error = this.createError(
+              RangeError,
+              `invalid opcode ${this._opcode}`,
+              true,
+              1002,
+              "WS_ERR_INVALID_OPCODE"
+            );
+            cb(error);
+            return;
+          }
+          this._compressed = compressed;
+        } else if (this._opcode > 7 && this._opcode < 11) {
+          if (!this._fin) {
+            const error = this.createError(
+              RangeError,
+              "FIN must be set",
+              true,
+              1002,
+              "WS_ERR_EXPECTED_FIN"
+            );
+            cb(error);
+            return;
+          }
+          if (compressed) {
+            const error = this.createError(
+              RangeError,
+              "RSV1 must be clear",
+              true,
+              1002,
+              "WS_ERR_UNEXPECTED_RSV_1"
+            );
+            cb(error);
+            return;
+          }
+          if (this._payloadLength > 125 || this._opcode === 8 && this._payloadLength === 1) {
+            const error = this.createError(
+              RangeError,
+              `invalid payload length ${this._payloadLength}`,
+              true,
+              1002,
+              "WS_ERR_INVALID_CONTROL_PAYLOAD_LENGTH"
+            );
+            cb(error);
+            return;
+          }
+        } else {
+          const error = this.createError(
+            RangeError,
+            `invalid opcode ${this._opcode}`,
+            true,
+            1002,
+            "WS_ERR_INVALID_OPCODE"
+          );
+          cb(error);
+          return;
+        }
+        if (!this._fin && !this._fragmented) this._fragmented = this._opcode;
+        this._masked = (buf[1] & 128) === 128;
+        if (this._isServer) {
+          if (!this._masked) {
+            const error = this.createError(
+              RangeError,
+              "MASK must be set",
+              true,
+              1002,
+              "WS_ERR_EXPECTED_MASK"
+            );
+            cb(error);
+            return;
+          }
+        } else if (this._masked) {
+          const error = this.createError(
+            RangeError,
+            "MASK must be clear",
+            true,
+            1002,
+            "WS_ERR_UNEXPECTED_MASK"
+          );
+          cb(error);
+          return;
+        }
+        if (this._payloadLength === 126) this._state = GET_PAYLOAD_LENGTH_16;
+        else if (this._payloadLength === 127) this._state = GET_PAYLOAD_LENGTH_64;
+        else this.haveLength(cb);
+      }
+      /**
+       * Gets extended payload length (7+16).
+       *
+       * @param {Function} cb Callback
+       * @private
+       */
+      getPayloadLength16(cb) {
+        if (this._bufferedBytes < 2) {
+          this._loop = false;
+          return;
+        }
+        this._payloadLength = this.consume(2).readUInt16BE(0);
+        this.haveLength(cb);
+      }
+      /**
+       * Gets extended payload length (7+64).
+       *
+       * @param {Function} cb Callback
+       * @private
+       */
+      getPayloadLength64(cb) {
+        if (this._bufferedBytes < 8) {
+          this._loop = false;
+          return;
+        }
+        const buf = this.consume(8);
+        const num = buf.readUInt32BE(0);
+        if (num > Math.pow(2, 53 - 32) - 1) {
+          const error = this.createError(
+            RangeError,
+            "Unsupported WebSocket frame: payload length > 2^53 - 1",
+            false,
+            1009,
+            "WS_ERR_UNSUPPORTED_DATA_PAYLOAD_LENGTH"
+          );
+          cb(error);
+          return;
+        }
+        this._payloadLength = num * Math.pow(2, 32) + buf.readUInt32BE(4);
+        this.haveLength(cb);
+      }
+      /**
+       * Payload length has been read.
+       *
+       * @param {Function} cb Callback
+       * @private
+       */
+      haveLength(cb) {
+        if (this._payloadLength && this._opcode < 8) {
+          this._totalPayloadLength += this._payloadLength;
+          if (this._totalPayloadLength > this._maxPayload && this._maxPayload > 0) {
+            const error = this.createError(
+              RangeError,
+              "Max payload size exceeded",
+              false,
+              1009,
+              "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH"
+            );
+            cb(error);
+            return;
+          }
+        }
+        if (this._masked) this._state = GET_MASK;
+        else this._state = GET_DATA;
+      }
+      /**
+       * Reads mask bytes.
+       *
+       * @private
+       */
+      getMask() {
+        if (this._bufferedBytes < 4) {
+          this._loop = false;
+          return;
+        }
+        this._mask = this.consume(4);
+        this._state = GET_DATA;
+      }
+      /**
+       * Reads data bytes.
+       *
+       * @param {Function} cb Callback
+       * @private
+       */
+      getData(cb) {
+        let data = EMPTY_BUFFER;
+        if (this._payloadLength) {
+          if (this._bufferedBytes < this._payloadLength) {
+            this._loop = false;
+            return;
+          }
+          data = this.consume(this._payloadLength);
+          if (this._masked && (this._mask[0] | this._mask[1] | this._mask[2] | this._mask[3]) !== 0) {
+            unmask(data, this._mask);
+          }
+        }
+        this._mask = void 0;
+        if (this._opcode > 7) {
+          this.controlMessage(data, cb);
+          return;
+        }
+        if (this._maxFragments > 0 && ++this._numFragments > this._maxFragments) {
+          const error = this.createError(
+            RangeError,
+            "Too many message fragments",
+            false,
+            1008,
+            "WS_ERR_TOO_MANY_BUFFERED_PARTS"
+          );
+          cb(error);
+          return;
+        }
+        if (this._compressed) {
+          this._state = INFLATING;
+          this.decompress(data, cb);
+          return;
+        }
+        if (data.length) {
+          this._messageLength = this._totalPayloadLength;
+          this._fragments.push(data);
+        }
+        this.dataMessage(cb);
+      }
+      /**
+       * Decompresses data.
+       *
+       * @param {Buffer} data Compressed data
+       * @param {Function} cb Callback
+       * @private
+       */
+      decompress(data, cb) {
+        const perMessageDeflate = this._extensions[PerMessageDeflate2.extensionName];
+        perMessageDeflate.decompress(data, this._fin, (err, buf) => {
+          if (err) return cb(err);
+          if (buf.length) {
+            this._messageLength += buf.length;
+            if (this._messageLength > this._maxPayload && this._maxPayload > 0) {
+              const error = this.createError(
+                RangeError,
+                "Max payload size exceeded",
+                false,
+                1009,
+                "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH"
+              );
+              cb(error);
+              return;
+            }
+            this._fragments.push(buf);
+          }
+          this.dataMessage(cb);
+          if (this._state === GET_INFO) this.startLoop(cb);
+        });
+      }
+      /**
+       * Handles a data message.
+       *
+       * @param {Function} cb Callback
+       * @private
+       */
+      dataMessage(cb) {
+        if (!this._fin) {
+          this._state = GET_INFO;
+          return;
+        }
+        const messageLength = this._messageLength;
+        const fragments = this._fragments;
+        this._totalPayloadLength = 0;
+        this._messageLength = 0;
+        this._fragmented = 0;
+        this._numFragments = 0;
+        this._fragments = [];
+        if (this._opcode === 2) {
+          let data;
+          if (this._binaryType === "nodebuffer") {
+            data = concat(fragments, messageLength);
+          } else if (this._binaryType === "arraybuffer") {
+            data = toArrayBuffer(concat(fragments, messageLength));
+          } else if (this._binaryType === "blob") {
+            data = new Blob(fragments);
+          } else {
+            data = fragments;
+          }
+          if (this._allowSynchronousEvents) {
+            this.emit("message", data, true);
+            this._state = GET_INFO;
+          } else {
+            this._state = DEFER_EVENT;
+            setImmediate(() => {
+              this.emit("message", data, true);
+              this._state = GET_INFO;
+              this.startLoop(cb);
+            });
+          }
+        } else {
+          const buf = concat(fragments, messageLength);
+          if (!this._skipUTF8Validation && !isValidUTF8(buf)) {
+            const error = this.createError(
+              Error,
+              "invalid UTF-8 sequence",
+              true,
+              1007,
+              "WS_ERR_INVALID_UTF8"
+            );
+            cb(error);
+            return;
+          }
+          if (this._state === INFLATING || this._allowSynchronousEvents) {
+            this.emit("message", buf, false);
+            this._state = GET_INFO;
+          } else {
+            this._state = DEFER_EVENT;
+            setImmediate(() => {
+              this.emit("message", buf, false);
+              this._state = GET_INFO;
+              this.startLoop(cb);
+            });
+          }
+        }
+      }
+      /**
+       * Handles a control message.
+       *
+       * @param {Buffer} data Data to handle
+       * @return {(Error|RangeError|undefined)} A possible error
+       * @private
+       */
+      controlMessage(data, cb) {
+        if (this._opcode === 8) {
+          if (data.length === 0) {
+            this._loop = false;
+            this.emit("conclude", 1005, EMPTY_BUFFER);
+            this.end();
+          } else {
+            const code = data.readUInt16BE(0);
+            if (!isValidStatusCode(code)) {
+              const error = this.createError(
+                RangeError,
+                `invalid status code ${code}`,
+                true,
+                1002,
+                "WS_ERR_INVALID_CLOSE_CODE"
+              );
+              cb(error);
+              return;
+            }
+            const buf = new FastBuffer(
+              data.buffer,
+              data.byteOffset + 2,
+              data.length - 2
+            );
+            if (!this._skipUTF8Validation && !isValidUTF8(buf)) {
+              const error = this.createError(
+                Error,
+                "invalid UTF-8 sequence",
+                true,
+                1007,
+                "WS_ERR_INVALID_UTF8"
+              );
+              cb(error);
+              return;
+            }
+            this._loop = false;
+            this.emit("conclude", code, buf);
+            this.end();
+          }
+          this._state = GET_INFO;
+          return;
+        }
+        if (this._allowSynchronousEvents) {
+          this.emit(this._opcode === 9 ? "ping" : "pong", data);
+          this._state = GET_INFO;
+        } else {
+          this._state = DEFER_EVENT;
+          setImmediate(() => {
+            this.emit(this._opcode === 9 ? "ping" : "pong", data);
+            this._state = GET_INFO;
+            this.startLoop(cb);
+          });
+        }
+      }
+      /**
+       * Builds an error object.
+       *
+       * @param {function(new:Error|RangeError)} ErrorCtor The error constructor
+       * @param {String} message The error message
+       * @param {Boolean} prefix Specifies whether or not to add a default prefix to
+       *     `message`
+       * @param {Number} statusCode The status code
+       * @param {String} errorCode The exposed error code
+       * @return {(Error|RangeError)} The error
+       * @private
+       */
+      createError(ErrorCtor, message2, prefix, statusCode, errorCode) {
+        this._loop = false;
+        this._errored = true;
+        const err = new ErrorCtor(
+          prefix ? `Invalid WebSocket frame: ${message2}` : message2
+        );
+        Error.captureStackTrace(err, this.createError);
+        err.code = errorCode;
+        err[kStatusCode] = statusCode;
+        return err;
+      }
+    };
+    module2.exports = Receiver2;
+  }
+});
+
+// node_modules/ws/lib/sender.js
+var require_sender = __commonJS({
+  "node_modules/ws/lib/sender.js"(exports2, module2) {
+    "use strict";
+    var { Duplex } = require("stream");
+    var { randomFillSync } = require("crypto");
+    var {
+      types: { isUint8Array }
+    } = require("util");
+    var PerMessageDeflate2 = require_permessage_deflate();
+    var { EMPTY_BUFFER, kWebSocket, NOOP } = require_constants();
+    var { isBlob, isValidStatusCode } = require_validation();
+    var { mask: applyMask, toBuffer } = require_buffer_util();
+    var kByteLength = /* @__PURE__ */ Symbol("kByteLength");
+    var maskBuffer = Buffer.alloc(4);
+    var RANDOM_POOL_SIZE = 8 * 1024;
+    var randomPool;
+    var randomPoolPointer = RANDOM_POOL_SIZE;
+    var DEFAULT = 0;
+    var DEFLATING = 1;
+    var GET_BLOB_DATA = 2;
+    var Sender2 = class _Sender {
+      /**
+       * Creates a Sender instance.
+       *
+       * @param {Duplex} socket The connection socket
+       * @param {Object} [extensions] An object containing the negotiated extensions
+       * @param {Function} [generateMask] The function used to generate the masking
+       *     key
+       */
+      constructor(socket, extensions6, generateMask) {
+        this._extensions = extensions6 || {};
+        if (generateMask) {
+          this._generateMask = generateMask;
+          this._maskBuffer = Buffer.alloc(4);
+        }
+        this._socket = socket;
+        this._firstFragment = true;
+        this._compress = false;
+        this._bufferedBytes = 0;
+        this._queue = [];
+        this._state = DEFAULT;
+        this.onerror = NOOP;
+        this[kWebSocket] = void 0;
+      }
+      /**
+       * Frames a piece of data according to the HyBi WebSocket protocol.
+       *
+       * @param {(Buffer|String)} data The data to frame
+       * @param {Object} options Options object
+       * @param {Boolean} [options.fin=false] Specifies whether or not to set the
+       *     FIN bit
+       * @param {Function} [options.generateMask] The function used to generate the
+       *     masking key
+       * @param {Boolean} [options.mask=false] Specifies whether or not to mask
+       *     `data`
+       * @param {Buffer} [options.maskBuffer] The buffer used to store the masking
+       *     key
+       * @param {Number} options.opcode The opcode
+       * @param {Boolean} [options.readOnly=false] Specifies whether `data` can be
+       *     modified
+       * @param {Boolean} [options.rsv1=false] Specifies whether or not to set the
+       *     RSV1 bit
+       * @return {(Buffer|String)[]} The framed data
+       * @public
+       */
+      static frame(data, options) {
+        let mask;
+        let merge = false;
+        let offset = 2;
+        let skipMasking = false;
+        if (options.mask) {
+          mask = options.maskBuffer || maskBuffer;
+          if (options.generateMask) {
+            options.generateMask(mask);
+          } else {
+            if (randomPoolPointer === RANDOM_POOL_SIZE) {
+              if (randomPool === void 0) {
+                randomPool = Buffer.alloc(RANDOM_POOL_SIZE);
+              }
+              randomFillSync(randomPool, 0, RANDOM_POOL_SIZE);
+              randomPoolPointer = 0;
+            }
+            mask[0] = randomPool[randomPoolPointer++];
+            mask[1] = randomPool[randomPoolPointer++];
+            mask[2] = randomPool[randomPoolPointer++];
+            mask[3] = randomPool[randomPoolPointer++];
+          }
+          skipMasking = (mask[0] | mask[1] | mask[2] | mask[3]) === 0;
+          offset = 6;
+        }
+        let dataLength;
+        if (typeof data === "string") {
+          if ((!options.mask || skipMasking) && options[kByteLength] !== void 0) {
+            dataLength = options[kByteLength];
+          } else {
+            data = Buffer.from(data);
+            dataLength = data.length;
+          }
+        } else {
+          dataLength = data.length;
+          merge = options.mask && options.readOnly && !skipMasking;
+        }
+        let payloadLength = dataLength;
+        if (dataLength >= 65536) {
+          offset += 8;
+          payloadLength = 127;
+        } else if (dataLength > 125) {
+          offset += 2;
+          payloadLength = 126;
+        }
+        const target = Buffer.allocUnsafe(merge ? dataLength + offset : offset);
+        target[0] = options.fin ? options.opcode | 128 : options.opcode;
+        if (options.rsv1) target[0] |= 64;
+        target[1] = payloadLength;
+        if (payloadLength === 126) {
+          target.writeUInt16BE(dataLength, 2);
+        } else if (payloadLength === 127) {
+          target[2] = target[3] = 0;
+          target.writeUIntBE(dataLength, 4, 6);
+        }
+        if (!options.mask) {
+          return dataLength ? [target, data] : [target];
+        }
+        target[1] |= 128;
+        target[offset - 4] = mask[0];
+        target[offset - 3] = mask[1];
+        target[offset - 2] = mask[2];
+        target[offset - 1] = mask[3];
+        if (!dataLength) return [target];
+        if (skipMasking) return [target, data];
+        if (merge) {
+          applyMask(data, mask, target, offset, dataLength);
+          return [target];
+        }
+        applyMask(data, mask, data, 0, dataLength);
+        return [target, data];
+      }
+      /**
+       * Sends a close message to the other peer.
+       *
+       * @param {Number} [code] The status code component of the body
+       * @param {(String|Buffer)} [data] The message component of the body
+       * @param {Boolean} [mask=false] Specifies whether or not to mask the message
+       * @param {Function} [cb] Callback
+       * @public
+       */
+      close(code, data, mask, cb) {
+        let buf;
+        if (code === void 0) {
+          buf = EMPTY_BUFFER;
+        } else if (typeof code !== "number" || !isValidStatusCode(code)) {
+          throw new TypeError("First argument must be a valid error code number");
+        } else if (data === void 0 || !data.length) {
+          buf = Buffer.allocUnsafe(2);
+          buf.writeUInt16BE(code, 0);
+        } else {
+          const length = Buffer.byteLength(data);
+          if (length > 123) {
+            throw new RangeError("The message must not be greater than 123 bytes");
+          }
+          buf = Buffer.allocUnsafe(2 + length);
+          buf.writeUInt16BE(code, 0);
+          if (typeof data === "string") {
+            buf.write(data, 2);
+          } else if (isUint8Array(data)) {
+            buf.set(data, 2);
+          } else {
+            throw new TypeError("Second argument must be a string or a Uint8Array");
+          }
+        }
+        const options = {
+          [kByteLength]: buf.length,
+          fin: true,
+          generateMask: this._generateMask,
+          mask,
+          maskBuffer: this._maskBuffer,
+          opcode: 8,
+          readOnly: false,
+          rsv1: false
+        };
+        if (this._state !== DEFAULT) {
+          this.enqueue([this.dispatch, buf, false, options, cb]);
+        } else {
+          this.sendFrame(_Sender.frame(buf, options), cb);
+        }
+      }
+      /**
+       * Sends a ping message to the other peer.
+       *
+       * @param {*} data The message to send
+       * @param {Boolean} [mask=false] Specifies whether or not to mask `data`
+       * @param {Function} [cb] Callback
+       * @public
+       */
+      ping(data, mask, cb) {
+        let byteLength;
+        let readOnly;
+        if (typeof data === "string") {
+          byteLength = Buffer.byteLength(data);
+          readOnly = false;
+        } else if (isBlob(data)) {
+          byteLength = data.size;
+          readOnly = false;
+        } else {
+          data = toBuffer(data);
+          byteLength = data.length;
+          readOnly = toBuffer.readOnly;
+        }
+        if (byteLength > 125) {
+          throw new RangeError("The data size must not be greater than 125 bytes");
+        }
+        const options = {
+          [kByteLength]: byteLength,
+          fin: true,
+          generateMask: this._generateMask,
+          mask,
+          maskBuffer: this._maskBuffer,
+          opcode: 9,
+          readOnly,
+          rsv1: false
+        };
+        if (isBlob(data)) {
+          if (this._state !== DEFAULT) {
+            this.enqueue([this.getBlobData, data, false, options, cb]);
+          } else {
+            this.getBlobData(data, false, options, cb);
+          }
+        } else if (this._state !== DEFAULT) {
+          this.enqueue([this.dispatch, data, false, options, cb]);
+        } else {
+          this.sendFrame(_Sender.frame(data, options), cb);
+        }
+      }
+      /**
+       * Sends a pong message to the other peer.
+       *
+       * @param {*} data The message to send
+       * @param {Boolean} [mask=false] Specifies whether or not to mask `data`
+       * @param {Function} [cb] Callback
+       * @public
+       */
+      pong(data, mask, cb) {
+        let byteLength;
+        let readOnly;
+        if (typeof data === "string") {
+          byteLength = Buffer.byteLength(data);
+          readOnly = false;
+        } else if (isBlob(data)) {
+          byteLength = data.size;
+          readOnly = false;
+        } else {
+          data = toBuffer(data);
+          byteLength = data.length;
+          readOnly = toBuffer.readOnly;
+        }
+        if (byteLength > 125) {
+          throw new RangeError("The data size must not be greater than 125 bytes");
+        }
+        const options = {
+          [kByteLength]: byteLength,
+          fin: true,
+          generateMask: this._generateMask,
+          mask,
+          maskBuffer: this._maskBuffer,
+          opcode: 10,
+          readOnly,
+          rsv1: false
+        };
+        if (isBlob(data)) {
+          if (this._state !== DEFAULT) {
+            this.enqueue([this.getBlobData, data, false, options, cb]);
+          } else {
+            this.getBlobData(data, false, options, cb);
+          }
+        } else if (this._state !== DEFAULT) {
+          this.enqueue([this.dispatch, data, false, options, cb]);
+        } else {
+          this.sendFrame(_Sender.frame(data, options), cb);
+        }
+      }
+      /**
+       * Sends a data message to the other peer.
+       *
+       * @param {*} data The message to send
+       * @param {Object} options Options object
+       * @param {Boolean} [options.binary=false] Specifies whether `data` is binary
+       *     or text
+       * @param {Boolean} [options.compress=false] Specifies whether or not to
+       *     compress `data`
+       * @param {Boolean} [options.fin=false] Specifies whether the fragment is the
+       *     last one
+       * @param {Boolean} [options.mask=false] Specifies whether or not to mask
+       *     `data`
+       * @param {Function} [cb] Callback
+       * @public
+       */
+      send(data, options, cb) {
+        const perMessageDeflate = this._extensions[PerMessageDeflate2.extensionName];
+        let opcode = options.binary ? 2 : 1;
+        let rsv1 = options.compress;
+        let byteLength;
+        let readOnly;
+        if (typeof data === "string") {
+          byteLength = Buffer.byteLength(data);
+          readOnly = false;
+        } else if (isBlob(data)) {
+          byteLength = data.size;
+          readOnly = false;
+        } else {
+          data = toBuffer(data);
+          byteLength = data.length;
+          readOnly = toBuffer.readOnly;
+        }
+        if (this._firstFragment) {
+          this._firstFragment = false;
+          if (rsv1 && perMessageDeflate && perMessageDeflate.params[perMessageDeflate._isServer ? "server_no_context_takeover" : "client_no_context_takeover"]) {
+            rsv1 = byteLength >= perMessageDeflate._threshold;
+          }
+          this._compress = rsv1;
+        } else {
+          rsv1 = false;
+          opcode = 0;
+        }
+        if (options.fin) this._firstFragment = true;
+        const opts = {
+          [kByteLength]: byteLength,
+          fin: options.fin,
+          generateMask: this._generateMask,
+          mask: options.mask,
+          maskBuffer: this._maskBuffer,
+          opcode,
+          readOnly,
+          rsv1
+        };
+        if (isBlob(data)) {
+          if (this._state !== DEFAULT) {
+            this.enqueue([this.getBlobData, data, this._compress, opts, cb]);
+          } else {
+            this.getBlobData(data, this._compress, opts, cb);
+          }
+        } else if (this._state !== DEFAULT) {
+          this.enqueue([this.dispatch, data, this._compress, opts, cb]);
+        } else {
+          this.dispatch(data, this._compress, opts, cb);
+        }
+      }
+      /**
+       * Gets the contents of a blob as binary data.
+       *
+       * @param {Blob} blob The blob
+       * @param {Boolean} [compress=false] Specifies whether or not to compress
+       *     the data
+       * @param {Object} options Options object
+       * @param {Boolean} [options.fin=false] Specifies whether or not to set the
+       *     FIN bit
+       * @param {Function} [options.generateMask] The function used to generate the
+       *     masking key
+       * @param {Boolean} [options.mask=false] Specifies whether or not to mask
+       *     `data`
+       * @param {Buffer} [options.maskBuffer] The buffer used to store the masking
+       *     key
+       * @param {Number} options.opcode The opcode
+       * @param {Boolean} [options.readOnly=false] Specifies whether `data` can be
+       *     modified
+       * @param {Boolean} [options.rsv1=false] Specifies whether or not to set the
+       *     RSV1 bit
+       * @param {Function} [cb] Callback
+       * @private
+       */
+      getBlobData(blob, compress, options, cb) {
+        this._bufferedBytes += options[kByteLength];
+        this._state = GET_BLOB_DATA;
+        blob.arrayBuffer().then((arrayBuffer) => {
+          if (this._socket.destroyed) {
+            const err = new Error(
+              "The socket was closed while the blob was being read"
+            );
+            process.nextTick(callCallbacks, this, err, cb);
+            return;
+          }
+          this._bufferedBytes -= options[kByteLength];
+          const data = toBuffer(arrayBuffer);
+          if (!compress) {
+            this._state = DEFAULT;
+            this.sendFrame(_Sender.frame(data, options), cb);
+            this.dequeue();
+          } else {
+            this.dispatch(data, compress, options, cb);
+          }
+        }).catch((err) => {
+          process.nextTick(onError, this, err, cb);
+        });
+      }
+      /**
+       * Dispatches a message.
+       *
+       * @param {(Buffer|String)} data The message to send
+       * @param {Boolean} [compress=false] Specifies whether or not to compress
+       *     `data`
+       * @param {Object} options Options object
+       * @param {Boolean} [options.fin=false] Specifies whether or not to set the
+       *     FIN bit
+       * @param {Function} [options.generateMask] The function used to generate the
+       *     masking key
+       * @param {Boolean} [options.mask=false] Specifies whether or not to mask
+       *     `data`
+       * @param {Buffer} [options.maskBuffer] The buffer used to store the masking
+       *     key
+       * @param {Number} options.opcode The opcode
+       * @param {Boolean} [options.readOnly=false] Specifies whether `data` can be
+       *     modified
+       * @param {Boolean} [options.rsv1=false] Specifies whether or not to set the
+       *     RSV1 bit
+       * @param {Function} [cb] Callback
+       * @private
+       */
+      dispatch(data, compress, options, cb) {
+        if (!compress) {
+          this.sendFrame(_Sender.frame(data, options), cb);
+          return;
+        }
+        const perMessageDeflate = this._extensions[PerMessageDeflate2.extensionName];
+        this._bufferedBytes += options[kByteLength];
+        this._state = DEFLATING;
+        perMessageDeflate.compress(data, options.fin, (_, buf) => {
+          if (this._socket.destroyed) {
+            const err = new Error(
+              "The socket was closed while data was being compressed"
+            );
+            callCallbacks(this, err, cb);
+            return;
+          }
+          this._bufferedBytes -= options[kByteLength];
+          this._state = DEFAULT;
+          options.readOnly = false;
+          this.sendFrame(_Sender.frame(buf, options), cb);
+          this.dequeue();
+        });
+      }
+      /**
+       * Executes queued send operations.
+       *
+       * @private
+       */
+      dequeue() {
+        while (this._state === DEFAULT && this._queue.length) {
+          const params = this._queue.shift();
+          this._bufferedBytes -= params[3][kByteLength];
+          Reflect.apply(params[0], this, params.slice(1));
+        }
+      }
+      /**
+       * Enqueues a send operation.
+       *
+       * @param {Array} params Send operation parameters.
+       * @private
+       */
+      enqueue(params) {
+        this._bufferedBytes += params[3][kByteLength];
+        this._queue.push(params);
+      }
+      /**
+       * Sends a frame.
+       *
+       * @param {(Buffer | String)[]} list The frame to send
+       * @param {Function} [cb] Callback
+       * @private
+       */
+      sendFrame(list, cb) {
+        if (list.length === 2) {
+          this._socket.cork();
+          this._socket.write(list[0]);
+          this._socket.write(list[1], cb);
+          this._socket.uncork();
+        } else {
+          this._socket.write(list[0], cb);
+        }
+      }
+    };
+    module2.exports = Sender2;
+    function callCallbacks(sender, err, cb) {
+      if (typeof cb === "function") cb(err);
+      for (let i = 0; i < sender._queue.length; i++) {
+        const params = sender._queue[i];
+        const callback = params[params.length - 1];
+        if (typeof callback === "function") callback(err);
+      }
+    }
+    function onError(sender, err, cb) {
+      callCallbacks(sender, err, cb);
+      sender.onerror(err);
+    }
+  }
+});
+
+// node_modules/ws/lib/event-target.js
+var require_event_target = __commonJS({
+  "node_modules/ws/lib/event-target.js"(exports2, module2) {
+    "use strict";
+    var { kForOnEventAttribute, kListener } = require_constants();
+    var kCode = /* @__PURE__ */ Symbol("kCode");
+    var kData = /* @__PURE__ */ Symbol("kData");
+    var kError = /* @__PURE__ */ Symbol("kError");
+    var kMessage = /* @__PURE__ */ Symbol("kMessage");
+    var kReason = /* @__PURE__ */ Symbol("kReason");
+    var kTarget = /* @__PURE__ */ Symbol("kTarget");
+    var kType = /* @__PURE__ */ Symbol("kType");
+    var kWasClean = /* @__PURE__ */ Symbol("kWasClean");
+    var Event = class {
+      /**
+       * Create a new `Event`.
+       *
+       * @param {String} type The name of the event
+       * @throws {TypeError} If the `type` argument is not specified
+       */
+      constructor(type2) {
+        this[kTarget] = null;
+        this[kType] = type2;
+      }
+      /**
+       * @type {*}
+       */
+      get target() {
+        return this[kTarget];
+      }
+      /**
+       * @type {String}
+       */
+      get type() {
+        return this[kType];
+      }
+    };
+    Object.defineProperty(Event.prototype, "target", { enumerable: true });
+    Object.defineProperty(Event.prototype, "type", { enumerable: true });
+    var CloseEvent = class extends Event {
+      /**
+       * Create a new `CloseEvent`.
+       *
+       * @param {String} type The name of the event
+       * @param {Object} [options] A dictionary object that allows for setting
+       *     attributes via object members of the same name
+       * @param {Number} [options.code=0] The status code explaining why the
+       *     connection was closed
+       * @param {String} [options.reason=''] A human-readable string explaining why
+       *     the connection was closed
+       * @param {Boolean} [options.wasClean=false] Indicates whether or not the
+       *     connection was cleanly closed
+       */
+      constructor(type2, options = {}) {
+        super(type2);
+        this[kCode] = options.code === void 0 ? 0 : options.code;
+        this[kReason] = options.reason === void 0 ? "" : options.reason;
+        this[kWasClean] = options.wasClean === void 0 ? false : options.wasClean;
+      }
+      /**
+       * @type {Number}
+       */
+      get code() {
+        return this[kCode];
+      }
+      /**
+       * @type {String}
+       */
+      get reason() {
+        return this[kReason];
+      }
+      /**
+       * @type {Boolean}
+       */
+      get wasClean() {
+        return this[kWasClean];
+      }
+    };
+    Object.defineProperty(CloseEvent.prototype, "code", { enumerable: true });
+    Object.defineProperty(CloseEvent.prototype, "reason", { enumerable: true });
+    Object.defineProperty(CloseEvent.prototype, "wasClean", { enumerable: true });
+    var ErrorEvent = class extends Event {
+      /**
+       * Create a new `ErrorEvent`.
+       *
+       * @param {String} type The name of the event
+       * @param {Object} [options] A dictionary object that allows for setting
+       *     attributes via object members of the same name
+       * @param {*} [options.error=null] The error that generated this event
+       * @param {String} [options.message=''] The error message
+       */
+      constructor(type2, options = {}) {
+        super(type2);
+        this[kError] = options.error === void 0 ? null : options.error;
+        this[kMessage] = options.message === void 0 ? "" : options.message;
+      }
+      /**
+       * @type {*}
+       */
+      get error() {
+        return this[kError];
+      }
+      /**
+       * @type {String}
+       */
+      get message() {
+        return this[kMessage];
+      }
+    };
+    Object.defineProperty(ErrorEvent.prototype, "error", { enumerable: true });
+    Object.defineProperty(ErrorEvent.prototype, "message", { enumerable: true });
+    var MessageEvent = class extends Event {
+      /**
+       * Create a new `MessageEvent`.
+       *
+       * @param {String} type The name of the event
+       * @param {Object} [options] A dictionary object that allows for setting
+       *     attributes via object members of the same name
+       * @param {*} [options.data=null] The message content
+       */
+      constructor(type2, options = {}) {
+        super(type2);
+        this[kData] = options.data === void 0 ? null : options.data;
+      }
+      /**
+       * @type {*}
+       */
+      get data() {
+        return this[kData];
+      }
+    };
+    Object.defineProperty(MessageEvent.prototype, "data", { enumerable: true });
+    var EventTarget = {
+      /**
+       * Register an event listener.
+       *
+       * @param {String} type A string representing the event type to listen for
+       * @param {(Function|Object)} handler The listener to add
+       * @param {Object} [options] An options object specifies characteristics about
+       *     the event listener
+       * @param {Boolean} [options.once=false] A `Boolean` indicating that the
+       *     listener should be invoked at most once after being added. If `true`,
+       *     the listener would be automatically removed when invoked.
+       * @public
+       */
+      addEventListener(type2, handler, options = {}) {
+        for (const listener of this.listeners(type2)) {
+          if (!options[kForOnEventAttribute] && listener[kListener] === handler && !listener[kForOnEventAttribute]) {
+            return;
+          }
+        }
+        let wrapper;
+        if (type2 === "message") {
+          wrapper = function onMessage(data, isBinary) {
+            const event = new MessageEvent("message", {
+              data: isBinary ? data : data.toString()
+            });
+            event[kTarget] = this;
+            callListener(handler, this, event);
+          };
+        } else if (type2 === "close") {
+          wrapper = function onClose(code, message2) {
+            const event = new CloseEvent("close", {
+              code,
+              reason: message2.toString(),
+              wasClean: this._closeFrameReceived && this._closeFrameSent
+            });
+            event[kTarget] = this;
+            callListener(handler, this, event);
+          };
+        } else if (type2 === "error") {
+          wrapper = function onError(error) {
+            const event = new ErrorEvent("error", {
+              error,
+              message: error.message
+            });
+            event[kTarget] = this;
+            callListener(handler, this, event);
+          };
+        } else if (type2 === "open") {
+          wrapper = function onOpen() {
+            const event = new Event("open");
+            event[kTarget] = this;
+            callListener(handler, this, event);
+          };
+        } else {
+          return;
+        }
+        wrapper[kForOnEventAttribute] = !!options[kForOnEventAttribute];
+        wrapper[kListener] = handler;
+        if (options.once) {
+          this.once(type2, wrapper);
+        } else {
+          this.on(type2, wrapper);
+        }
+      },
+      /**
+       * Remove an event listener.
+       *
+       * @param {String} type A string representing the event type to remove
+       * @param {(Function|Object)} handler The listener to remove
+       * @public
+       */
+      removeEventListener(type2, handler) {
+        for (const listener of this.listeners(type2)) {
+          if (listener[kListener] === handler && !listener[kForOnEventAttribute]) {
+            this.removeListener(type2, listener);
+            break;
+          }
+        }
+      }
+    };
+    module2.exports = {
+      CloseEvent,
+      ErrorEvent,
+      Event,
+      EventTarget,
+      MessageEvent
+    };
+    function callListener(listener, thisArg, event) {
+      if (typeof listener === "object" && listener.handleEvent) {
+        listener.handleEvent.call(listener, event);
+      } else {
+        listener.call(thisArg, event);
+      }
+    }
+  }
+});
+
+// node_modules/ws/lib/extension.js
+var require_extension = __commonJS({
+  "node_modules/ws/lib/extension.js"(exports2, module2) {
+    "use strict";
+    var { tokenChars } = require_validation();
+    function push(dest, name, elem) {
+      if (dest[name] === void 0) dest[name] = [elem];
+      else dest[name].push(elem);
+    }
+    function parse(header) {
+      const offers = /* @__PURE__ */ Object.create(null);
+      let params = /* @__PURE__ */ Object.create(null);
+      let mustUnescape = false;
+      let isEscaping = false;
+      let inQuotes = false;
+      let extensionName;
+      let paramName;
+      let start = -1;
+      let code = -1;
+      let end = -1;
+      let i = 0;
+      for (; i < header.length; i++) {
+        code = header.charCodeAt(i);
+        if (extensionName === void 0) {
+          if (end === -1 && tokenChars[code] === 1) {
+            if (start === -1) start = i;
+          } else if (i !== 0 && (code === 32 || code === 9)) {
+            if (end === -1 && start !== -1) end = i;
+          } else if (code === 59 || code === 44) {
+            if (start === -1) {
+              throw new SyntaxError(`Unexpected character at index ${i}`);
+            }
+            if (end === -1) end = i;
+            const name = header.slice(start, end);
+            if (code === 44) {
+              push(offers, name, params);
+              params = /* @__PURE__ */ Object.create(null);
+            } else {
+              extensionName = name;
+            }
+            start = end = -1;
+          } else {
+            throw new SyntaxError(`Unexpected character at index ${i}`);
+          }
+        } else if (paramName === void 0) {
+          if (end === -1 && tokenChars[code] === 1) {
+            if (start === -1) start = i;
+          } else if (code === 32 || code === 9) {
+            if (end === -1 && start !== -1) end = i;
+          } else if (code === 59 || code === 44) {
+            if (start === -1) {
+              throw new SyntaxError(`Unexpected character at index ${i}`);
+            }
+            if (end === -1) end = i;
+            push(params, header.slice(start, end), true);
+            if (code === 44) {
+              push(offers, extensionName, params);
+              params = /* @__PURE__ */ Object.create(null);
+              extensionName = void 0;
+            }
+            start = end = -1;
+          } else if (code === 61 && start !== -1 && end === -1) {
+            paramName = header.slice(start, i);
+            start = end = -1;
+          } else {
+            throw new SyntaxError(`Unexpected character at index ${i}`);
+          }
+        } else {
+          if (isEscaping) {
+            if (tokenChars[code] !== 1) {
+              throw new SyntaxError(`Unexpected character at index ${i}`);
+            }
+            if (start === -1) start = i;
+            else if (!mustUnescape) mustUnescape = true;
+            isEscaping = false;
+          } else if (inQuotes) {
+            if (tokenChars[code] === 1) {
+              if (start === -1) start = i;
+            } else if (code === 34 && start !== -1) {
+              inQuotes = false;
+              end = i;
+            } else if (code === 92) {
+              isEscaping = true;
+            } else {
+              throw new SyntaxError(`Unexpected character at index ${i}`);
+            }
+          } else if (code === 34 && header.charCodeAt(i - 1) === 61) {
+            inQuotes = true;
+          } else if (end === -1 && tokenChars[code] === 1) {
+            if (start === -1) start = i;
+          } else if (start !== -1 && (code === 32 || code === 9)) {
+            if (end === -1) end = i;
+          } else if (code === 59 || code === 44) {
+            if (start === -1) {
+              throw new SyntaxError(`Unexpected character at index ${i}`);
+            }
+            if (end === -1) end = i;
+            let value = header.slice(start, end);
+            if (mustUnescape) {
+              value = value.replace(/\\/g, "");
+              mustUnescape = false;
+            }
+            push(params, paramName, value);
+            if (code === 44) {
+              push(offers, extensionName, params);
+              params = /* @__PURE__ */ Object.create(null);
+              extensionName = void 0;
+            }
+            paramName = void 0;
+            start = end = -1;
+          } else {
+            throw new SyntaxError(`Unexpected character at index ${i}`);
+          }
+        }
+      }
+      if (start === -1 || inQuotes || code === 32 || code === 9) {
+        throw new SyntaxError("Unexpected end of input");
+      }
+      if (end === -1) end = i;
+      const token = header.slice(start, end);
+      if (extensionName === void 0) {
+        push(offers, token, params);
+      } else {
+        if (paramName === void 0) {
+          push(params, token, true);
+        } else if (mustUnescape) {
+          push(params, paramName, token.replace(/\\/g, ""));
+        } else {
+          push(params, paramName, token);
+        }
+        push(offers, extensionName, params);
+      }
+      return offers;
+    }
+    function format(extensions6) {
+      return Object.keys(extensions6).map((extension2) => {
+        let configurations = extensions6[extension2];
+        if (!Array.isArray(configurations)) configurations = [configurations];
+        return configurations.map((params) => {
+          return [extension2].concat(
+            Object.keys(params).map((k) => {
+              let values = params[k];
+              if (!Array.isArray(values)) values = [values];
+              return values.map((v) => v === true ? k : `${k}=${v}`).join("; ");
+            })
+          ).join("; ");
+        }).join(", ");
+      }).join(", ");
+    }
+    module2.exports = { format, parse };
+  }
+});
+
+// node_modules/ws/lib/websocket.js
+var require_websocket = __commonJS({
+  "node_modules/ws/lib/websocket.js"(exports2, module2) {
+    "use strict";
+    var EventEmitter12 = require("events");
+    var https = require("https");
+    var http = require("http");
+    var net = require("net");
+    var querystring = require("querystring");
+    var tls = require("tls");
+    var { randomBytes, createHash: createHash3 } = require("crypto");
+    var { Duplex, Readable } = require("stream");
+    var { URL } = require("url");
+    var PerMessageDeflate2 = require_permessage_deflate();
+    var Receiver2 = require_receiver();
+    var Sender2 = require_sender();
+    var { isBlob } = require_validation();
+    var {
+      BINARY_TYPES,
+      CLOSE_TIMEOUT,
+      EMPTY_BUFFER,
+      GUID,
+      kForOnEventAttribute,
+      kListener,
+      kStatusCode,
+      kWebSocket,
+      NOOP
+    } = require_constants();
+    var {
+      EventTarget: { addEventListener, removeEventListener }
+    } = require_event_target();
+    var { format, parse } = require_extension();
+    var { toBuffer } = require_buffer_util();
+    var kAborted = /* @__PURE__ */ Symbol("kAborted");
+    var protocolVersions = [8, 13];
+    var readyStates = ["CONNECTING", "OPEN", "CLOSING", "CLOSED"];
+    var subprotocolRegex = /^[!#$%&'*+\-.0-9A-Z^_`|a-z~]+$/;
+    var WebSocket2 = class _WebSocket extends EventEmitter12 {
+      /**
+       * Create a new `WebSocket`.
+       *
+       * @param {(String|URL)} address The URL to which to connect
+       * @param {(String|String[])} [protocols] The subprotocols
+       * @param {Object} [options] Connection options
+       */
+      constructor(address, protocols, options) {
+        super();
+        this._binaryType = BINARY_TYPES[0];
+        this._closeCode = 1006;
+        this._closeFrameReceived = false;
+        this._closeFrameSent = false;
+        this._closeMessage = EMPTY_BUFFER;
+        this._closeTimer = null;
+        this._errorEmitted = false;
+        this._extensions = {};
+        this._paused = false;
+        this._protocol = "";
+        this._readyState = _WebSocket.CONNECTING;
+        this._receiver = null;
+        this._sender = null;
+        this._socket = null;
+        if (address !== null) {
+          this._bufferedAmount = 0;
+          this._isServer = false;
+          this._redirects = 0;
+          if (protocols === void 0) {
+            if (!options || options.protocols === void 0) {
+              protocols = [];
+            } else if (Array.isArray(options.protocols)) {
+              protocols = options.protocols;
+            } else {
+              protocols = [options.protocols];
+            }
+          } else if (!Array.isArray(protocols)) {
+            if (typeof protocols === "object" && protocols !== null) {
+              options = protocols;
+              if (options.protocols === void 0) {
+                protocols = [];
+              } else if (Array.isArray(options.protocols)) {
+                protocols = options.protocols;
+              } else {
+                protocols = [options.protocols];
+              }
+            } else {
+              protocols = [protocols];
+            }
+          }
+          initAsClient(this, address, protocols, options);
+        } else {
+          this._autoPong = options.autoPong;
+          this._closeTimeout = options.closeTimeout;
+          this._isServer = true;
+        }
+      }
+      /**
+       * For historical reasons, the custom "nodebuffer" type is used by the default
+       * instead of "blob".
+       *
+       * @type {String}
+       */
+      get binaryType() {
+        return this._binaryType;
+      }
+      set binaryType(type2) {
+        if (!BINARY_TYPES.includes(type2)) return;
+        this._binaryType = type2;
+        if (this._receiver) this._receiver._binaryType = type2;
+      }
+      /**
+       * @type {Number}
+       */
+      get bufferedAmount() {
+        if (!this._socket) return this._bufferedAmount;
+        return this._socket._writableState.length + this._sender._bufferedBytes;
+      }
+      /**
+       * @type {String}
+       */
+      get extensions() {
+        return Object.keys(this._extensions).join();
+      }
+      /**
+       * @type {Boolean}
+       */
+      get isPaused() {
+        return this._paused;
+      }
+      /**
+       * @type {Function}
+       */
+      /* istanbul ignore next */
+      get onclose() {
+        return null;
+      }
+      /**
+       * @type {Function}
+       */
+      /* istanbul ignore next */
+      get onerror() {
+        return null;
+      }
+      /**
+       * @type {Function}
+       */
+      /* istanbul ignore next */
+      get onopen() {
+        return null;
+      }
+      /**
+       * @type {Function}
+       */
+      /* istanbul ignore next */
+      get onmessage() {
+        return null;
+      }
+      /**
+       * @type {String}
+       */
+      get protocol() {
+        return this._protocol;
+      }
+      /**
+       * @type {Number}
+       */
+      get readyState() {
+        return this._readyState;
+      }
+      /**
+       * @type {String}
+       */
+      get url() {
+        return this._url;
+      }
+      /**
+       * Set up the socket and the internal resources.
+       *
+       * @param {Duplex} socket The network socket between the server and client
+       * @param {Buffer} head The first packet of the upgraded stream
+       * @param {Object} options Options object
+       * @param {Boolean} [options.allowSynchronousEvents=false] Specifies whether
+       *     any of the `'message'`, `'ping'`, and `'pong'` events can be emitted
+       *     multiple times in the same tick
+       * @param {Function} [options.generateMask] The function used to generate the
+       *     masking key
+       * @param {Number} [options.maxBufferedChunks=0] The maximum number of
+       *     buffered data chunks
+       * @param {Number} [options.maxFragments=0] The maximum number of message
+       *     fragments
+       * @param {Number} [options.maxPayload=0] The maximum allowed message size
+       * @param {Boolean} [options.skipUTF8Validation=false] Specifies whether or
+       *     not to skip UTF-8 validation for text and close messages
+       * @private
+       */
+      setSocket(socket, head, options) {
+        const receiver = new Receiver2({
+          allowSynchronousEvents: options.allowSynchronousEvents,
+          binaryType: this.binaryType,
+          extensions: this._extensions,
+          isServer: this._isServer,
+          maxBufferedChunks: options.maxBufferedChunks,
+          maxFragments: options.maxFragments,
+          maxPayload: options.maxPayload,
+          skipUTF8Validation: options.skipUTF8Validation
+        });
+        const sender = new Sender2(socket, this._extensions, options.generateMask);
+        this._receiver = receiver;
+        this._sender = sender;
+        this._socket = socket;
+        receiver[kWebSocket] = this;
+        sender[kWebSocket] = this;
+        socket[kWebSocket] = this;
+        receiver.on("conclude", receiverOnConclude);
+        receiver.on("drain", receiverOnDrain);
+        receiver.on("error", receiverOnError);
+        receiver.on("message", receiverOnMessage);
+        receiver.on("ping", receiverOnPing);
+        receiver.on("pong", receiverOnPong);
+        sender.onerror = senderOnError;
+        if (socket.setTimeout) socket.setTimeout(0);
+        if (socket.setNoDelay) socket.setNoDelay();
+        if (head.length > 0) socket.unshift(head);
+        socket.on("close", socketOnClose);
+        socket.on("data", socketOnData);
+        socket.on("end", socketOnEnd);
+        socket.on("error", socketOnError);
+        this._readyState = _WebSocket.OPEN;
+        this.emit("open");
+      }
+      /**
+       * Emit the `'close'` event.
+       *
+       * @private
+       */
+      emitClose() {
+        if (!this._socket) {
+          this._readyState = _WebSocket.CLOSED;
+          this.emit("close", this._closeCode, this._closeMessage);
+          return;
+        }
+        if (this._extensions[PerMessageDeflate2.extensionName]) {
+          this._extensions[PerMessageDeflate2.extensionName].cleanup();
+        }
+        this._receiver.removeAllListeners();
+        this._readyState = _WebSocket.CLOSED;
+        this.emit("close", this._closeCode, this._closeMessage);
+      }
+      /**
+       * Start a closing handshake.
+       *
+       *          +----------+   +-----------+   +----------+
+       *     - - -|ws.close()|-->|close frame|-->|ws.close()|- - -
+       *    |     +----------+   +-----------+   +----------+     |
+       *          +----------+   +-----------+         |
+       * CLOSING  |ws.close()|<--|close frame|<--+-----+       CLOSING
+       *          +----------+   +-----------+   |
+       *    |           |                        |   +---+        |
+       *                +------------------------+-->|fin| - - - -
+       *    |         +---+                      |   +---+
+       *     - - - - -|fin|<---------------------+
+       *              +---+
+       *
+       * @param {Number} [code] Status code explaining why the connection is closing
+       * @param {(String|Buffer)} [data] The reason why the connection is
+       *     closing
+       * @public
+       */
+      close(code, data) {
+        if (this.readyState === _WebSocket.CLOSED) return;
+        if (this.readyState === _WebSocket.CONNECTING) {
+          const msg = "WebSocket was closed before the connection was established";
+          abortHandshake(this, this._req, msg);
+          return;
+        }
+        if (this.readyState === _WebSocket.CLOSING) {
+          if (this._closeFrameSent && (this._closeFrameReceived || this._receiver._writableState.errorEmitted)) {
+            this._socket.end();
+          }
+          return;
+        }
+        this._sender.close(code, data, !this._isServer, (err) => {
+          if (err) return;
+          this._closeFrameSent = true;
+          if (this._closeFrameReceived || this._receiver._writableState.errorEmitted) {
+            this._socket.end();
+          }
+        });
+        this._readyState = _WebSocket.CLOSING;
+        setCloseTimer(this);
+      }
+      /**
+       * Pause the socket.
+       *
+       * @public
+       */
+      pause() {
+        if (this.readyState === _WebSocket.CONNECTING || this.readyState === _WebSocket.CLOSED) {
+          return;
+        }
+        this._paused = true;
+        this._socket.pause();
+      }
+      /**
+       * Send a ping.
+       *
+       * @param {*} [data] The data to send
+       * @param {Boolean} [mask] Indicates whether or not to mask `data`
+       * @param {Function} [cb] Callback which is executed when the ping is sent
+       * @public
+       */
+      ping(data, mask, cb) {
+        if (this.readyState === _WebSocket.CONNECTING) {
+          throw new Error("WebSocket is not open: readyState 0 (CONNECTING)");
+        }
+        if (typeof data === "function") {
+          cb = data;
+          data = mask = void 0;
+        } else if (typeof mask === "function") {
+          cb = mask;
+          mask = void 0;
+        }
+        if (typeof data === "number") data = data.toString();
+        if (this.readyState !== _WebSocket.OPEN) {
+          sendAfterClose(this, data, cb);
+          return;
+        }
+        if (mask === void 0) mask = !this._isServer;
+        this._sender.ping(data || EMPTY_BUFFER, mask, cb);
+      }
+      /**
+       * Send a pong.
+       *
+       * @param {*} [data] The data to send
+       * @param {Boolean} [mask] Indicates whether or not to mask `data`
+       * @param {Function} [cb] Callback which is executed when the pong is sent
+       * @public
+       */
+      pong(data, mask, cb) {
+        if (this.readyState === _WebSocket.CONNECTING) {
+          throw new Error("WebSocket is not open: readyState 0 (CONNECTING)");
+        }
+        if (typeof data === "function") {
+          cb = data;
+          data = mask = void 0;
+        } else if (typeof mask === "function") {
+          cb = mask;
+          mask = void 0;
+        }
+        if (typeof data === "number") data = data.toString();
+        if (this.readyState !== _WebSocket.OPEN) {
+          sendAfterClose(this, data, cb);
+          return;
+        }
+        if (mask === void 0) mask = !this._isServer;
+        this._sender.pong(data || EMPTY_BUFFER, mask, cb);
+      }
+      /**
+       * Resume the socket.
+       *
+       * @public
+       */
+      resume() {
+        if (this.readyState === _WebSocket.CONNECTING || this.readyState === _WebSocket.CLOSED) {
+          return;
+        }
+        this._paused = false;
+        if (!this._receiver._writableState.needDrain) this._socket.resume();
+      }
+      /**
+       * Send a data message.
+       *
+       * @param {*} data The message to send
+       * @param {Object} [options] Options object
+       * @param {Boolean} [options.binary] Specifies whether `data` is binary or
+       *     text
+       * @param {Boolean} [options.compress] Specifies whether or not to compress
+       *     `data`
+       * @param {Boolean} [options.fin=true] Specifies whether the fragment is the
+       *     last one
+       * @param {Boolean} [options.mask] Specifies whether or not to mask `data`
+       * @param {Function} [cb] Callback which is executed when data is written out
+       * @public
+       */
+      send(data, options, cb) {
+        if (this.readyState === _WebSocket.CONNECTING) {
+          throw new Error("WebSocket is not open: readyState 0 (CONNECTING)");
+        }
+        if (typeof options === "function") {
+          cb = options;
+          options = {};
+        }
+        if (typeof data === "number") data = data.toString();
+        if (this.readyState !== _WebSocket.OPEN) {
+          sendAfterClose(this, data, cb);
+          return;
+        }
+        const opts = {
+          binary: typeof data !== "string",
+          mask: !this._isServer,
+          compress: true,
+          fin: true,
+          ...options
+        };
+        if (!this._extensions[PerMessageDeflate2.extensionName]) {
+          opts.compress = false;
+        }
+        this._sender.send(data || EMPTY_BUFFER, opts, cb);
+      }
+      /**
+       * Forcibly close the connection.
+       *
+       * @public
+       */
+      terminate() {
+        if (this.readyState === _WebSocket.CLOSED) return;
+        if (this.readyState === _WebSocket.CONNECTING) {
+          const msg = "WebSocket was closed before the connection was established";
+          abortHandshake(this, this._req, msg);
+          return;
+        }
+        if (this._socket) {
+          this._readyState = _WebSocket.CLOSING;
+          this._socket.destroy();
+        }
+      }
+    };
+    Object.defineProperty(WebSocket2, "CONNECTING", {
+      enumerable: true,
+      value: readyStates.indexOf("CONNECTING")
+    });
+    Object.defineProperty(WebSocket2.prototype, "CONNECTING", {
+      enumerable: true,
+      value: readyStates.indexOf("CONNECTING")
+    });
+    Object.defineProperty(WebSocket2, "OPEN", {
+      enumerable: true,
+      value: readyStates.indexOf("OPEN")
+    });
+    Object.defineProperty(WebSocket2.prototype, "OPEN", {
+      enumerable: true,
+      value: readyStates.indexOf("OPEN")
+    });
+    Object.defineProperty(WebSocket2, "CLOSING", {
+      enumerable: true,
+      value: readyStates.indexOf("CLOSING")
+    });
+    Object.defineProperty(WebSocket2.prototype, "CLOSING", {
+      enumerable: true,
+      value: readyStates.indexOf("CLOSING")
+    });
+    Object.defineProperty(WebSocket2, "CLOSED", {
+      enumerable: true,
+      value: readyStates.indexOf("CLOSED")
+    });
+    Object.defineProperty(WebSocket2.prototype, "CLOSED", {
+      enumerable: true,
+      value: readyStates.indexOf("CLOSED")
+    });
+    [
+      "binaryType",
+      "bufferedAmount",
+      "extensions",
+      "isPaused",
+      "protocol",
+      "readyState",
+      "url"
+    ].forEach((property) => {
+      Object.defineProperty(WebSocket2.prototype, property, { enumerable: true });
+    });
+    ["open", "error", "close", "message"].forEach((method) => {
+      Object.defineProperty(WebSocket2.prototype, `on${method}`, {
+        enumerable: true,
+        get() {
+          for (const listener of this.listeners(method)) {
+            if (listener[kForOnEventAttribute]) return listener[kListener];
+          }
+          return null;
+        },
+        set(handler) {
+          for (const listener of this.listeners(method)) {
+            if (listener[kForOnEventAttribute]) {
+              this.removeListener(method, listener);
+              break;
+            }
+          }
+          if (typeof handler !== "function") return;
+          this.addEventListener(method, handler, {
+            [kForOnEventAttribute]: true
+          });
+        }
+      });
+    });
+    WebSocket2.prototype.addEventListener = addEventListener;
+    WebSocket2.prototype.removeEventListener = removeEventListener;
+    module2.exports = WebSocket2;
+    function initAsClient(websocket, address, protocols, options) {
+      const opts = {
+        allowSynchronousEvents: true,
+        autoPong: true,
+        closeTimeout: CLOSE_TIMEOUT,
+        protocolVersion: protocolVersions[1],
+        maxBufferedChunks: 256 * 1024,
+        maxFragments: 16 * 1024,
+        maxPayload: 100 * 1024 * 1024,
+        skipUTF8Validation: false,
+        perMessageDeflate: true,
+        followRedirects: false,
+        maxRedirects: 10,
+        ...options,
+        socketPath: void 0,
+        hostname: void 0,
+        protocol: void 0,
+        protocols: void 0,
+        timeout: void 0,
+        method: "GET",
+        host: void 0,
+        path: void 0,
+        port: void 0
+      };
+      websocket._autoPong = opts.autoPong;
+      websocket._closeTimeout = opts.closeTimeout;
+      if (!protocolVersions.includes(opts.protocolVersion)) {
+        throw new RangeError(
+          `Unsupported protocol version: ${opts.protocolVersion} (supported versions: ${protocolVersions.join(", ")})`
+        );
+      }
+      let parsedUrl;
+      if (address instanceof URL) {
+        parsedUrl = address;
+      } else {
+        try {
+          parsedUrl = new URL(address);
+        } catch {
+          throw new SyntaxError(`Invalid URL: ${address}`);
+        }
+      }
+      if (parsedUrl.protocol === "http:" || parsedUrl.protocol === "https:") {
+        parsedUrl = new URL(parsedUrl);
+        parsedUrl.protocol = parsedUrl.protocol === "http:" ? "ws:" : "wss:";
+      }
+      websocket._url = parsedUrl.href;
+      const isSecure = parsedUrl.protocol === "wss:";
+      const isIpcUrl = parsedUrl.protocol === "ws+unix:";
+      let invalidUrlMessage;
+      if (parsedUrl.protocol !== "ws:" && !isSecure && !isIpcUrl) {
+        invalidUrlMessage = `The URL's protocol must be one of "ws:", "wss:", "http:", "https:", or "ws+unix:"`;
+      } else if (isIpcUrl && !parsedUrl.pathname) {
+        invalidUrlMessage = "The URL's pathname is empty";
+      } else if (parsedUrl.hash) {
+        invalidUrlMessage = "The URL contains a fragment identifier";
+      }
+      if (invalidUrlMessage) {
+        const err = new SyntaxError(invalidUrlMessage);
+        if (websocket._redirects === 0) {
+          throw err;
+        } else {
+          emitErrorAndClose(websocket, err);
+          return;
+        }
+      }
+      const defaultPort = isSecure ? 443 : 80;
+      const key = randomBytes(16).toString("base64");
+      const request2 = isSecure ? https.request : http.request;
+      const protocolSet = /* @__PURE__ */ new Set();
+      let perMessageDeflate;
+      opts.createConnection = opts.createConnection || (isSecure ? tlsConnect : netConnect);
+      opts.defaultPort = opts.defaultPort || defaultPort;
+      opts.port = parsedUrl.port || defaultPort;
+      opts.host = parsedUrl.hostname.startsWith("[") ? parsedUrl.hostname.slice(1, -1) : parsedUrl.hostname;
+      opts.headers = {
+        ...opts.headers,
+        "Sec-WebSocket-Version": opts.protocolVersion,
+        "Sec-WebSocket-Key": key,
+        Connection: "Upgrade",
+        Upgrade: "websocket"
+      };
+      opts.path = parsedUrl.pathname + parsedUrl.search;
+      opts.timeout = opts.handshakeTimeout;
+      if (opts.perMessageDeflate) {
+        perMessageDeflate = new PerMessageDeflate2({
+          ...opts.perMessageDeflate,
+          isServer: false,
+          maxPayload: opts.maxPayload
+        });
+        opts.headers["Sec-WebSocket-Extensions"] = format({
+          [PerMessageDeflate2.extensionName]: perMessageDeflate.offer()
+        });
+      }
+      if (protocols.length) {
+        for (const protocol of protocols) {
+          if (typeof protocol !== "string" || !subprotocolRegex.test(protocol) || protocolSet.has(protocol)) {
+            throw new SyntaxError(
+              "An invalid or duplicated subprotocol was specified"
+            );
+          }
+          protocolSet.add(protocol);
+        }
+        opts.headers["Sec-WebSocket-Protocol"] = protocols.join(",");
+      }
+      if (opts.origin) {
+        if (opts.protocolVersion < 13) {
+          opts.headers["Sec-WebSocket-Origin"] = opts.origin;
+        } else {
+          opts.headers.Origin = opts.origin;
+        }
+      }
+      if (parsedUrl.username || parsedUrl.password) {
+        const username = querystring.unescape(parsedUrl.username);
+        const password = querystring.unescape(parsedUrl.password);
+        opts.auth = `${username}:${password}`;
+      }
+      if (isIpcUrl) {
+        const i = opts.path.indexOf(":");
+        if (i === -1) {
+          opts.socketPath = opts.path;
+          opts.path = "";
+        } else {
+          opts.socketPath = opts.path.slice(0, i);
+          opts.path = opts.path.slice(i + 1);
+        }
+      }
+      let req;
+      if (opts.followRedirects) {
+        if (websocket._redirects === 0) {
+          websocket._originalIpc = isIpcUrl;
+          websocket._originalSecure = isSecure;
+          websocket._originalHostOrSocketPath = isIpcUrl ? opts.socketPath : parsedUrl.host;
+          const headers = options && options.headers;
+          options = { ...options, headers: {} };
+          if (headers) {
+            for (const [key2, value] of Object.entries(headers)) {
+              options.headers[key2.toLowerCase()] = value;
+            }
+          }
+        } else if (websocket.listenerCount("redirect") === 0) {
+          const isSameHost = isIpcUrl ? websocket._originalIpc ? opts.socketPath === websocket._originalHostOrSocketPath : false : websocket._originalIpc ? false : parsedUrl.host === websocket._originalHostOrSocketPath;
+          if (!isSameHost || websocket._originalSecure && !isSecure) {
+            delete opts.headers.authorization;
+            delete opts.headers.cookie;
+            if (!isSameHost) delete opts.headers.host;
+            opts.auth = void 0;
+          }
+        }
+        if (opts.auth && !options.headers.authorization) {
+          options.headers.authorization = "Basic " + Buffer.from(opts.auth).toString("base64");
+        }
+        req = websocket._req = request2(opts);
+        if (websocket._redirects) {
+          websocket.emit("redirect", websocket.url, req);
+        }
+      } else {
+        req = websocket._req = request2(opts);
+      }
+      if (opts.timeout) {
+        req.on("timeout", () => {
+          abortHandshake(websocket, req, "Opening handshake has timed out");
+        });
+      }
+      req.on("error", (err) => {
+        if (req === null || req[kAborted]) return;
+        req = websocket._req = null;
+        emitErrorAndClose(websocket, err);
+      });
+      req.on("response", (res) => {
+        const location = res.headers.location;
+        const statusCode = res.statusCode;
+        if (location && opts.followRedirects && statusCode >= 300 && statusCode < 400) {
+          if (++websocket._redirects > opts.maxRedirects) {
+            abortHandshake(websocket, req, "Maximum redirects exceeded");
+            return;
+          }
+          req.abort();
+          let addr;
+          try {
+            addr = new URL(location, address);
+          } catch (e) {
+            const err = new SyntaxError(`Invalid URL: ${location}`);
+            emitErrorAndClose(websocket, err);
+            return;
+          }
+          initAsClient(websocket, addr, protocols, options);
+        } else if (!websocket.emit("unexpected-response", req, res)) {
+          abortHandshake(
+            websocket,
+            req,
+            `Unexpected server response: ${res.statusCode}`
+          );
+        }
+      });
+      req.on("upgrade", (res, socket, head) => {
+        websocket.emit("upgrade", res);
+        if (websocket.readyState !== WebSocket2.CONNECTING) return;
+        req = websocket._req = null;
+        const upgrade = res.headers.upgrade;
+        if (upgrade === void 0 || upgrade.toLowerCase() !== "websocket") {
+          abortHandshake(websocket, socket, "Invalid Upgrade header");
+          return;
+        }
+        const digest = createHash3("sha1").update(key + GUID).digest("base64");
+        if (res.headers["sec-websocket-accept"] !== digest) {
+          abortHandshake(websocket, socket, "Invalid Sec-WebSocket-Accept header");
+          return;
+        }
+        const serverProt = res.headers["sec-websocket-protocol"];
+        let protError;
+        if (serverProt !== void 0) {
+          if (!protocolSet.size) {
+            protError = "Server sent a subprotocol but none was requested";
+          } else if (!protocolSet.has(serverProt)) {
+            protError = "Server sent an invalid subprotocol";
+          }
+        } else if (protocolSet.size) {
+          protError = "Server sent no subprotocol";
+        }
+        if (protError) {
+          abortHandshake(websocket, socket, protError);
+          return;
+        }
+        if (serverProt) websocket._protocol = serverProt;
+        const secWebSocketExtensions = res.headers["sec-websocket-extensions"];
+        if (secWebSocketExtensions !== void 0) {
+          if (!perMessageDeflate) {
+            const message2 = "Server sent a Sec-WebSocket-Extensions header but no extension was requested";
+            abortHandshake(websocket, socket, message2);
+            return;
+          }
+          let extensions6;
+          try {
+            extensions6 = parse(secWebSocketExtensions);
+          } catch (err) {
+            const message2 = "Invalid Sec-WebSocket-Extensions header";
+            abortHandshake(websocket, socket, message2);
+            return;
+          }
+          const extensionNames = Object.keys(extensions6);
+          if (extensionNames.length !== 1 || extensionNames[0] !== PerMessageDeflate2.extensionName) {
+            const message2 = "Server indicated an extension that was not requested";
+            abortHandshake(websocket, socket, message2);
+            return;
+          }
+          try {
+            perMessageDeflate.accept(extensions6[PerMessageDeflate2.extensionName]);
+          } catch (err) {
+            const message2 = "Invalid Sec-WebSocket-Extensions header";
+            abortHandshake(websocket, socket, message2);
+            return;
+          }
+          websocket._extensions[PerMessageDeflate2.extensionName] = perMessageDeflate;
+        }
+        websocket.setSocket(socket, head, {
+          allowSynchronousEvents: opts.allowSynchronousEvents,
+          generateMask: opts.generateMask,
+          maxBufferedChunks: opts.maxBufferedChunks,
+          maxFragments: opts.maxFragments,
+          maxPayload: opts.maxPayload,
+          skipUTF8Validation: opts.skipUTF8Validation
+        });
+      });
+      if (opts.finishRequest) {
+        opts.finishRequest(req, websocket);
+      } else {
+        req.end();
+      }
+    }
+    function emitErrorAndClose(websocket, err) {
+      websocket._readyState = WebSocket2.CLOSING;
+      websocket._errorEmitted = true;
+      websocket.emit("error", err);
+      websocket.emitClose();
+    }
+    function netConnect(options) {
+      options.path = options.socketPath;
+      return net.connect(options);
+    }
+    function tlsConnect(options) {
+      options.path = void 0;
+      if (!options.servername && options.servername !== "") {
+        options.servername = net.isIP(options.host) ? "" : options.host;
+      }
+      return tls.connect(options);
+    }
+    function abortHandshake(websocket, stream, message2) {
+      websocket._readyState = WebSocket2.CLOSING;
+      const err = new Error(message2);
+      Error.captureStackTrace(err, abortHandshake);
+      if (stream.setHeader) {
+        stream[kAborted] = true;
+        stream.abort();
+        if (stream.socket && !stream.socket.destroyed) {
+          stream.socket.destroy();
+        }
+        process.nextTick(emitErrorAndClose, websocket, err);
+      } else {
+        stream.destroy(err);
+        stream.once("error", websocket.emit.bind(websocket, "error"));
+        stream.once("close", websocket.emitClose.bind(websocket));
+      }
+    }
+    function sendAfterClose(websocket, data, cb) {
+      if (data) {
+        const length = isBlob(data) ? data.size : toBuffer(data).length;
+        if (websocket._socket) websocket._sender._bufferedBytes += length;
+        else websocket._bufferedAmount += length;
+      }
+      if (cb) {
+        const err = new Error(
+          `WebSocket is not open: readyState ${websocket.readyState} (${readyStates[websocket.readyState]})`
+        );
+        process.nextTick(cb, err);
+      }
+    }
+    function receiverOnConclude(code, reason) {
+      const websocket = this[kWebSocket];
+      websocket._closeFrameReceived = true;
+      websocket._closeCode = code;
+      if (reason.length === 0) {
+        websocket._closeMessage = EMPTY_BUFFER;
+      } else {
+        websocket._closeMessage = Buffer.allocUnsafeSlow(reason.length);
+        websocket._closeMessage.set(reason);
+      }
+      if (websocket._socket[kWebSocket] === void 0) return;
+      websocket._socket.removeListener("data", socketOnData);
+      process.nextTick(resume, websocket._socket);
+      if (code === 1005) websocket.close();
+      else websocket.close(code, reason);
+    }
+    function receiverOnDrain() {
+      const websocket = this[kWebSocket];
+      if (!websocket.isPaused) websocket._socket.resume();
+    }
+    function receiverOnError(err) {
+      const websocket = this[kWebSocket];
+      if (websocket._socket[kWebSocket] !== void 0) {
+        websocket._socket.removeListener("data", socketOnData);
+        process.nextTick(resume, websocket._socket);
+        websocket.close(err[kStatusCode]);
+      }
+      if (!websocket._errorEmitted) {
+        websocket._errorEmitted = true;
+        websocket.emit("error", err);
+      }
+    }
+    function receiverOnFinish() {
+      this[kWebSocket].emitClose();
+    }
+    function receiverOnMessage(data, isBinary) {
+      this[kWebSocket].emit("message", data, isBinary);
+    }
+    function receiverOnPing(data) {
+      const websocket = this[kWebSocket];
+      if (websocket._autoPong) websocket.pong(data, !this._isServer, NOOP);
+      websocket.emit("ping", data);
+    }
+    function receiverOnPong(data) {
+      this[kWebSocket].emit("pong", data);
+    }
+    function resume(stream) {
+      stream.resume();
+    }
+    function senderOnError(err) {
+      const websocket = this[kWebSocket];
+      if (websocket.readyState === WebSocket2.CLOSED) return;
+      if (websocket.readyState === WebSocket2.OPEN) {
+        websocket._readyState = WebSocket2.CLOSING;
+        setCloseTimer(websocket);
+      }
+      this._socket.end();
+      if (!websocket._errorEmitted) {
+        websocket._errorEmitted = true;
+        websocket.emit("error", err);
+      }
+    }
+    function setCloseTimer(websocket) {
+      websocket._closeTimer = setTimeout(
+        websocket._socket.destroy.bind(websocket._socket),
+        websocket._closeTimeout
+      );
+    }
+    function socketOnClose() {
+      const websocket = this[kWebSocket];
+      this.removeListener("close", socketOnClose);
+      this.removeListener("data", socketOnData);
+      this.removeListener("end", socketOnEnd);
+      websocket._readyState = WebSocket2.CLOSING;
+      if (!this._readableState.endEmitted && !websocket._closeFrameReceived && !websocket._receiver._writableState.errorEmitted && this._readableState.length !== 0) {
+        const chunk = this.read(this._readableState.length);
+        websocket._receiver.write(chunk);
+      }
+      websocket._receiver.end();
+      this[kWebSocket] = void 0;
+      clearTimeout(websocket._closeTimer);
+      if (websocket._receiver._writableState.finished || websocket._receiver._writableState.errorEmitted) {
+        websocket.emitClose();
+      } else {
+        websocket._receiver.on("error", receiverOnFinish);
+        websocket._receiver.on("finish", receiverOnFinish);
+      }
+    }
+    function socketOnData(chunk) {
+      if (!this[kWebSocket]._receiver.write(chunk)) {
+        this.pause();
+      }
+    }
+    function socketOnEnd() {
+      const websocket = this[kWebSocket];
+      websocket._readyState = WebSocket2.CLOSING;
+      websocket._receiver.end();
+      this.end();
+    }
+    function socketOnError() {
+      const websocket = this[kWebSocket];
+      this.removeListener("error", socketOnError);
+      this.on("error", NOOP);
+      if (websocket) {
+        websocket._readyState = WebSocket2.CLOSING;
+        this.destroy();
+      }
+    }
+  }
+});
+
+// node_modules/ws/lib/stream.js
+var require_stream = __commonJS({
+  "node_modules/ws/lib/stream.js"(exports2, module2) {
+    "use strict";
+    var WebSocket2 = require_websocket();
+    var { Duplex } = require("stream");
+    function emitClose(stream) {
+      stream.emit("close");
+    }
+    function duplexOnEnd() {
+      if (!this.destroyed && this._writableState.finished) {
+        this.destroy();
+      }
+    }
+    function duplexOnError(err) {
+      this.removeListener("error", duplexOnError);
+      this.destroy();
+      if (this.listenerCount("error") === 0) {
+        this.emit("error", err);
+      }
+    }
+    function createWebSocketStream2(ws, options) {
+      let terminateOnDestroy = true;
+      const duplex = new Duplex({
+        ...options,
+        autoDestroy: false,
+        emitClose: false,
+        objectMode: false,
+        writableObjectMode: false
+      });
+      ws.on("message", function message2(msg, isBinary) {
+        const data = !isBinary && duplex._readableState.objectMode ? msg.toString() : msg;
+        if (!duplex.push(data)) ws.pause();
+      });
+      ws.once("error", function error(err) {
+        if (duplex.destroyed) return;
+        terminateOnDestroy = false;
+        duplex.destroy(err);
+      });
+      ws.once("close", function close() {
+        if (duplex.destroyed) return;
+        duplex.push(null);
+      });
+      duplex._destroy = function(err, callback) {
+        if (ws.readyState === ws.CLOSED) {
+          callback(err);
+          process.nextTick(emitClose, duplex);
+          return;
+        }
+        let called = false;
+        ws.once("error", function error(err2) {
+          called = true;
+          callback(err2);
+        });
+        ws.once("close", function close() {
+          if (!called) callback(err);
+          process.nextTick(emitClose, duplex);
+        });
+        if (terminateOnDestroy) ws.terminate();
+      };
+      duplex._final = function(callback) {
+        if (ws.readyState === ws.CONNECTING) {
+          ws.once("open", function open() {
+            duplex._final(callback);
+          });
+          return;
+        }
+        if (ws._socket === null) return;
+        if (ws._socket._writableState.finished) {
+          callback();
+          if (duplex._readableState.endEmitted) duplex.destroy();
+        } else {
+          ws._socket.once("finish", function finish() {
+            callback();
+          });
+          ws.close();
+        }
+      };
+      duplex._read = function() {
+        if (ws.isPaused) ws.resume();
+      };
+      duplex._write = function(chunk, encoding, callback) {
+        if (ws.readyState === ws.CONNECTING) {
+          ws.once("open", function open() {
+            duplex._write(chunk, encoding, callback);
+          });
+          return;
+        }
+        ws.send(chunk, callback);
+      };
+      duplex.on("end", duplexOnEnd);
+      duplex.on("error", duplexOnError);
+      return duplex;
+    }
+    module2.exports = createWebSocketStream2;
+  }
+});
+
+// node_modules/ws/lib/subprotocol.js
+var require_subprotocol = __commonJS({
+  "node_modules/ws/lib/subprotocol.js"(exports2, module2) {
+    "use strict";
+    var { tokenChars } = require_validation();
+    function parse(header) {
+      const protocols = /* @__PURE__ */ new Set();
+      let start = -1;
+      let end = -1;
+      let i = 0;
+      for (i; i < header.length; i++) {
+        const code = header.charCodeAt(i);
+        if (end === -1 && tokenChars[code] === 1) {
+          if (start === -1) start = i;
+        } else if (i !== 0 && (code === 32 || code === 9)) {
+          if (end === -1 && start !== -1) end = i;
+        } else if (code === 44) {
+          if (start === -1) {
+            throw new SyntaxError(`Unexpected character at index ${i}`);
+          }
+          if (end === -1) end = i;
+          const protocol2 = header.slice(start, end);
+          if (protocols.has(protocol2)) {
+            throw new SyntaxError(`The "${protocol2}" subprotocol is duplicated`);
+          }
+          protocols.add(protocol2);
+          start = end = -1;
+        } else {
+          throw new SyntaxError(`Unexpected character at index ${i}`);
+        }
+      }
+      if (start === -1 || end !== -1) {
+        throw new SyntaxError("Unexpected end of input");
+      }
+      const protocol = header.slice(start, i);
+      if (protocols.has(protocol)) {
+        throw new SyntaxError(`The "${protocol}" subprotocol is duplicated`);
+      }
+      protocols.add(protocol);
+      return protocols;
+    }
+    module2.exports = { parse };
+  }
+});
+
+// node_modules/ws/lib/websocket-server.js
+var require_websocket_server = __commonJS({
+  "node_modules/ws/lib/websocket-server.js"(exports2, module2) {
+    "use strict";
+    var EventEmitter12 = require("events");
+    var http = require("http");
+    var { Duplex } = require("stream");
+    var { createHash: createHash3 } = require("crypto");
+    var extension2 = require_extension();
+    var PerMessageDeflate2 = require_permessage_deflate();
+    var subprotocol2 = require_subprotocol();
+    var WebSocket2 = require_websocket();
+    var { CLOSE_TIMEOUT, GUID, kWebSocket } = require_constants();
+    var keyRegex = /^[+/0-9A-Za-z]{22}==$/;
+    var RUNNING = 0;
+    var CLOSING = 1;
+    var CLOSED = 2;
+    var WebSocketServer2 = class extends EventEmitter12 {
+      /**
+       * Create a `WebSocketServer` instance.
+       *
+       * @param {Object} options Configuration options
+       * @param {Boolean} [options.allowSynchronousEvents=true] Specifies whether
+       *     any of the `'message'`, `'ping'`, and `'pong'` events can be emitted
+       *     multiple times in the same tick
+       * @param {Boolean} [options.autoPong=true] Specifies whether or not to
+       *     automatically send a pong in response to a ping
+       * @param {Number} [options.backlog=511] The maximum length of the queue of
+       *     pending connections
+       * @param {Boolean} [options.clientTracking=true] Specifies whether or not to
+       *     track clients
+       * @param {Number} [options.closeTimeout=30000] Duration in milliseconds to
+       *     wait for the closing handshake to finish after `websocket.close()` is
+       *     called
+       * @param {Function} [options.handleProtocols] A hook to handle protocols
+       * @param {String} [options.host] The hostname where to bind the server
+       * @param {Number} [options.maxBufferedChunks=262144] The maximum number of
+       *     buffered data chunks
+       * @param {Number} [options.maxFragments=16384] The maximum number of message
+       *     fragments
+       * @param {Number} [options.maxPayload=104857600] The maximum allowed message
+       *     size
+       * @param {Boolean} [options.noServer=false] Enable no server mode
+       * @param {String} [options.path] Accept only connections matching this path
+       * @param {(Boolean|Object)} [options.perMessageDeflate=false] Enable/disable
+       *     permessage-deflate
+       * @param {Number} [options.port] The port where to bind the server
+       * @param {(http.Server|https.Server)} [options.server] A pre-created HTTP/S
+       *     server to use
+       * @param {Boolean} [options.skipUTF8Validation=false] Specifies whether or
+       *     not to skip UTF-8 validation for text and close messages
+       * @param {Function} [options.verifyClient] A hook to reject connections
+       * @param {Function} [options.WebSocket=WebSocket] Specifies the `WebSocket`
+       *     class to use. It must be the `WebSocket` class or class that extends it
+       * @param {Function} [callback] A listener for the `listening` event
+       */
+      constructor(options, callback) {
+        super();
+        options = {
+          allowSynchronousEvents: true,
+          autoPong: true,
+          maxBufferedChunks: 256 * 1024,
+          maxFragments: 16 * 1024,
+          maxPayload: 100 * 1024 * 1024,
+          skipUTF8Validation: false,
+          perMessageDeflate: false,
+          handleProtocols: null,
+          clientTracking: true,
+          closeTimeout: CLOSE_TIMEOUT,
+          verifyClient: null,
+          noServer: false,
+          backlog: null,
+          // use default (511 as implemented in net.js)
+          server: null,
+          host: null,
+          path: null,
+          port: null,
+          WebSocket: WebSocket2,
+          ...options
+        };
+        if (options.port == null && !options.server && !options.noServer || options.port != null && (options.server || options.noServer) || options.server && options.noServer) {
+          throw new TypeError(
+            'One and only one of the "port", "server", or "noServer" options must be specified'
+          );
+        }
+        if (options.port != null) {
+          this._server = http.createServer((req, res) => {
+            const body = http.STATUS_CODES[426];
+            res.writeHead(426, {
+              "Content-Length": body.length,
+              "Content-Type": "text/plain"
+            });
+            res.end(body);
+          });
+          this._server.listen(
+            options.port,
+            options.host,
+            options.backlog,
+            callback
+          );
+        } else if (options.server) {
+          this._server = options.server;
+        }
+        if (this._server) {
+          const emitConnection = this.emit.bind(this, "connection");
+          this._removeListeners = addListeners(this._server, {
+            listening: this.emit.bind(this, "listening"),
+            error: this.emit.bind(this, "error"),
+            upgrade: (req, socket, head) => {
+              this.handleUpgrade(req, socket, head, emitConnection);
+            }
+          });
+        }
+        if (options.perMessageDeflate === true) options.perMessageDeflate = {};
+        if (options.clientTracking) {
+          this.clients = /* @__PURE__ */ new Set();
+          this._shouldEmitClose = false;
+        }
+        this.options = options;
+        this._state = RUNNING;
+      }
+      /**
+       * Returns the bound address, the address family name, and port of the server
+       * as reported by the operating system if listening on an IP socket.
+       * If the server is listening on a pipe or UNIX domain socket, the name is
+       * returned as a string.
+       *
+       * @return {(Object|String|null)} The address of the server
+       * @public
+       */
+      address() {
+        if (this.options.noServer) {
+          throw new Error('The server is operating in "noServer" mode');
+        }
+        if (!this._server) return null;
+        return this._server.address();
+      }
+      /**
+       * Stop the server from accepting new connections and emit the `'close'` event
+       * when all existing connections are closed.
+       *
+       * @param {Function} [cb] A one-time listener for the `'close'` event
+       * @public
+       */
+      close(cb) {
+        if (this._state === CLOSED) {
+          if (cb) {
+            this.once("close", () => {
+              cb(new Error("The server is not running"));
+            });
+          }
+          process.nextTick(emitClose, this);
+          return;
+        }
+        if (cb) this.once("close", cb);
+        if (this._state === CLOSING) return;
+        this._state = CLOSING;
+        if (this.options.noServer || this.options.server) {
+          if (this._server) {
+            this._removeListeners();
+            this._removeListeners = this._server = null;
+          }
+          if (this.clients) {
+            if (!this.clients.size) {
+              process.nextTick(emitClose, this);
+            } else {
+              this._shouldEmitClose = true;
+            }
+          } else {
+            process.nextTick(emitClose, this);
+          }
+        } else {
+          const server = this._server;
+          this._removeListeners();
+          this._removeListeners = this._server = null;
+          server.close(() => {
+            emitClose(this);
+          });
+        }
+      }
+      /**
+       * See if a given request should be handled by this server instance.
+       *
+       * @param {http.IncomingMessage} req Request object to inspect
+       * @return {Boolean} `true` if the request is valid, else `false`
+       * @public
+       */
+      shouldHandle(req) {
+        if (this.options.path) {
+          const index = req.url.indexOf("?");
+          const pathname = index !== -1 ? req.url.slice(0, index) : req.url;
+          if (pathname !== this.options.path) return false;
+        }
+        return true;
+      }
+      /**
+       * Handle a HTTP Upgrade request.
+       *
+       * @param {http.IncomingMessage} req The request object
+       * @param {Duplex} socket The network socket between the server and client
+       * @param {Buffer} head The first packet of the upgraded stream
+       * @param {Function} cb Callback
+       * @public
+       */
+      handleUpgrade(req, socket, head, cb) {
+        socket.on("error", socketOnError);
+        const key = req.headers["sec-websocket-key"];
+        const upgrade = req.headers.upgrade;
+        const version = +req.headers["sec-websocket-version"];
+        if (req.method !== "GET") {
+          const message2 = "Invalid HTTP method";
+          abortHandshakeOrEmitwsClientError(this, req, socket, 405, message2);
+          return;
+        }
+        if (upgrade === void 0 || upgrade.toLowerCase() !== "websocket") {
+          const message2 = "Invalid Upgrade header";
+          abortHandshakeOrEmitwsClientError(this, req, socket, 400, message2);
+          return;
+        }
+        if (key === void 0 || !keyRegex.test(key)) {
+          const message2 = "Missing or invalid Sec-WebSocket-Key header";
+          abortHandshakeOrEmitwsClientError(this, req, socket, 400, message2);
+          return;
+        }
+        if (version !== 13 && version !== 8) {
+          const message2 = "Missing or invalid Sec-WebSocket-Version header";
+          abortHandshakeOrEmitwsClientError(this, req, socket, 400, message2, {
+            "Sec-WebSocket-Version": "13, 8"
+          });
+          return;
+        }
+        if (!this.shouldHandle(req)) {
+          abortHandshake(socket, 400);
+          return;
+        }
+        const secWebSocketProtocol = req.headers["sec-websocket-protocol"];
+        let protocols = /* @__PURE__ */ new Set();
+        if (secWebSocketProtocol !== void 0) {
+          try {
+            protocols = subprotocol2.parse(secWebSocketProtocol);
+          } catch (err) {
+            const message2 = "Invalid Sec-WebSocket-Protocol header";
+            abortHandshakeOrEmitwsClientError(this, req, socket, 400, message2);
+            return;
+          }
+        }
+        const secWebSocketExtensions = req.headers["sec-websocket-extensions"];
+        const extensions6 = {};
+        if (this.options.perMessageDeflate && secWebSocketExtensions !== void 0) {
+          const perMessageDeflate = new PerMessageDeflate2({
+            ...this.options.perMessageDeflate,
+            isServer: true,
+            maxPayload: this.options.maxPayload
+          });
+          try {
+            const offers = extension2.parse(secWebSocketExtensions);
+            if (offers[PerMessageDeflate2.extensionName]) {
+              perMessageDeflate.accept(offers[PerMessageDeflate2.extensionName]);
+              extensions6[PerMessageDeflate2.extensionName] = perMessageDeflate;
+            }
+          } catch (err) {
+            const message2 = "Invalid or unacceptable Sec-WebSocket-Extensions header";
+            abortHandshakeOrEmitwsClientError(this, req, socket, 400, message2);
+            return;
+          }
+        }
+        if (this.options.verifyClient) {
+          const info = {
+            origin: req.headers[`${version === 8 ? "sec-websocket-origin" : "origin"}`],
+            secure: !!(req.socket.authorized || req.socket.encrypted),
+            req
+          };
+          if (this.options.verifyClient.length === 2) {
+            this.options.verifyClient(info, (verified, code, message2, headers) => {
+              if (!verified) {
+                return abortHandshake(socket, code || 401, message2, headers);
+              }
+              this.completeUpgrade(
+                extensions6,
+                key,
+                protocols,
+                req,
+                socket,
+                head,
+                cb
+              );
+            });
+            return;
+          }
+          if (!this.options.verifyClient(info)) return abortHandshake(socket, 401);
+        }
+        this.completeUpgrade(extensions6, key, protocols, req, socket, head, cb);
+      }
+      /**
+       * Upgrade the connection to WebSocket.
+       *
+       * @param {Object} extensions The accepted extensions
+       * @param {String} key The value of the `Sec-WebSocket-Key` header
+       * @param {Set} protocols The subprotocols
+       * @param {http.IncomingMessage} req The request object
+       * @param {Duplex} socket The network socket between the server and client
+       * @param {Buffer} head The first packet of the upgraded stream
+       * @param {Function} cb Callback
+       * @throws {Error} If called more than once with the same socket
+       * @private
+       */
+      completeUpgrade(extensions6, key, protocols, req, socket, head, cb) {
+        if (!socket.readable || !socket.writable) return socket.destroy();
+        if (socket[kWebSocket]) {
+          throw new Error(
+            "server.handleUpgrade() was called more than once with the same socket, possibly due to a misconfiguration"
+          );
+        }
+        if (this._state > RUNNING) return abortHandshake(socket, 503);
+        const digest = createHash3("sha1").update(key + GUID).digest("base64");
+        const headers = [
+          "HTTP/1.1 101 Switching Protocols",
+          "Upgrade: websocket",
+          "Connection: Upgrade",
+          `Sec-WebSocket-Accept: ${digest}`
+        ];
+        const ws = new this.options.WebSocket(null, void 0, this.options);
+        if (protocols.size) {
+          const protocol = this.options.handleProtocols ? this.options.handleProtocols(protocols, req) : protocols.values().next().value;
+          if (protocol) {
+            headers.push(`Sec-WebSocket-Protocol: ${protocol}`);
+            ws._protocol = protocol;
+          }
+        }
+        if (extensions6[PerMessageDeflate2.extensionName]) {
+          const params = extensions6[PerMessageDeflate2.extensionName].params;
+          const value = extension2.format({
+            [PerMessageDeflate2.extensionName]: [params]
+          });
+          headers.push(`Sec-WebSocket-Extensions: ${value}`);
+          ws._extensions = extensions6;
+        }
+        this.emit("headers", headers, req);
+        socket.write(headers.concat("\r\n").join("\r\n"));
+        socket.removeListener("error", socketOnError);
+        ws.setSocket(socket, head, {
+          allowSynchronousEvents: this.options.allowSynchronousEvents,
+          maxBufferedChunks: this.options.maxBufferedChunks,
+          maxFragments: this.options.maxFragments,
+          maxPayload: this.options.maxPayload,
+          skipUTF8Validation: this.options.skipUTF8Validation
+        });
+        if (this.clients) {
+          this.clients.add(ws);
+          ws.on("close", () => {
+            this.clients.delete(ws);
+            if (this._shouldEmitClose && !this.clients.size) {
+              process.nextTick(emitClose, this);
+            }
+          });
+        }
+        cb(ws, req);
+      }
+    };
+    module2.exports = WebSocketServer2;
+    function addListeners(server, map) {
+      for (const event of Object.keys(map)) server.on(event, map[event]);
+      return function removeListeners() {
+        for (const event of Object.keys(map)) {
+          server.removeListener(event, map[event]);
+        }
+      };
+    }
+    function emitClose(server) {
+      server._state = CLOSED;
+      server.emit("close");
+    }
+    function socketOnError() {
+      this.destroy();
+    }
+    function abortHandshake(socket, code, message2, headers) {
+      message2 = message2 || http.STATUS_CODES[code];
+      headers = {
+        Connection: "close",
+        "Content-Type": "text/html",
+        "Content-Length": Buffer.byteLength(message2),
+        ...headers
+      };
+      socket.once("finish", socket.destroy);
+      socket.end(
+        `HTTP/1.1 ${code} ${http.STATUS_CODES[code]}\r
+` + Object.keys(headers).map((h) => `${h}: ${headers[h]}`).join("\r\n") + "\r\n\r\n" + message2
+      );
+    }
+    function abortHandshakeOrEmitwsClientError(server, req, socket, code, message2, headers) {
+      if (server.listenerCount("wsClientError")) {
+        const err = new Error(message2);
+        Error.captureStackTrace(err, abortHandshakeOrEmitwsClientError);
+        server.emit("wsClientError", err, socket, req);
+      } else {
+        abortHandshake(socket, code, message2, headers);
+      }
+    }
+  }
+});
+
+// src/extension.ts
+var extension_exports = {};
+__export(extension_exports, {
+  activate: () => activate,
+  deactivate: () => deactivate
+});
+module.exports = __toCommonJS(extension_exports);
+var vscode58 = __toESM(require("vscode"));
+
+// src/chat.ts
+var vscode = __toESM(require("vscode"));
+var OPEN = "workbench.action.chat.open";
+var WITHIN_MS = 1e4;
+function watchChat(desk) {
+  let offered2 = false;
+  const offer = async () => {
+    const wanted = isWanted() && await canOpen();
+    if (wanted === offered2) return;
+    offered2 = wanted;
+    desk.line.registerWith({ chat: wanted });
+  };
+  void offer();
+  return vscode.Disposable.from(
+    vscode.workspace.onDidChangeConfiguration((change2) => {
+      if (change2.affectsConfiguration("prism.chat.wake")) void offer();
+    }),
+    desk.line.onMessage("ring", (message2) => {
+      const { id, text: text2, deadline_ms } = message2;
+      if (typeof id !== "number") return;
+      void ring(typeof text2 === "string" ? text2 : "", typeof deadline_ms === "number" ? deadline_ms : WITHIN_MS).then(
+        () => desk.line.send({ type: "rung", id, status: "ok" }),
+        (error) => {
+          const why = error instanceof Error ? error.message : String(error);
+          desk.log.warn(`The chat was not rung: ${why}`);
+          desk.line.send({ type: "rung", id, status: "error", error: { code: "failed", message: why } });
+        }
+      );
+    })
+  );
+}
+async function ring(text2, withinMs) {
+  if (!isWanted()) throw new Error("prism.chat.wake is off in this editor");
+  if (text2.trim() === "") throw new Error("the bell has no text");
+  if (!await canOpen()) throw new Error("this editor has no chat that can be opened");
+  if ((await vscode.lm.selectChatModels()).length === 0) {
+    throw new Error("the chat of this editor has no model; sign in to it first");
+  }
+  let timer;
+  const late = new Promise((_, fail) => {
+    timer = setTimeout(() => fail(new Error("the chat did not open in time")), withinMs);
+  });
+  try {
+    const query = { query: text2, isPartialQuery: false, mode: "agent" };
+    await Promise.race([vscode.commands.executeCommand(OPEN, query), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+function isWanted() {
+  return vscode.workspace.getConfiguration("prism").get("chat.wake") === true;
+}
+async function canOpen() {
+  return (await vscode.commands.getCommands(true)).includes(OPEN);
+}
+
+// src/doing.ts
+var LASTS_MS = 1e4;
+var MAX_DOINGS = 64;
+var Doing = class {
+  deeds = /* @__PURE__ */ new Map();
+  /**
+   * Notes that a session does something to a path (or to the window) that an event will tell of. What is returned ends
+   * that, and says whether no event has come.
+   */
+  note(event, path, by) {
+    const [key, deed] = [keyOf(event, path), { by, until: Date.now() + LASTS_MS }];
+    if (this.deeds.size >= MAX_DOINGS) this.deeds.clear();
+    this.deeds.set(key, deed);
+    return () => this.deeds.get(key) === deed && this.deeds.delete(key);
+  }
+  /** Whose doing an event is, if it is a session's. It is told once. */
+  take(event, path) {
+    const key = keyOf(event, path);
+    const deed = this.deeds.get(key);
+    this.deeds.delete(key);
+    return deed && deed.until >= Date.now() ? { by: deed.by } : {};
+  }
+};
+function keyOf(event, path) {
+  return `${event}
+${path}`;
+}
+
+// src/events/analysis.ts
+var vscode5 = __toESM(require("vscode"));
+
+// src/language/heard.ts
+var vscode3 = __toESM(require("vscode"));
+
+// src/language/tab.ts
+var vscode2 = __toESM(require("vscode"));
+function hasTab({ uri }) {
+  const name = uri.toString();
+  const isIts = ({ input }) => input instanceof vscode2.TabInputText && input.uri.toString() === name || input instanceof vscode2.TabInputTextDiff && input.modified.toString() === name;
+  return vscode2.window.tabGroups.all.some((group) => group.tabs.some(isIts));
+}
+
+// src/language/heard.ts
+var heard = /* @__PURE__ */ new WeakMap();
+var changedAt = /* @__PURE__ */ new WeakMap();
+var muted = /* @__PURE__ */ new WeakMap();
+var silent = /* @__PURE__ */ new WeakMap();
+var SETTLE_MS = 250;
+var SOON_MS = 150;
+var SETTLE_SOON_MS = 1500;
+var PATIENCE_MS = 2e3;
+var MUTED_MS = 150;
+function listen() {
+  return vscode3.Disposable.from(
+    vscode3.workspace.onDidChangeTextDocument(({ document, contentChanges }) => {
+      if (contentChanges.length > 0) changedAt.set(document, Date.now());
+    }),
+    vscode3.languages.onDidChangeDiagnostics(({ uris }) => {
+      const [named, now] = [new Set(uris.map(String)), Date.now()];
+      for (const document of vscode3.workspace.textDocuments) {
+        if (!named.has(document.uri.toString()) || now < (muted.get(document) ?? 0)) continue;
+        const isSoon = now - (changedAt.get(document) ?? 0) < SOON_MS;
+        heard.set(document, {
+          version: document.version,
+          at: now,
+          settledAt: now + (isSoon ? SETTLE_SOON_MS : SETTLE_MS)
+        });
+      }
+    })
+  );
+}
+function lend(document, errors) {
+  const lent = vscode3.languages.createDiagnosticCollection("prism");
+  muted.set(document, Number.POSITIVE_INFINITY);
+  lent.set(document.uri, errors);
+  return new vscode3.Disposable(() => {
+    lent.dispose();
+    muted.set(document, Date.now() + MUTED_MS);
+  });
+}
+function ageOf(document) {
+  const last = heard.get(document);
+  return last && document.version - last.version;
+}
+function settledAt(document) {
+  const last = heard.get(document);
+  return last?.version === document.version ? last.settledAt : void 0;
+}
+function isSilent(document) {
+  return silent.get(document) === document.version && settledAt(document) === void 0 && !hasTab(document);
+}
+async function untilHeard(document, until, stop) {
+  for (const began = Date.now(); ; ) {
+    const now = Date.now();
+    const quietAt = settledAt(document) ?? Number.POSITIVE_INFINITY;
+    if (now >= quietAt || stop.isCancellationRequested || document.isClosed) return;
+    if (now >= until) {
+      if (quietAt === Number.POSITIVE_INFINITY && now - began >= PATIENCE_MS) silent.set(document, document.version);
+      return;
+    }
+    await change(Math.min(quietAt, until) - now, stop);
+  }
+}
+function change(milliseconds, stop) {
+  return new Promise((done2) => {
+    const listeners = [];
+    const end = () => {
+      clearTimeout(timer);
+      for (const listener of listeners) listener.dispose();
+      setImmediate(done2);
+    };
+    const timer = setTimeout(end, Math.max(1, milliseconds));
+    listeners.push(
+      vscode3.languages.onDidChangeDiagnostics(end),
+      vscode3.workspace.onDidChangeTextDocument(end),
+      vscode3.workspace.onDidCloseTextDocument(end),
+      stop.onCancellationRequested(end)
+    );
+  });
+}
+
+// src/language/typescript.ts
+var vscode4 = __toESM(require("vscode"));
+var LANGUAGES = /* @__PURE__ */ new Set(["typescript", "typescriptreact", "javascript", "javascriptreact"]);
+var EXTENSION = "vscode.typescript-language-features";
+var COMMAND = "typescript.tsserverRequest";
+var loaded = /* @__PURE__ */ new WeakSet();
+function isTypeScript(document) {
+  return LANGUAGES.has(document.languageId) && vscode4.extensions.getExtension(EXTENSION) !== void 0;
+}
+async function load(document, stop) {
+  if (loaded.has(document)) return;
+  await ask("semanticDiagnosticsSync", document, stop);
+}
+async function diagnose(document, stop) {
+  const kinds = ["syntacticDiagnosticsSync", "semanticDiagnosticsSync", "suggestionDiagnosticsSync"];
+  const answers = await Promise.all(kinds.map((kind) => ask(kind, document, stop)));
+  const usual = document.languageId.startsWith("typescript") ? "ts" : "js";
+  const found3 = [];
+  for (const answer of answers) {
+    if (!answer) return void 0;
+    for (const one of answer) found3.push(diagnosticOf(one, usual));
+  }
+  return found3;
+}
+function isItsOwn(diagnostic) {
+  return diagnostic.source === "ts" || diagnostic.source === "js";
+}
+async function ask(request2, document, stop) {
+  try {
+    await vscode4.extensions.getExtension(EXTENSION)?.activate();
+    const file = document.uri;
+    const response = await vscode4.commands.executeCommand(
+      COMMAND,
+      request2,
+      { file },
+      void 0,
+      stop
+    );
+    if (response?.type !== "response" || !Array.isArray(response.body)) return void 0;
+    if (request2 === "semanticDiagnosticsSync") loaded.add(document);
+    return response.body;
+  } catch {
+    return void 0;
+  }
+}
+function diagnosticOf(one, usual) {
+  const place2 = ({ line: line2, offset }) => new vscode4.Position(Math.max(0, line2 - 1), Math.max(0, offset - 1));
+  const diagnostic = new vscode4.Diagnostic(
+    new vscode4.Range(place2(one.start), place2(one.end)),
+    one.text,
+    severityOf(one.category)
+  );
+  diagnostic.source = one.source ?? usual;
+  if (one.code !== void 0) diagnostic.code = one.code;
+  return diagnostic;
+}
+function severityOf(category) {
+  switch (category) {
+    case "warning":
+      return vscode4.DiagnosticSeverity.Warning;
+    case "suggestion":
+      return vscode4.DiagnosticSeverity.Hint;
+    case "message":
+      return vscode4.DiagnosticSeverity.Information;
+    default:
+      return vscode4.DiagnosticSeverity.Error;
+  }
+}
+
+// src/events/analysis.ts
+var GATHER_MS = 200;
+var REST_MS = 400;
+var MAX_WAITING = 200;
+var MAX_FAULTY = 1e3;
+var MAX_ASKED = 2;
+function watchAnalysis(desk) {
+  const listening = listen();
+  const told6 = new Told(desk);
+  return vscode5.Disposable.from(listening, told6, new Asked(desk, told6));
+}
+var Told = class {
+  constructor(desk) {
+    this.desk = desk;
+    this.subscription = vscode5.languages.onDidChangeDiagnostics(({ uris }) => {
+      for (const uri of uris) {
+        if (uri.scheme === "file" && this.waiting.size < MAX_WAITING) this.waiting.set(uri.toString(), uri);
+      }
+      if (this.waiting.size > 0) this.timer ??= setTimeout(() => this.tellAll(), GATHER_MS);
+    });
+  }
+  desk;
+  waiting = /* @__PURE__ */ new Map();
+  subscription;
+  /** What was last told of open texts. */
+  last = /* @__PURE__ */ new WeakMap();
+  /** Files that are not open and were told to have errors. */
+  faulty = /* @__PURE__ */ new Set();
+  timer;
+  dispose() {
+    clearTimeout(this.timer);
+    this.subscription.dispose();
+  }
+  /** Tells of one text, unless the same was told of it before. */
+  tell(document, diagnostics) {
+    const text2 = this.desk.texts.of(document);
+    if (!text2) return;
+    const count2 = counted(diagnostics, text2.version);
+    const last = this.last.get(document);
+    if (last && last.version === count2.version && last.errors === count2.errors && last.warnings === count2.warnings)
+      return;
+    if (!last && count2.errors + count2.warnings === 0) return;
+    this.last.set(document, count2);
+    this.desk.voice.tell("errors_detected", text2.path, { ...count2 });
+  }
+  /** Tells of all that count by now; the others wait. */
+  tellAll() {
+    this.timer = void 0;
+    const open = new Map(vscode5.workspace.textDocuments.map((document) => [document.uri.toString(), document]));
+    for (const [key, uri] of [...this.waiting]) {
+      const document = open.get(key);
+      const isAsked = document && isTypeScript(document) && !hasTab(document);
+      const isPast = document && ageOf(document) !== 0;
+      if (document && !isAsked && !isPast && (settledAt(document) ?? 0) > Date.now()) continue;
+      this.waiting.delete(key);
+      if (isAsked || isPast) continue;
+      const diagnostics = vscode5.languages.getDiagnostics(uri);
+      const path = this.desk.roots.path(uri);
+      if (document) this.tell(document, diagnostics);
+      else if (path !== void 0) this.tellClosed(path, counted(diagnostics, null));
+    }
+    if (this.waiting.size > 0) this.timer = setTimeout(() => this.tellAll(), GATHER_MS);
+  }
+  tellClosed(path, count2) {
+    const hasAny = count2.errors + count2.warnings > 0;
+    if (!hasAny && !this.faulty.delete(path)) return;
+    if (hasAny && this.faulty.size < MAX_FAULTY) this.faulty.add(path);
+    this.desk.voice.tell("errors_detected", path, { ...count2 });
+  }
+};
+var Asked = class {
+  constructor(desk, told6) {
+    this.told = told6;
+    this.subscriptions = vscode5.Disposable.from(
+      desk.texts.onChange(({ text: text2, by }) => {
+        if (by !== void 0 && isTypeScript(text2.document)) this.rest(text2.document);
+      }),
+      vscode5.workspace.onDidCloseTextDocument((document) => this.forget(document))
+    );
+  }
+  told;
+  resting = /* @__PURE__ */ new Map();
+  subscriptions;
+  stop = new vscode5.CancellationTokenSource();
+  asking = 0;
+  dispose() {
+    this.stop.cancel();
+    this.stop.dispose();
+    for (const timer of this.resting.values()) clearTimeout(timer);
+    this.subscriptions.dispose();
+  }
+  rest(document) {
+    this.forget(document);
+    if (this.resting.size >= MAX_WAITING) return;
+    this.resting.set(
+      document,
+      setTimeout(() => void this.ask(document), REST_MS)
+    );
+  }
+  forget(document) {
+    clearTimeout(this.resting.get(document));
+    this.resting.delete(document);
+  }
+  async ask(document) {
+    this.resting.delete(document);
+    if (document.isClosed || this.stop.token.isCancellationRequested || hasTab(document)) return;
+    if (this.asking >= MAX_ASKED) return this.rest(document);
+    this.asking += 1;
+    try {
+      const before = document.version;
+      const own = await diagnose(document, this.stop.token);
+      if (!own || document.isClosed || document.version !== before) return;
+      const others = vscode5.languages.getDiagnostics(document.uri).filter((one) => !isItsOwn(one));
+      this.told.tell(document, [...own, ...others]);
+    } finally {
+      this.asking -= 1;
+    }
+  }
+};
+function counted(diagnostics, version) {
+  const count2 = (severity) => diagnostics.filter((one) => one.severity === severity).length;
+  return {
+    version,
+    errors: count2(vscode5.DiagnosticSeverity.Error),
+    warnings: count2(vscode5.DiagnosticSeverity.Warning)
+  };
+}
+
+// src/events/project.ts
+var vscode6 = __toESM(require("vscode"));
+var PAUSE = 100;
+function watchProject(desk) {
+  let timer;
+  const listening = [
+    desk.roots.onChange(() => desk.voice.tell("workspace_changed", void 0, { roots: [...desk.roots.all] })),
+    vscode6.workspace.onDidChangeConfiguration(() => {
+      timer ??= setTimeout(() => {
+        timer = void 0;
+        desk.voice.tell("config_updated", void 0);
+      }, PAUSE);
+    })
+  ];
+  return new vscode6.Disposable(() => {
+    clearTimeout(timer);
+    listening.forEach((one) => one.dispose());
+  });
+}
+
+// src/events/terminal.ts
+var vscode8 = __toESM(require("vscode"));
+
+// src/terminal/terminals.ts
+var vscode7 = __toESM(require("vscode"));
+
+// src/refusal.ts
+var Refusal = class _Refusal extends Error {
+  constructor(code, message2, retryAfterMs) {
+    super(message2);
+    this.code = code;
+    this.retryAfterMs = retryAfterMs;
+    this.name = "Refusal";
+  }
+  code;
+  retryAfterMs;
+  /** Whatever was thrown, as a refusal. */
+  static of(error) {
+    if (error instanceof _Refusal) return error;
+    const message2 = error instanceof Error ? error.message : String(error);
+    return new _Refusal("failed", message2 || "the editor refused it and does not say why");
+  }
+};
+function wrong(message2) {
+  return new Refusal("bad_arguments", message2);
+}
+
+// src/terminal/history.ts
+var MAX_KEPT = 1 << 20;
+var History = class {
+  kept = Buffer.alloc(0);
+  chunks = [];
+  chunkBytes = 0;
+  /** The offset of whatever comes next. */
+  end = 0;
+  push(bytes) {
+    this.end += bytes.length;
+    this.chunks.push(bytes);
+    this.chunkBytes += bytes.length;
+    if (this.chunkBytes > MAX_KEPT / 4 || this.chunks.length > 1024) this.join();
+  }
+  /** What comes after an offset. A letter that has come in half is left for the next piece, if more can come. */
+  after(offset, limit, canGrow) {
+    this.join();
+    const from = Math.min(Math.max(offset, this.start), this.end);
+    const skipped = from - this.start;
+    const bytes = this.kept.subarray(skipped, skipped + limit);
+    const isLast = skipped + bytes.length === this.kept.length;
+    let half = isLast && !canGrow ? 0 : halfLetter(bytes);
+    if (half === bytes.length && !isLast) half = 0;
+    const whole = bytes.subarray(0, bytes.length - half);
+    return { text: whole.toString("utf8"), next: from + whole.length, leftOut: Math.max(from - offset, 0) };
+  }
+  /** The end of it. */
+  last(limit, canGrow) {
+    this.join();
+    let from = Math.max(this.end - limit, this.start);
+    for (let i = 0; from > this.start && i < 3 && isRest(this.kept[from - this.start]); i += 1) from += 1;
+    return { ...this.after(from, limit, canGrow), leftOut: from };
+  }
+  /** All that is kept. */
+  bytes() {
+    this.join();
+    return this.kept;
+  }
+  get start() {
+    return this.end - this.kept.length;
+  }
+  join() {
+    if (this.chunks.length === 0) return;
+    const all = Buffer.concat([this.kept, ...this.chunks]);
+    this.kept = Buffer.from(all.subarray(Math.max(all.length - MAX_KEPT, 0)));
+    this.chunks = [];
+    this.chunkBytes = 0;
+  }
+};
+function isRest(byte) {
+  return byte !== void 0 && (byte & 192) === 128;
+}
+function halfLetter(bytes) {
+  for (let back = 1; back <= Math.min(3, bytes.length); back += 1) {
+    const byte = bytes[bytes.length - back] ?? 0;
+    if (isRest(byte)) continue;
+    const length = byte >= 240 ? 4 : byte >= 224 ? 3 : byte >= 192 ? 2 : 1;
+    return length > back ? back : 0;
+  }
+  return 0;
+}
+
+// src/terminal/terminals.ts
+var MAX_OF_SESSION = 8;
+var MAX_TERMINALS = 32;
+var Terminals = class {
+  all = /* @__PURE__ */ new Map();
+  opened = 0;
+  told = new vscode7.EventEmitter();
+  /** What happens in any of them. */
+  onTold = this.told.event;
+  /** Opens one; `start` is given where its program tells what happens. */
+  async open(about2, start) {
+    this.admit(about2.session);
+    this.opened += 1;
+    const terminal2 = new Terminal(`${this.opened}`, about2, (what) => this.told.fire({ terminal: terminal2, what }));
+    this.all.set(terminal2.name, terminal2);
+    try {
+      await terminal2.start(start);
+    } catch (error) {
+      this.forget(terminal2);
+      throw error;
+    }
+    this.told.fire({ terminal: terminal2, what: { kind: "started" } });
+    return terminal2;
+  }
+  named(name, session) {
+    const found3 = this.all.get(name);
+    if (found3?.about.session === session) return found3;
+    const shown2 = JSON.stringify(name);
+    throw new Refusal("not_found", `there is no terminal ${shown2}; get_output without one lists them`);
+  }
+  of(session) {
+    return [...this.all.values()].filter((terminal2) => terminal2.about.session === session);
+  }
+  forget(terminal2) {
+    this.all.delete(terminal2.name);
+    terminal2.leave();
+  }
+  /** Ends all: nobody is there any more who could. */
+  close() {
+    [...this.all.values()].forEach((terminal2) => this.forget(terminal2));
+  }
+  admit(session) {
+    for (; ; ) {
+      const ownAreFull = this.of(session).length >= MAX_OF_SESSION;
+      if (!ownAreFull && this.all.size < MAX_TERMINALS) return;
+      const candidates = ownAreFull ? this.of(session) : [...this.all.values()];
+      const ended = candidates.find((terminal2) => terminal2.status !== void 0);
+      if (ended === void 0) {
+        const most = ownAreFull ? MAX_OF_SESSION : MAX_TERMINALS;
+        throw new Refusal("rate_limited", `${most} terminals are open already; close one with send_input`);
+      }
+      this.forget(ended);
+    }
+  }
+};
+var Terminal = class {
+  constructor(name, about2, tell2) {
+    this.name = name;
+    this.about = about2;
+    this.tell = tell2;
+  }
+  name;
+  about;
+  tell;
+  history = new History();
+  /** How it has ended; `undefined` while it runs. */
+  status;
+  program;
+  waiting = /* @__PURE__ */ new Set();
+  isLeft = false;
+  /** What is to be done when nobody has it any more. */
+  leaving = [];
+  async start(start) {
+    this.program = await start(this);
+    if (!this.isLeft) return;
+    this.leave();
+    throw new Refusal("failed", "the connection to Prism was lost while the terminal was opened");
+  }
+  ears = {
+    printed: (bytes) => {
+      this.history.push(bytes);
+      this.tell({ kind: "printed" });
+      this.changed();
+    },
+    executed: (command2, exitCode) => this.tell({ kind: "executed", command: command2, exitCode }),
+    ended: (status2) => {
+      if (this.status !== void 0) return;
+      this.status = status2;
+      this.tell({ kind: "ended" });
+      this.changed();
+    }
+  };
+  /** What runs, if it still does. */
+  running() {
+    if (this.program !== void 0 && this.status === void 0) return this.program;
+    throw new Refusal("not_found", `what ran in terminal ${this.name} has ended; open another terminal`);
+  }
+  get pid() {
+    return this.program?.pid ?? null;
+  }
+  /** Whether it is a terminal at all, or only pipes. */
+  get isTty() {
+    return this.program?.isTty ?? false;
+  }
+  /** `undefined`: as large as its panel. */
+  get size() {
+    return this.program?.size;
+  }
+  /** Resolves after the next change, or after so many milliseconds. */
+  change(within3) {
+    return new Promise((resolve5) => {
+      const wake = () => {
+        clearTimeout(late);
+        this.waiting.delete(wake);
+        resolve5();
+      };
+      const late = setTimeout(wake, within3);
+      this.waiting.add(wake);
+    });
+  }
+  /** Ends it, and waits until it has. */
+  async end(within3) {
+    this.program?.end();
+    const until = Date.now() + within3;
+    while (this.status === void 0 && Date.now() < until) await this.change(until - Date.now());
+  }
+  whenLeft(leave) {
+    this.leaving.push(leave);
+  }
+  leave() {
+    this.isLeft = true;
+    if (this.status === void 0) this.program?.end();
+    this.leaving.splice(0).forEach((leave) => leave());
+  }
+  read(after, limit) {
+    const isRunning = this.status === void 0;
+    const piece = after === void 0 ? this.history.last(limit, isRunning) : this.history.after(after, limit, isRunning);
+    return {
+      terminal: this.name,
+      output: piece.text,
+      next: piece.next,
+      left_out: piece.leftOut,
+      is_running: isRunning,
+      exit_code: this.status?.exitCode ?? null,
+      signal: this.status?.signal ?? null
+    };
+  }
+  listed() {
+    return {
+      terminal: this.name,
+      command: this.about.line,
+      cwd: this.about.cwd,
+      pid: this.pid,
+      rows: this.size?.rows ?? null,
+      cols: this.size?.cols ?? null,
+      next: this.history.end,
+      is_running: this.status === void 0,
+      exit_code: this.status?.exitCode ?? null
+    };
+  }
+  changed() {
+    [...this.waiting].forEach((wake) => wake());
+  }
+};
+var terminals = new Terminals();
+
+// src/events/terminal.ts
+var TELLING = 100;
+var MAX_TOLD = 4 << 10;
+function watchTerminal(desk) {
+  const all = /* @__PURE__ */ new Map();
+  const tell2 = (terminal2, event, data) => {
+    const { session: by } = terminal2.about;
+    desk.voice.tell(event, void 0, { terminal: terminal2.name, by, ...data });
+  };
+  const output = (terminal2, due) => {
+    const { history } = terminal2;
+    const from = Math.max(due.told, history.end - MAX_TOLD);
+    const piece = history.after(from, MAX_TOLD, terminal2.status === void 0);
+    if (piece.next <= due.told) return;
+    due.told = piece.next;
+    tell2(terminal2, "output_received", { text: piece.text, next: piece.next });
+  };
+  const flush = (terminal2, due) => {
+    due.timer = void 0;
+    due.first.splice(0).forEach((word) => word());
+    output(terminal2, due);
+    due.last.splice(0).forEach((word) => word());
+    if (terminal2.status !== void 0) all.delete(terminal2);
+  };
+  const listening = terminals.onTold(({ terminal: terminal2, what }) => {
+    const due = all.get(terminal2) ?? { first: [], last: [], told: 0, timer: void 0 };
+    all.set(terminal2, due);
+    const { pid, about: about2 } = terminal2;
+    if (what.kind === "started") {
+      due.first.push(() => tell2(terminal2, "process_started", { command: about2.line, pid }));
+    } else if (what.kind === "executed") {
+      due.last.push(() => tell2(terminal2, "command_executed", { command: what.command, exit_code: what.exitCode }));
+    } else if (what.kind === "ended") {
+      const { exitCode = null, signal = null } = terminal2.status ?? {};
+      due.last.push(() => tell2(terminal2, "process_ended", { pid, exit_code: exitCode, signal }));
+    }
+    due.timer ??= setTimeout(() => flush(terminal2, due), TELLING);
+  });
+  const lost = desk.line.onState(({ is }) => {
+    if (is !== "connected") terminals.close();
+  });
+  return new vscode8.Disposable(() => {
+    lost.dispose();
+    listening.dispose();
+    all.forEach((due) => clearTimeout(due.timer));
+    terminals.close();
+  });
+}
+
+// src/events/texts.ts
+var vscode9 = __toESM(require("vscode"));
+
+// src/digest.ts
+var import_node_crypto = require("node:crypto");
+function digestOf(content) {
+  return (0, import_node_crypto.createHash)("sha256").update(content).digest("hex");
+}
+function asText(bytes) {
+  if (bytes.includes(0)) return void 0;
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    return void 0;
+  }
+}
+function unbroken(text2) {
+  return text2.replace(/\r\n?/g, "\n");
+}
+function isSameText(one, other) {
+  return one === other || unbroken(one) === unbroken(other);
+}
+
+// src/place.ts
+function toldPlace(place2) {
+  return { line: place2.line, character: place2.character };
+}
+function toldSpan(span2) {
+  return { start: toldPlace(span2.start), end: toldPlace(span2.end) };
+}
+var Lines = class {
+  /** A line ends with `\n`, `\r\n` or `\r`; what follows the last break is a line too, be it empty. */
+  constructor(text2) {
+    this.text = text2;
+    let start = 0;
+    for (const found3 of text2.matchAll(/\r\n|\r|\n/g)) {
+      this.ends.push([start, found3.index]);
+      start = found3.index + found3[0].length;
+    }
+    this.ends.push([start, text2.length]);
+  }
+  text;
+  /** Where each begins, and where it ends without its break. */
+  ends = [];
+  get count() {
+    return this.ends.length;
+  }
+  /** Returns where a place is in the text. Beyond the end of a line is its end; what is no place is said in words. */
+  offset(place2) {
+    const known = this.ends[place2.line];
+    if (!known) return `there is no line ${place2.line}; the last is ${this.ends.length - 1}`;
+    const [start, end] = known;
+    const offset = Math.min(start + place2.character, end);
+    if (offset > start && offset < end && isWithinCharacter(this.text, offset)) {
+      return `line ${place2.line} has no place ${place2.character}: it is within a character`;
+    }
+    return offset;
+  }
+  /** Returns the place of an offset. Within a break is the end of its line. */
+  place(offset) {
+    let [low, high] = [0, this.ends.length - 1];
+    while (low < high) {
+      const middle = low + high + 1 >> 1;
+      if ((this.ends[middle]?.[0] ?? 0) <= offset) low = middle;
+      else high = middle - 1;
+    }
+    const [start, end] = this.ends[low] ?? [0, 0];
+    return { line: low, character: Math.max(0, Math.min(offset, end) - start) };
+  }
+  /** Returns the place itself, or the nearest before it that there is. */
+  nearest(place2) {
+    const line2 = Math.min(place2.line, this.ends.length - 1);
+    const [start, end] = this.ends[line2] ?? [0, 0];
+    if (line2 !== place2.line) return { line: line2, character: end - start };
+    let offset = Math.min(start + place2.character, end);
+    if (offset > start && offset < end && isWithinCharacter(this.text, offset)) offset -= 1;
+    return { line: line2, character: offset - start };
+  }
+};
+function isWithinCharacter(text2, offset) {
+  const [before, after] = [text2.charCodeAt(offset - 1), text2.charCodeAt(offset)];
+  return before >= 55296 && before < 56320 && after >= 56320 && after < 57344;
+}
+function lineCount(text2) {
+  if (text2 === "") return 0;
+  let count2 = 0;
+  for (let at2 = text2.indexOf("\n"); at2 >= 0; at2 = text2.indexOf("\n", at2 + 1)) count2 += 1;
+  return text2.endsWith("\n") ? count2 : count2 + 1;
+}
+
+// src/events/texts.ts
+var SETTLED_MS = 50;
+function watchTexts(desk, mirror) {
+  const { texts: texts2, voice, doing } = desk;
+  return vscode9.Disposable.from(
+    texts2.onChange((change2) => voice.tell("buffer_changed", change2.text.path, mirror.changed(change2))),
+    texts2.onDirty((document) => {
+      setTimeout(() => {
+        const text2 = texts2.of(document);
+        const data = text2 && mirror.dirtied(text2);
+        if (data) voice.tell("buffer_changed", text2.path, data);
+      }, SETTLED_MS);
+    }),
+    texts2.onMove(({ opened: opened3, closed }) => {
+      for (const { path, version } of opened3) voice.tell("file_opened", path, { version });
+      for (const path of closed) {
+        mirror.closed(path);
+        voice.tell("file_closed", path, doing.take("file_closed", path));
+      }
+    }),
+    vscode9.workspace.onDidSaveTextDocument((document) => {
+      const text2 = texts2.of(document);
+      if (!text2) return;
+      mirror.saved(text2);
+      if (doing.take("discard", text2.path).by !== void 0) return;
+      const by = doing.take("file_saved", text2.path);
+      voice.tell("file_saved", text2.path, { version: text2.version, digest: digestOf(document.getText()), ...by });
+    }),
+    watchCursor(desk)
+  );
+}
+function watchCursor({ texts: texts2, voice, doing }) {
+  return vscode9.Disposable.from(
+    vscode9.window.onDidChangeTextEditorSelection(({ textEditor, kind }) => {
+      const path = texts2.of(textEditor.document)?.path;
+      if (path === void 0) return;
+      const isTheirs = kind !== void 0 && kind !== vscode9.TextEditorSelectionChangeKind.Command;
+      const whose = (event) => isTheirs ? {} : doing.take(event, path);
+      const by = whose("cursor_moved");
+      voice.tellMoving("cursor_moved", path, () => ({ position: toldPlace(textEditor.selection.active), ...by }));
+      if (!textEditor.selection.isEmpty || hadSelection.has(textEditor)) {
+        const selectedBy = whose("selection_changed");
+        voice.tellMoving("selection_changed", path, () => ({ range: toldSpan(textEditor.selection), ...selectedBy }));
+      }
+      if (textEditor.selection.isEmpty) hadSelection.delete(textEditor);
+      else hadSelection.add(textEditor);
+    }),
+    vscode9.window.onDidChangeTextEditorVisibleRanges(({ textEditor, visibleRanges }) => {
+      const path = texts2.of(textEditor.document)?.path;
+      const [first, last] = [visibleRanges[0], visibleRanges.at(-1)];
+      if (path === void 0 || !first || !last) return;
+      const by = doing.take("viewport_changed", path);
+      const told6 = { first_line: first.start.line, last_line: last.end.line, ...by };
+      voice.tellMoving("viewport_changed", path, () => told6);
+    })
+  );
+}
+var hadSelection = /* @__PURE__ */ new WeakSet();
+
+// src/events/windows.ts
+var vscode11 = __toESM(require("vscode"));
+
+// src/panes.ts
+var vscode10 = __toESM(require("vscode"));
+function groupAt(pane) {
+  return vscode10.window.tabGroups.all.find((group) => group.viewColumn === pane);
+}
+function groupShowing(uri) {
+  const name = uri.toString();
+  const shows = (group) => group.tabs.some(({ input }) => input instanceof vscode10.TabInputText && input.uri.toString() === name);
+  const { activeTabGroup, all } = vscode10.window.tabGroups;
+  return shows(activeTabGroup) ? activeTabGroup : all.find(shows);
+}
+function pathIn(group, { roots }) {
+  const input = group.activeTab?.input;
+  return input instanceof vscode10.TabInputText ? roots.path(input.uri) : void 0;
+}
+async function show(document, selection) {
+  const group = groupShowing(document.uri) ?? vscode10.window.tabGroups.activeTabGroup;
+  return vscode10.window.showTextDocument(document, {
+    viewColumn: group.viewColumn,
+    preview: false,
+    ...selection ? { selection } : {}
+  });
+}
+
+// src/wait.ts
+function once(event, fits, withinMs) {
+  return new Promise((done2) => {
+    const end = () => {
+      subscription.dispose();
+      clearTimeout(timer);
+      done2();
+    };
+    const timer = setTimeout(end, withinMs);
+    const subscription = event((value) => {
+      if (fits(value)) end();
+    });
+  });
+}
+async function atMost(ms, doing) {
+  let timer;
+  const late = new Promise((done2) => {
+    timer = setTimeout(done2, ms);
+  });
+  await Promise.race([doing, late]);
+  clearTimeout(timer);
+}
+
+// src/events/windows.ts
+var FILLED_WITHIN_MS = 1e3;
+var SECTIONS = ["editor", "files", "workbench", "terminal", "git", "search", "debug", "extensions", "prism"];
+function watchWindows(desk) {
+  const { roots, texts: texts2, voice, doing } = desk;
+  return vscode11.Disposable.from(
+    vscode11.window.onDidChangeActiveTextEditor((editor) => {
+      const path = editor && texts2.of(editor.document)?.path;
+      if (path === void 0) return;
+      const pane = vscode11.window.tabGroups.activeTabGroup.viewColumn;
+      voice.tell("tab_switched", path, { pane, ...doing.take("tab_switched", path) });
+    }),
+    vscode11.window.tabGroups.onDidChangeTabGroups(({ opened: opened3 }) => {
+      for (const { viewColumn } of opened3) void toldSplit(desk, viewColumn);
+    }),
+    vscode11.workspace.onDidChangeConfiguration((change2) => {
+      const sections = SECTIONS.filter((section) => change2.affectsConfiguration(section));
+      if (roots.all[0] !== void 0) voice.tell("settings_changed", roots.all[0], { sections });
+    }),
+    vscode11.extensions.onDidChange(() => {
+      if (roots.all[0] !== void 0)
+        voice.tell("plugin_loaded", roots.all[0], { extensions: vscode11.extensions.all.length });
+    })
+  );
+}
+async function toldSplit(desk, pane) {
+  if (desk.doing.take("pane_split", "").by !== void 0) return;
+  const path = () => {
+    const group = groupAt(pane);
+    return group && pathIn(group, desk);
+  };
+  if (path() === void 0)
+    await once(vscode11.window.tabGroups.onDidChangeTabs, () => path() !== void 0, FILLED_WITHIN_MS);
+  const shown2 = path();
+  if (shown2 !== void 0) desk.voice.tell("pane_split", shown2, { pane });
+}
+
+// src/hub.ts
+var import_promises2 = require("node:fs/promises");
+var nodePath2 = __toESM(require("node:path"));
+var vscode13 = __toESM(require("vscode"));
+
+// src/find.ts
+var import_promises = require("node:fs/promises");
+var import_node_fs = require("node:fs");
+var import_node_os = require("node:os");
+var nodePath = __toESM(require("node:path"));
+var vscode12 = __toESM(require("vscode"));
+var REGISTRATION = "http-mcp.json";
+var TOKEN = "plugin-token";
+function home() {
+  const set = vscode12.workspace.getConfiguration("prism").get("home")?.trim();
+  if (set) return set === "~" || set.startsWith("~/") ? nodePath.join((0, import_node_os.homedir)(), set.slice(1)) : set;
+  return process.env["PRISM_HOME"] || nodePath.join((0, import_node_os.homedir)(), ".prism");
+}
+async function find() {
+  try {
+    const folder2 = home();
+    const registration = JSON.parse(await (0, import_promises.readFile)(nodePath.join(folder2, REGISTRATION), "utf8"));
+    const token = (await (0, import_promises.readFile)(nodePath.join(folder2, TOKEN), "utf8")).trim();
+    if (typeof registration !== "object" || registration === null) return void 0;
+    const { port, socket } = registration;
+    if (typeof port !== "number" || !token) return void 0;
+    return { port, token, socket: typeof socket === "string" ? socket : void 0 };
+  } catch {
+    return void 0;
+  }
+}
+var Lookout = class {
+  constructor(appeared) {
+    this.appeared = appeared;
+    this.follow();
+    this.settings = vscode12.workspace.onDidChangeConfiguration((change2) => {
+      if (!change2.affectsConfiguration("prism.home")) return;
+      this.end();
+      this.follow();
+      appeared();
+    });
+  }
+  appeared;
+  watcher;
+  settings;
+  dispose() {
+    this.settings.dispose();
+    this.end();
+  }
+  /** Watches the folder, unless it is watched. Where it is not there, a daemon is found by trying again. */
+  follow() {
+    if (this.watcher) return;
+    try {
+      this.watcher = (0, import_node_fs.watch)(home(), { persistent: false }, (_, name) => {
+        if (name === REGISTRATION) this.appeared();
+      });
+      this.watcher.on("error", () => this.end());
+    } catch {
+      this.watcher = void 0;
+    }
+  }
+  end() {
+    this.watcher?.close();
+    this.watcher = void 0;
+  }
+};
+
+// src/hub.ts
+var PROVIDER = "prism.hub";
+var TOKEN2 = "http-mcp-token";
+function offerHub(desk, context) {
+  const { lm: lm2, McpHttpServerDefinition: Server } = vscode13;
+  if (!lm2?.registerMcpServerDefinitionProvider || !Server) return vscode13.Disposable.from();
+  const changed2 = new vscode13.EventEmitter();
+  const provider = {
+    onDidChangeMcpServerDefinitions: changed2.event,
+    async provideMcpServerDefinitions() {
+      const found3 = await find();
+      if (!found3 || !isWanted2() || await isListed(found3.port, context)) return [];
+      const version = desk.line.state.is === "connected" ? desk.line.state.version : void 0;
+      return [new Server("Prism", vscode13.Uri.parse(`http://127.0.0.1:${found3.port}/mcp`), {}, version)];
+    },
+    // The editor keeps what is provided on its disk, and not what is resolved: so the token is only here.
+    async resolveMcpServerDefinition(server) {
+      const token = await (0, import_promises2.readFile)(nodePath2.join(home(), TOKEN2), "utf8").catch(() => "");
+      if (token.trim() === "") return void 0;
+      server.headers = { ...server.headers, Authorization: `Bearer ${token.trim()}` };
+      return server;
+    }
+  };
+  return vscode13.Disposable.from(
+    changed2,
+    lm2.registerMcpServerDefinitionProvider(PROVIDER, provider),
+    // A daemon that comes back may have another port.
+    desk.line.onState((state) => {
+      if (state.is === "connected") changed2.fire();
+    }),
+    vscode13.workspace.onDidChangeConfiguration((change2) => {
+      if (change2.affectsConfiguration("prism.hub") || change2.affectsConfiguration("prism.home")) changed2.fire();
+    })
+  );
+}
+function isWanted2() {
+  return vscode13.workspace.getConfiguration("prism").get("hub.provide") !== false;
+}
+async function isListed(port, context) {
+  const folders = (vscode13.workspace.workspaceFolders ?? []).filter(({ uri }) => uri.scheme === "file");
+  const files2 = [
+    nodePath2.join(context.globalStorageUri.fsPath, "..", "..", "mcp.json"),
+    ...folders.map(({ uri }) => nodePath2.join(uri.fsPath, ".vscode", "mcp.json"))
+  ];
+  for (const file of files2) {
+    const text2 = await (0, import_promises2.readFile)(file, "utf8").catch(() => "");
+    if (leadsTo(port, text2)) return true;
+  }
+  return false;
+}
+function leadsTo(port, text2) {
+  const address = new RegExp(`"https?://(127\\.0\\.0\\.1|localhost|\\[::1\\]):${port}/`);
+  const shim = /"command"\s*:\s*"([^"]*\/)?prism"/;
+  return address.test(text2) || shim.test(text2) && text2.includes('"stdio"');
+}
+
+// node_modules/ws/wrapper.mjs
+var import_stream = __toESM(require_stream(), 1);
+var import_extension = __toESM(require_extension(), 1);
+var import_permessage_deflate = __toESM(require_permessage_deflate(), 1);
+var import_receiver = __toESM(require_receiver(), 1);
+var import_sender = __toESM(require_sender(), 1);
+var import_subprotocol = __toESM(require_subprotocol(), 1);
+var import_websocket = __toESM(require_websocket(), 1);
+var import_websocket_server = __toESM(require_websocket_server(), 1);
+var wrapper_default = import_websocket.default;
+
+// src/line.ts
+var vscode16 = __toESM(require("vscode"));
+
+// src/commands.ts
+var vscode14 = __toESM(require("vscode"));
+
+// src/args.ts
+var MOST_LINES = 4294967295;
+var Args = class _Args {
+  left;
+  /** All that were asked for, to tell whoever gave another. */
+  known = [];
+  constructor(given) {
+    this.left = new Map(Object.entries(given));
+  }
+  /** The members of an argument that is an object. */
+  static members(name, value) {
+    if (kindOf(value) !== "an object") throw wrong(`\`${name}\` must be an object, not ${kindOf(value)}`);
+    return new _Args(value);
+  }
+  /** Takes an argument out; `null` is as good as none. */
+  take(name) {
+    this.known.push(name);
+    const value = this.left.get(name);
+    this.left.delete(name);
+    return value === null ? void 0 : value;
+  }
+  text(name) {
+    const text2 = this.maybeText(name);
+    if (text2 === void 0) throw wrong(`\`${name}\` is missing: a string`);
+    return text2;
+  }
+  maybeText(name) {
+    const value = this.take(name);
+    if (value === void 0 || typeof value === "string") return value;
+    throw wrong(`\`${name}\` must be a string, not ${kindOf(value)}`);
+  }
+  /** One of a few words; the first if none is given. */
+  choice(name, words3) {
+    const value = this.maybeText(name);
+    if (value === void 0) return words3[0];
+    const found3 = words3.find((word) => word === value);
+    if (found3 === void 0) {
+      const all = words3.map((word) => JSON.stringify(word));
+      const listed2 = [all.slice(0, -1).join(", "), all.at(-1)].filter(Boolean).join(" or ");
+      throw wrong(`\`${name}\` is ${listed2}, not ${JSON.stringify(value)}`);
+    }
+    return found3;
+  }
+  flag(name) {
+    const value = this.take(name);
+    if (value === void 0) return false;
+    if (typeof value === "boolean") return value;
+    throw wrong(`\`${name}\` must be true or false, not ${kindOf(value)}`);
+  }
+  /** A whole number within bounds. */
+  number(name, least, most) {
+    const value = this.take(name);
+    if (value === void 0) return void 0;
+    if (typeof value === "number" && Number.isInteger(value) && value >= least && value <= most) return value;
+    const told6 = typeof value === "number" ? String(value) : kindOf(value);
+    throw wrong(`\`${name}\` must be a whole number from ${least} to ${most}, not ${told6}`);
+  }
+  /** A place in a text. */
+  position(name) {
+    const value = this.take(name);
+    return value === void 0 ? void 0 : placeOf(name, value);
+  }
+  /** Two places. */
+  range(name) {
+    const value = this.take(name);
+    return value === void 0 ? void 0 : spanOf(name, value);
+  }
+  list(name) {
+    const value = this.take(name);
+    if (value === void 0 || Array.isArray(value)) return value;
+    throw wrong(`\`${name}\` must be an array, not ${kindOf(value)}`);
+  }
+  /** What a file is to hold. */
+  content(name) {
+    const content = this.maybeText(name);
+    const encoding = this.maybeText("encoding");
+    if (content === void 0) return void 0;
+    if (encoding === void 0 || encoding === "utf-8") return Buffer.from(content, "utf8");
+    if (encoding !== "base64") throw wrong(`\`encoding\` is "utf-8" or "base64", not ${JSON.stringify(encoding)}`);
+    const bytes = Buffer.from(content, "base64");
+    if (bytes.toString("base64") !== content) {
+      throw wrong(`\`${name}\` is not base64 (the standard alphabet, padded, no line breaks)`);
+    }
+    return bytes;
+  }
+  /** Refuses what is left. To be called before anything is done. */
+  done() {
+    for (const name of this.left.keys()) {
+      const known = this.known.map((one) => `\`${one}\``).join(", ");
+      throw wrong(`there is no argument ${JSON.stringify(name)}; ${known ? `it takes ${known}` : "it takes none"}`);
+    }
+  }
+};
+function placeOf(name, value) {
+  const place2 = Args.members(name, value);
+  const number2 = (member) => {
+    const found4 = place2.number(member, 0, MOST_LINES);
+    if (found4 === void 0) throw wrong(`\`${name}\` has no \`${member}\``);
+    return found4;
+  };
+  const found3 = { line: number2("line"), character: number2("character") };
+  place2.done();
+  return found3;
+}
+function spanOf(name, value) {
+  const ends = Args.members(name, value);
+  const endOf3 = (end) => {
+    const place2 = ends.take(end);
+    if (place2 === void 0) throw wrong(`\`${name}\` has no \`${end}\``);
+    return placeOf(end, place2);
+  };
+  const found3 = { start: endOf3("start"), end: endOf3("end") };
+  ends.done();
+  return found3;
+}
+function kindOf(value) {
+  if (value === null || value === void 0) return "null";
+  if (Array.isArray(value)) return "an array";
+  switch (typeof value) {
+    case "boolean":
+      return "a boolean";
+    case "number":
+      return "a number";
+    case "string":
+      return "a string";
+    default:
+      return "an object";
+  }
+}
+
+// src/paths.ts
+var import_node_fs2 = require("node:fs");
+var nodePath3 = __toESM(require("node:path"));
+var MAX_LINKS = 40;
+function isBeneath(path, folder2) {
+  return path === folder2 || path.startsWith(folder2.endsWith("/") ? folder2 : `${folder2}/`);
+}
+function realOf(path) {
+  const missing = [];
+  for (let there = nodePath3.resolve(path), links = 0; ; ) {
+    try {
+      return nodePath3.join(import_node_fs2.realpathSync.native(there), ...missing);
+    } catch (error) {
+      if (!isMissing(error) || links > MAX_LINKS) throw error;
+    }
+    const goal = linkedTo(there);
+    if (goal === void 0) {
+      missing.unshift(nodePath3.basename(there));
+      there = nodePath3.dirname(there);
+    } else {
+      there = nodePath3.resolve(nodePath3.dirname(there), goal);
+      links += 1;
+    }
+  }
+}
+function linkedTo(path) {
+  try {
+    return (0, import_node_fs2.readlinkSync)(path);
+  } catch {
+    return void 0;
+  }
+}
+function realOr(path) {
+  try {
+    return realOf(path);
+  } catch {
+    return nodePath3.resolve(path);
+  }
+}
+function realNameOf(path) {
+  const whole = nodePath3.resolve(path);
+  return nodePath3.join(realOf(nodePath3.dirname(whole)), nodePath3.basename(whole));
+}
+function isMissing(error) {
+  const code = error.code;
+  return code === "ENOENT" || code === "ENOTDIR";
+}
+
+// src/commands.ts
+var MAX_COMMANDS = 64;
+var EARLIER_MS = 250;
+var MOST_MS = 2147483647;
+var Commands = class {
+  constructor(desk, verbs2, send) {
+    this.desk = desk;
+    this.verbs = verbs2;
+    this.send = send;
+  }
+  desk;
+  verbs;
+  send;
+  running = /* @__PURE__ */ new Map();
+  take(command2) {
+    const { id, action } = command2;
+    if (this.running.size >= MAX_COMMANDS) {
+      const why = `${MAX_COMMANDS} commands are on their way already; try again`;
+      return this.answer(id, new Refusal("rate_limited", why, 1e3));
+    }
+    const stop = new vscode14.CancellationTokenSource();
+    const late = () => {
+      const why = "took too long in this editor; whether it was done is not known, look again";
+      stop.cancel();
+      end(new Refusal("timed_out", `${action} ${why}`));
+    };
+    const withinMs = Math.min(Math.max(command2.deadline_ms - EARLIER_MS, 0), MOST_MS);
+    const running3 = { stop, timer: setTimeout(late, withinMs) };
+    const isRunning = () => this.running.get(id) === running3;
+    const end = (result) => {
+      if (!isRunning()) return;
+      this.forget(id);
+      this.answer(id, result);
+    };
+    this.running.set(id, running3);
+    const progress = (message2, done2, total) => {
+      const counts = { ...done2 === void 0 ? {} : { done: done2 }, ...total === void 0 ? {} : { total } };
+      if (isRunning()) this.send({ type: "progress", id, message: message2, ...counts });
+    };
+    const call = {
+      args: new Args(command2.args),
+      session: command2.session_id,
+      mayChange: (path) => command2.roots?.some((root) => isBeneath(path, root)) ?? true,
+      stop: stop.token,
+      desk: this.desk,
+      progress
+    };
+    void this.run(action, call).then(end, (error) => end(this.refusalOf(action, error)));
+  }
+  /** Ends a command that nobody waits for any more. */
+  cancel(id) {
+    this.running.get(id)?.stop.cancel();
+    this.forget(id);
+  }
+  /** Ends all: there is nobody to answer any more. */
+  end() {
+    for (const id of [...this.running.keys()]) this.cancel(id);
+  }
+  forget(id) {
+    const running3 = this.running.get(id);
+    clearTimeout(running3?.timer);
+    running3?.stop.dispose();
+    this.running.delete(id);
+  }
+  async run(action, call) {
+    const verb = this.verbs.get(action);
+    if (!verb) throw new Refusal("unsupported", `this editor cannot ${action}`);
+    return verb(call);
+  }
+  refusalOf(action, error) {
+    if (!(error instanceof Refusal)) this.desk.log.warn(`${action} failed: ${String(error)}`);
+    return Refusal.of(error);
+  }
+  answer(id, result) {
+    if (!(result instanceof Refusal)) {
+      if (this.send({ type: "result", id, status: "ok", data: result })) return;
+      return this.answer(id, new Refusal("too_large", "the result is too large for one message; ask for less"));
+    }
+    const error = { code: result.code, message: result.message };
+    if (result.retryAfterMs !== void 0) error.details = { retry_after_ms: result.retryAfterMs };
+    this.send({ type: "result", id, status: "error", error });
+  }
+};
+
+// src/pulse.ts
+var vscode15 = __toESM(require("vscode"));
+var WITHIN_MS2 = 5e3;
+var beats = 0;
+async function isWindowAlive() {
+  beats += 1;
+  const answered = vscode15.commands.executeCommand("setContext", "prism.alive", beats).then(
+    () => true,
+    () => false
+  );
+  let timer;
+  const late = new Promise((done2) => {
+    timer = setTimeout(() => done2(false), WITHIN_MS2);
+  });
+  try {
+    return await Promise.race([answered, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+// src/protocol.ts
+var PROTOCOL = 1;
+
+// src/line.ts
+var FIRST_WAIT_MS = 250;
+var LONGEST_WAIT_MS = 1e4;
+var DIAL_WITHIN_MS = 5e3;
+var REGISTERED_WITHIN_MS = 1e4;
+var MAX_UNSENT_BYTES = 8 << 20;
+var MAX_SENT_BYTES = 16 << 20;
+var MAX_MESSAGE_BYTES = 32 << 20;
+var Line = class {
+  constructor(self2) {
+    this.self = self2;
+  }
+  self;
+  socket;
+  now = { is: "off" };
+  tries = 0;
+  timer;
+  isEnded = false;
+  isDialling = false;
+  desk;
+  capabilities = [];
+  commands;
+  lookout;
+  states = new vscode16.EventEmitter();
+  heard = new vscode16.EventEmitter();
+  subscriptions = [];
+  /** Members that parts of the extension add to the registration. */
+  additions = {};
+  onState = this.states.event;
+  /** Begins to look for the daemon, to offer it these verbs. */
+  start(desk, verbs2) {
+    this.desk = desk;
+    this.capabilities = [...verbs2.keys()];
+    this.commands = new Commands(desk, verbs2, (message2) => this.send(message2));
+    this.subscriptions.push(
+      this.lookout = new Lookout(() => {
+        this.tries = 0;
+        this.dialSoon(0);
+      }),
+      // The roots are said once in a connection.
+      desk.roots.onChange(() => this.again()),
+      this.onState((state) => {
+        if (state.is === "connected") desk.voice.connected((message2) => this.sendIfRead(message2));
+        else desk.voice.disconnected();
+      })
+    );
+    this.dialSoon(0);
+  }
+  dispose() {
+    this.isEnded = true;
+    clearTimeout(this.timer);
+    this.socket?.close(1e3);
+    this.lost();
+    vscode16.Disposable.from(...this.subscriptions).dispose();
+    this.states.dispose();
+    this.heard.dispose();
+  }
+  get state() {
+    return this.now;
+  }
+  /** Says more in the registration; the connection is made anew if there is one. */
+  registerWith(members) {
+    Object.assign(this.additions, members);
+    if (this.socket) this.again();
+  }
+  /** Listens for messages of a type that the line itself does not know. */
+  onMessage(type2, listener) {
+    return this.heard.event((message2) => {
+      if (message2.type === type2) listener(message2);
+    });
+  }
+  /** Sends a message; `false` if there is no connection, or it is too large. */
+  send(message2) {
+    if (this.now.is !== "connected" || this.socket?.readyState !== wrapper_default.OPEN) return false;
+    const text2 = JSON.stringify(message2);
+    if (text2.length > MAX_SENT_BYTES / 2 && Buffer.byteLength(text2) > MAX_SENT_BYTES) {
+      this.desk?.log.warn(`A message of ${Buffer.byteLength(text2)} bytes was not sent: ${message2.type}`);
+      return false;
+    }
+    this.socket.send(text2);
+    return true;
+  }
+  /** The same of what may be lost: not if the daemon does not read. */
+  sendIfRead(message2) {
+    return (this.socket?.bufferedAmount ?? 0) <= MAX_UNSENT_BYTES && this.send(message2);
+  }
+  /** Makes the connection anew. */
+  again() {
+    this.socket?.close(1e3);
+    this.lost();
+    this.dialSoon(0);
+  }
+  dialSoon(afterMs) {
+    if (this.isEnded || this.now.is === "connected") return;
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => void this.dial(), afterMs);
+  }
+  waitMs() {
+    const wait = Math.min(FIRST_WAIT_MS * 2 ** this.tries, LONGEST_WAIT_MS);
+    this.tries = Math.min(this.tries + 1, 16);
+    return wait * (0.75 + Math.random() * 0.5);
+  }
+  async dial() {
+    if (this.isDialling || this.isEnded || this.socket) return;
+    this.isDialling = true;
+    try {
+      const found3 = await find();
+      if (!found3 || this.isEnded) return;
+      this.lookout?.follow();
+      this.tell({ is: "connecting" });
+      const socket = await this.open(found3);
+      if (this.isEnded) return socket.terminate();
+      this.socket = socket;
+      this.attend(socket);
+    } catch (error) {
+      this.desk?.log.debug(`No connection: ${error instanceof Error ? error.message : String(error)}`);
+    } finally {
+      this.isDialling = false;
+      if (!this.socket) {
+        this.tell({ is: "off" });
+        this.dialSoon(this.waitMs());
+      }
+    }
+  }
+  /** Dials by the socket, which only the daemon of this user can have made, and by port where that cannot be reached. */
+  async open(found3) {
+    const path = `/plugin/${this.self.pluginId}`;
+    const byPort = () => this.openAt(`ws://127.0.0.1:${found3.port}${path}`, found3.token);
+    if (!found3.socket) return await byPort();
+    return await this.openAt(`ws+unix:${found3.socket}:${path}`, found3.token).catch(byPort);
+  }
+  openAt(address, token) {
+    const socket = new wrapper_default(address, {
+      headers: { Authorization: `Bearer ${token}` },
+      handshakeTimeout: DIAL_WITHIN_MS,
+      maxPayload: MAX_MESSAGE_BYTES,
+      perMessageDeflate: false
+    });
+    return new Promise((opened3, failed) => {
+      socket.once("open", () => opened3(socket));
+      socket.once("error", failed);
+    });
+  }
+  attend(socket) {
+    const late = setTimeout(() => socket.terminate(), REGISTERED_WITHIN_MS);
+    socket.on("message", (data) => {
+      if (socket !== this.socket) return;
+      const message2 = parsed(String(data));
+      if (message2?.type === "registered") clearTimeout(late);
+      if (message2) this.take(message2);
+    });
+    socket.on("error", (error) => this.desk?.log.debug(`The connection failed: ${error.message}`));
+    socket.on("close", (code) => {
+      clearTimeout(late);
+      if (socket !== this.socket) return;
+      this.desk?.log.info(`The connection has ended (${code})`);
+      this.lost();
+      this.dialSoon(this.waitMs());
+    });
+    socket.send(JSON.stringify(this.registration()));
+  }
+  registration() {
+    return {
+      type: "register",
+      protocol: PROTOCOL,
+      instance_id: this.self.instanceId,
+      kind: this.self.kind,
+      version: this.self.version,
+      ui: true,
+      pid: process.pid,
+      started_at_ms: this.self.startedAtMs,
+      roots: [...this.desk?.roots.all ?? []],
+      capabilities: [...this.capabilities],
+      ...this.additions
+    };
+  }
+  take(message2) {
+    const known = message2;
+    switch (known.type) {
+      case "registered":
+        return this.registered(known);
+      case "cmd":
+        return this.commands?.take(known);
+      case "cancel":
+        return this.commands?.cancel(known.id);
+      case "ping":
+        return void this.pong(known.id);
+      case "get_state":
+        return this.desk?.voice.tellState();
+      case "error":
+        return this.desk?.log.warn(`Prism: ${known.error.code}: ${known.error.message}`);
+      default:
+        return this.heard.fire(message2);
+    }
+  }
+  registered(message2) {
+    this.tries = 0;
+    this.desk?.log.info(`Connected to Prism ${message2.bridge_version} as ${message2.assigned_id}`);
+    this.tell({ is: "connected", name: message2.assigned_id, version: message2.bridge_version });
+  }
+  async pong(id) {
+    const socket = this.socket;
+    const ui = await isWindowAlive();
+    if (socket === this.socket) this.send({ type: "pong", id, ui });
+  }
+  /** Ends all that hung on the connection. */
+  lost() {
+    this.socket = void 0;
+    this.commands?.end();
+    this.tell({ is: "off" });
+  }
+  tell(state) {
+    if (this.now.is === state.is && state.is !== "connected") return;
+    this.now = state;
+    this.states.fire(state);
+  }
+};
+function parsed(text2) {
+  try {
+    const message2 = JSON.parse(text2);
+    const type2 = message2?.type;
+    return typeof type2 === "string" ? message2 : void 0;
+  } catch {
+    return void 0;
+  }
+}
+
+// src/mirror.ts
+var MAX_EDITS = 32;
+var MAX_EDIT_CHARACTERS = 8 << 10;
+var MAX_CHARACTERS = 6 << 20;
+var Mirror = class {
+  constructor(texts2) {
+    this.texts = texts2;
+  }
+  texts;
+  told = /* @__PURE__ */ new Map();
+  /** All that is open. */
+  state() {
+    this.told.clear();
+    let left2 = MAX_CHARACTERS;
+    return this.texts.all().map((text2) => {
+      const { path, version, isDirty } = text2;
+      const content = isDirty ? text2.document.getText() : "";
+      const isKnown = isDirty && content.length <= left2;
+      if (isKnown) left2 -= content.length;
+      this.told.set(path, { version, isDirty, isKnown });
+      return { path, version, is_dirty: isDirty, ...isKnown ? { text: content } : {} };
+    });
+  }
+  /** What is told of a change. */
+  changed({ text: text2, base, edits, by, reason }) {
+    const before = this.told.get(text2.path);
+    const length = edits.reduce((sum, edit) => sum + edit.newText.length, 0);
+    const isShort = base !== void 0 && edits.length <= MAX_EDITS && length <= MAX_EDIT_CHARACTERS && isInOrder(edits);
+    const data = { version: text2.version, is_dirty: text2.isDirty, reason };
+    if (by !== void 0) data["by"] = by;
+    if (isShort) {
+      data["base_version"] = base;
+      data["edits"] = edits.map(({ range, newText }) => ({ range: toldSpan(range), new_text: newText }));
+    }
+    const isFollowed = isShort && before?.isKnown === true && before.version === base;
+    const isKnown = this.add(data, text2, isFollowed);
+    this.told.set(text2.path, { version: text2.version, isDirty: text2.isDirty, isKnown });
+    return data;
+  }
+  /** What is told of a text that became unsaved or saved without another change; `undefined` if that is known. */
+  dirtied(text2) {
+    if ((this.told.get(text2.path)?.isDirty ?? false) === text2.isDirty) return void 0;
+    const data = { version: text2.version, is_dirty: text2.isDirty, reason: "edit" };
+    const isKnown = this.add(data, text2, false);
+    this.told.set(text2.path, { version: text2.version, isDirty: text2.isDirty, isKnown });
+    return data;
+  }
+  saved(text2) {
+    this.told.set(text2.path, { version: text2.version, isDirty: text2.isDirty, isKnown: false });
+  }
+  closed(path) {
+    this.told.delete(path);
+  }
+  /** Adds the whole text where the daemon needs it. Returns whether it knows the text then. */
+  add(data, text2, isFollowed) {
+    if (!text2.isDirty) return false;
+    if (isFollowed) return true;
+    const content = text2.document.getText();
+    if (content.length > MAX_CHARACTERS) return false;
+    data["text"] = content;
+    return true;
+  }
+};
+function isInOrder(edits) {
+  return edits.every((edit, i) => {
+    const next = edits[i + 1];
+    if (!next) return true;
+    const [end, start] = [next.range.end, edit.range.start];
+    return end.line < start.line || end.line === start.line && end.character <= start.character;
+  });
+}
+
+// src/person/index.ts
+var vscode26 = __toESM(require("vscode"));
+
+// src/person/ask.ts
+var vscode21 = __toESM(require("vscode"));
+
+// src/person/board.ts
+var vscode17 = __toESM(require("vscode"));
+
+// src/person/views.ts
+var NOTHING = { requests: [], confirmations: [], grants: [] };
+function readSnapshot(message2) {
+  const now = Date.now();
+  return {
+    requests: objects(message2["requests"]).map(request),
+    confirmations: objects(message2["confirmations"]).map(confirmation),
+    grants: objects(message2["grants"]).map((view) => grant(view, now))
+  };
+}
+function waiting(snapshot) {
+  return [...snapshot.requests, ...snapshot.confirmations].sort((a, b) => a.createdAt - b.createdAt);
+}
+function keyOf2(one) {
+  return one.kind === "request" ? one.id : `${one.id} ${one.digest}`;
+}
+function request(view) {
+  const asker = object(view["asker"]);
+  const ways = { http: "the HTTP API", cli: "the command line", mcp: "an MCP client" };
+  return {
+    kind: "request",
+    id: text(view["request_id"]),
+    agent: text(view["agent_id"]),
+    scopes: texts(view["scopes"]),
+    newScopes: texts(view["new_scopes"]),
+    roots: texts(view["roots"]),
+    newRoots: texts(view["new_roots"]),
+    reason: text(view["reason"]),
+    createdAt: moment(view["created_at"]),
+    expiresAt: moment(view["expires_at"]),
+    seconds: number(view["ttl_seconds"]),
+    asker: text(asker["client"]) || (ways[text(asker["via"])] ?? "a client that does not say which")
+  };
+}
+function confirmation(view) {
+  const shown2 = object(view["shown"]);
+  const inner = shown2["shown"] === void 0 ? shown2 : object(shown2["shown"]);
+  const kind = text(view["kind"]);
+  return {
+    kind: "confirmation",
+    id: text(view["confirmation_id"]),
+    agent: text(view["agent_id"]),
+    session: text(view["session_id"]) || void 0,
+    digest: text(view["digest"]),
+    what: kind === "action" ? text(inner["kind"]) : kind,
+    shown: inner,
+    isCut: view["is_cut"] === true,
+    createdAt: moment(view["created_at"]),
+    expiresAt: moment(view["expires_at"])
+  };
+}
+function grant(view, now) {
+  const left2 = view["expires_in_ms"];
+  return {
+    kind: "grant",
+    id: text(view["session_id"]),
+    request: text(view["request_id"]) || void 0,
+    parent: text(view["parent"]) || void 0,
+    agent: text(view["agent_id"]),
+    scopes: texts(view["allowed_scopes"]),
+    roots: texts(view["roots"]),
+    expiresAt: typeof left2 === "number" ? now + left2 : moment(view["expires_at"]),
+    confirmsChanges: view["confirm_changes"] === true,
+    sockets: number(view["sockets"]),
+    actions: number(view["actions"]),
+    last: objects(view["last_actions"]).map((action) => ({
+      at: moment(action["at"]),
+      action: text(action["action"]),
+      about: text(action["about"]),
+      result: text(action["result"])
+    }))
+  };
+}
+function object(value) {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? value : {};
+}
+function text(value) {
+  return typeof value === "string" ? value : "";
+}
+function number(value) {
+  return typeof value === "number" && Number.isFinite(value) ? value : 0;
+}
+function texts(value) {
+  return Array.isArray(value) ? value.filter((one) => typeof one === "string") : [];
+}
+function objects(value) {
+  return Array.isArray(value) ? value.map(object) : [];
+}
+function moment(value) {
+  return Date.parse(text(value)) || 0;
+}
+
+// src/person/words.ts
+var SCOPES = {
+  "read:files": "read files",
+  "write:files": "change files",
+  "create:files": "create files",
+  "delete:files": "delete files; each time you are asked",
+  "rename:files": "rename and move files",
+  "search:files": "find files by their names",
+  "read:buffers": "see what is open in the editor",
+  "edit:buffers": "edit what is open in the editor",
+  "manage:buffers": "open, switch and close editors",
+  "split:panes": "split the editor's panes",
+  "manage:tabs": "arrange the editor's tabs",
+  "analyze:syntax": "parse code",
+  "detect:errors": "see errors and warnings in code",
+  "suggest:completion": "ask for code completions",
+  "format:code": "format code",
+  "navigate:symbols": "look up definitions and references",
+  "explore:project": "list the project's folders and files",
+  "manage:workspace": "see and change the workspace's settings",
+  "watch:changes": "be told when files change",
+  "build:project": "build the project, which runs its build scripts",
+  "exec:terminal": "use a terminal; each command is shown to you first",
+  "run:commands": "run commands; each is shown to you first",
+  "debug:session": "run the project under a debugger",
+  "test:code": "run the project's tests, which runs its code",
+  "git:status": "see the state of the repository",
+  "git:commit": "stage and commit changes",
+  "git:branch": "create and switch branches",
+  "view:diffs": "see what has changed in the repository",
+  "search:content": "search in a file",
+  "replace:text": "replace text across files",
+  "regex:operations": "search with regular expressions",
+  "search:project": "search in the whole project",
+  "sync:cursor": "see and move the cursor",
+  "sync:selection": "see what is selected",
+  "sync:viewport": "see and scroll what is in view",
+  "monitor:state": "follow what happens in the editor",
+  "code:lens": "read the notes the editor shows in code",
+  "quick:fixes": "apply the editor's quick fixes",
+  "refactor:code": "rename symbols and refactor across files",
+  "manage:plugins": "manage the editor's plugins; each time you are asked"
+};
+var RISKY = /* @__PURE__ */ new Set([
+  "delete:files",
+  "build:project",
+  "exec:terminal",
+  "run:commands",
+  "debug:session",
+  "test:code",
+  "manage:plugins"
+]);
+function scopeInWords(scope) {
+  return SCOPES[scope] ?? scope;
+}
+function scopeInShort(scope) {
+  return scopeInWords(scope).split(/[;,] /)[0] ?? scope;
+}
+function isRisky(scope) {
+  return RISKY.has(scope) || SCOPES[scope] === void 0;
+}
+function riskyFirst(scopes) {
+  return [...scopes].sort((a, b) => Number(isRisky(b)) - Number(isRisky(a)));
+}
+function span(seconds) {
+  if (seconds >= 3600 && seconds % 3600 === 0) return `${seconds / 3600} h`;
+  if (seconds >= 60 && seconds % 60 === 0) return `${seconds / 60} min`;
+  if (seconds >= 120) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  return `${seconds} s`;
+}
+function left(until, now) {
+  const seconds = Math.max(0, Math.ceil((until - now) / 1e3));
+  if (seconds === 0) return "over";
+  if (seconds < 120) return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")} left`;
+  if (seconds < 2 * 3600) return `${Math.floor(seconds / 60)} min left`;
+  return `${Math.floor(seconds / 3600)} h ${Math.floor(seconds % 3600 / 60)} min left`;
+}
+function ago(at2, now) {
+  const seconds = Math.floor((now - at2) / 1e3);
+  if (seconds < 3) return "just now";
+  if (seconds < 60) return `${seconds} s ago`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`;
+  if (seconds < 86400) return `${Math.floor(seconds / 3600)} h ago`;
+  return `${Math.floor(seconds / 86400)} d ago`;
+}
+function count(number2, one) {
+  return number2 === 1 ? `1 ${one}` : `${number2} ${one}s`;
+}
+var UNSEEN = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]|[\u{e0000}-\u{e007f}]/gu;
+function visible(text2) {
+  const said = text2.replace(/\s*\r?\n\s*/g, " \u23CE ").replace(/\t/g, " ").replace(UNSEEN, (one) => {
+    return `[U+${(one.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}]`;
+  });
+  return said.trim();
+}
+function visibleLines(text2) {
+  const lines = text2.split(/\r?\n/).map((line2) => line2.split("	").map(visibleEnds).join("	"));
+  return lines.join("\n");
+}
+function label(text2) {
+  return visible(text2).replaceAll("$(", "$\u2060(");
+}
+function escaped(text2) {
+  return visible(text2).replace(/[\\`*_{}[\]()#+\-.!|<>~$&]/g, "\\$&");
+}
+function cut(text2, most) {
+  return text2.length <= most ? text2 : `${text2.slice(0, most - 1)}\u2026`;
+}
+function visibleEnds(part) {
+  const spaces = /^(\s*)(.*?)(\s*)$/su.exec(part);
+  return spaces ? `${spaces[1]}${visible(spaces[2] ?? "")}${spaces[3]}` : visible(part);
+}
+
+// src/person/board.ts
+var PATIENCE_MS2 = 15e3;
+var MAX_WAITING2 = 64;
+var MAX_NAMES = 256;
+var Objection = class extends Error {
+  constructor(code, message2) {
+    super(message2);
+    this.code = code;
+  }
+  code;
+};
+var Board = class {
+  constructor(line2) {
+    this.line = line2;
+    this.connected = line2.state.is === "connected";
+    this.parts = [
+      this.changed,
+      line2.onMessage("desk", (message2) => this.show(readSnapshot(object(message2)))),
+      line2.onMessage("decided", (message2) => this.answered(object(message2))),
+      line2.onState(() => this.stateChanged())
+    ];
+  }
+  line;
+  shown = NOTHING;
+  connected = false;
+  told = false;
+  said = 0;
+  names = /* @__PURE__ */ new Map();
+  waiting = /* @__PURE__ */ new Map();
+  changed = new vscode17.EventEmitter();
+  parts;
+  /** After each change, and when the connection comes or goes. */
+  onChange = this.changed.event;
+  get snapshot() {
+    return this.shown;
+  }
+  get isConnected() {
+    return this.connected;
+  }
+  /** Whether the daemon has told what there is. One that lets no editor decide tells nothing. */
+  get isTold() {
+    return this.told;
+  }
+  /** Whose session it is; a grant may be over and its edits not. */
+  nameOf(session) {
+    return this.names.get(session) ?? "an agent";
+  }
+  allow(request2, narrowed) {
+    return this.say({
+      type: "decide",
+      request_id: request2.id,
+      approve: true,
+      ...narrowed.scopes && { approved_scopes: narrowed.scopes },
+      ...narrowed.roots && { approved_roots: narrowed.roots },
+      ...narrowed.seconds !== void 0 && { ttl_seconds: narrowed.seconds },
+      ...narrowed.confirmChanges !== void 0 && { confirm_changes: narrowed.confirmChanges }
+    });
+  }
+  deny(request2, reason) {
+    return this.say({ type: "decide", request_id: request2.id, approve: false, ...reason && { reason } });
+  }
+  /** The digest is that of the view: of what the person saw, whatever the daemon has by now. */
+  confirm(view, approve, reason) {
+    const { id, digest } = view;
+    return this.say({ type: "decide", confirmation_id: id, digest, approve, ...reason && { reason } });
+  }
+  revoke(session) {
+    return this.say({ type: "revoke", session_id: session });
+  }
+  dispose() {
+    this.forget(new Objection("lost", "the window closes"));
+    for (const part of this.parts) part.dispose();
+  }
+  async say(word) {
+    if (!this.connected) throw new Objection("lost", "Prism's daemon cannot be reached just now");
+    if (this.waiting.size >= MAX_WAITING2) throw new Objection("too_many", "too much waits for the daemon; try again");
+    const id = ++this.said;
+    let timer;
+    const answer = await new Promise((done2) => {
+      this.waiting.set(id, done2);
+      timer = setTimeout(
+        () => done2(new Objection("timed_out", "the daemon did not answer; look at it again")),
+        PATIENCE_MS2
+      );
+      this.line.send({ ...word, id });
+    });
+    clearTimeout(timer);
+    this.waiting.delete(id);
+    if (answer instanceof Objection) throw answer;
+    if (answer["status"] !== "ok") {
+      const error = object(answer["error"]);
+      throw new Objection(text(error["code"]) || "failed", text(error["message"]) || "the daemon refused it");
+    }
+  }
+  answered(message2) {
+    const id = message2["id"];
+    if (typeof id === "number") this.waiting.get(id)?.(message2);
+  }
+  show(snapshot) {
+    this.shown = snapshot;
+    this.told = true;
+    for (const { id, agent } of snapshot.grants) this.names.set(id, visible(agent));
+    for (const id of [...this.names.keys()].slice(0, -MAX_NAMES)) this.names.delete(id);
+    this.changed.fire();
+  }
+  stateChanged() {
+    const connected = this.line.state.is === "connected";
+    if (connected === this.connected) return;
+    this.connected = connected;
+    if (!connected) {
+      this.forget(new Objection("lost", "the connection was lost; look at it again when Prism is back"));
+      this.shown = NOTHING;
+      this.told = false;
+    }
+    this.changed.fire();
+  }
+  forget(why) {
+    for (const done2 of this.waiting.values()) done2(why);
+    this.waiting.clear();
+  }
+};
+
+// src/person/confirmation.ts
+var vscode20 = __toESM(require("vscode"));
+
+// src/person/diff.ts
+var import_node_crypto2 = require("node:crypto");
+var import_promises3 = require("node:fs/promises");
+var import_node_path = require("node:path");
+var vscode18 = __toESM(require("vscode"));
+
+// src/person/unified.ts
+function applied(before, unified2) {
+  const hunks = hunksOf(unified2);
+  if (hunks === void 0) return void 0;
+  const lines = linesOf(before);
+  const made4 = [];
+  let at2 = 0;
+  for (const hunk of hunks) {
+    const start = hunk.before.length === 0 ? hunk.start : hunk.start - 1;
+    if (start < at2 || start > lines.length) return void 0;
+    made4.push(...lines.slice(at2, start));
+    if (hunk.before.some((line2, i) => lines[start + i] !== line2)) return void 0;
+    made4.push(...hunk.after);
+    at2 = start + hunk.before.length;
+  }
+  return made4.concat(lines.slice(at2)).join("");
+}
+function placesOf(unified2) {
+  const hunks = hunksOf(unified2);
+  if (hunks === void 0) return void 0;
+  const join13 = (side) => {
+    return hunks.map((hunk) => `@@ line ${hunk.start} @@
+${side(hunk).join("")}`).join("\n");
+  };
+  return { before: join13((hunk) => hunk.before), after: join13((hunk) => hunk.after) };
+}
+function hunksOf(unified2) {
+  const lines = linesOf(unified2);
+  const hunks = [];
+  let i = lines.findIndex((line2) => line2.startsWith("@@ "));
+  if (i < 0) return /^--- .*\n\+\+\+ .*\n$/.test(unified2) ? [] : void 0;
+  while (i < lines.length) {
+    const head = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/.exec(lines[i] ?? "");
+    if (!head) return void 0;
+    let [old, fresh] = [Number(head[2] ?? 1), Number(head[4] ?? 1)];
+    const hunk = { start: Number(head[1]), before: [], after: [] };
+    let last = [];
+    for (i += 1; i < lines.length && (old > 0 || fresh > 0 || lines[i]?.startsWith("\\")); i += 1) {
+      const line2 = lines[i] ?? "";
+      const body = line2.slice(1);
+      switch (line2[0]) {
+        case " ":
+          last = [hunk.before, hunk.after];
+          old -= 1;
+          fresh -= 1;
+          break;
+        case "-":
+          last = [hunk.before];
+          old -= 1;
+          break;
+        case "+":
+          last = [hunk.after];
+          fresh -= 1;
+          break;
+        case "\\":
+          for (const side of last) side.push((side.pop() ?? "").replace(/\r?\n$/, ""));
+          continue;
+        default:
+          return void 0;
+      }
+      for (const side of last) side.push(body);
+    }
+    if (old !== 0 || fresh !== 0) return void 0;
+    hunks.push(hunk);
+  }
+  return hunks;
+}
+function linesOf(text2) {
+  return text2.match(/[^\n]*\n|[^\n]+$/g) ?? [];
+}
+
+// src/person/diff.ts
+var SCHEME = "prism-diff";
+var MAX_WHOLE_BYTES = 8 * 1024 * 1024;
+var COVERED = 8;
+var LANGUAGE = "prism-shown";
+var Shelf = class {
+  texts = /* @__PURE__ */ new Map();
+  said = new vscode18.EventEmitter();
+  commands = ["allow", "deny", "ask"].map(
+    (word) => vscode18.commands.registerCommand(`prism.shown.${word}`, () => this.said.fire(word))
+  );
+  registered = vscode18.workspace.registerTextDocumentContentProvider(SCHEME, this);
+  provideTextDocumentContent(uri) {
+    return this.texts.get(uri.toString()) ?? "This is over.\n";
+  }
+  /** Opens a change in a diff editor. `about` is the id under which it is closed again. */
+  async showChange(change2, about2) {
+    const name = (0, import_node_path.basename)(change2.path);
+    const before = await textBefore(change2);
+    const after = before === void 0 ? void 0 : applied(before, change2.unified);
+    if (before !== void 0 && after !== void 0) {
+      await this.showTwo(
+        `${name}: what ${change2.agent} wants to change`,
+        { name, text: before },
+        { name, text: after },
+        about2
+      );
+      return;
+    }
+    const parts = placesOf(change2.unified);
+    if (parts === void 0) {
+      const head = [`${change2.agent} wants to change ${change2.path}`];
+      await this.showText(`${name}.diff`, underQuestion(head, change2.unified), about2);
+      return;
+    }
+    const title2 = `${name}: what ${change2.agent} wants to change (only these places)`;
+    await this.showTwo(title2, { name, text: parts.before }, { name, text: parts.after }, about2);
+  }
+  async showTwo(title2, before, after, about2) {
+    const left2 = this.put(about2, "before", before);
+    const right = this.put(about2, "after", after);
+    const options = { preview: true, preserveFocus: true };
+    await vscode18.commands.executeCommand("vscode.diff", left2, right, title2, options);
+  }
+  async showText(name, text2, about2) {
+    const document = await vscode18.workspace.openTextDocument(this.put(about2, "all", { name, text: text2 }));
+    if (!name.endsWith(".diff")) await vscode18.languages.setTextDocumentLanguage(document, LANGUAGE);
+    await vscode18.window.showTextDocument(document, { preview: true, preserveFocus: true });
+  }
+  /**
+   * Lets the person look at what is open about it, with nothing above it. They go on by the buttons of the editor's title;
+   * `undefined` if they closed it, or if it is gone.
+   */
+  async look(about2, kind, gone) {
+    await vscode18.commands.executeCommand("setContext", "prism.looking", kind);
+    await vscode18.commands.executeCommand("workbench.action.focusActiveEditorGroup");
+    const parts = [];
+    try {
+      return await new Promise((done2) => {
+        parts.push(
+          this.said.event(done2),
+          gone.onCancellationRequested(() => done2(void 0)),
+          vscode18.window.tabGroups.onDidChangeTabs(() => {
+            if (tabsOf(about2).length === 0) done2(void 0);
+          })
+        );
+        if (gone.isCancellationRequested) done2(void 0);
+      });
+    } finally {
+      vscode18.Disposable.from(...parts).dispose();
+      await vscode18.commands.executeCommand("setContext", "prism.looking", void 0);
+    }
+  }
+  /** Leads whoever looks at something back to the question. */
+  back() {
+    this.said.fire("ask");
+  }
+  /** Closes all that was opened about it. */
+  async close(about2) {
+    const open = tabsOf(about2);
+    for (const key of [...this.texts.keys()]) {
+      if (isAbout(vscode18.Uri.parse(key), about2)) this.texts.delete(key);
+    }
+    if (open.length > 0) await vscode18.window.tabGroups.close(open, true);
+  }
+  dispose() {
+    vscode18.Disposable.from(this.registered, this.said, ...this.commands).dispose();
+    this.texts.clear();
+  }
+  put(about2, side, { name, text: text2 }) {
+    const uri = vscode18.Uri.from({
+      scheme: SCHEME,
+      authority: authority(about2),
+      path: `/${side}/${name.replaceAll("/", "\u2215")}`
+    });
+    this.texts.set(uri.toString(), text2);
+    return uri;
+  }
+};
+function underQuestion(head, text2) {
+  const rest = Array(Math.max(0, COVERED - head.length)).fill("");
+  return [...head, ...rest, "\u2500".repeat(72), text2].join("\n");
+}
+function tabsOf(about2) {
+  const tabs = vscode18.window.tabGroups.all.flatMap((group) => group.tabs);
+  return tabs.filter(({ input }) => {
+    if (input instanceof vscode18.TabInputTextDiff) return isAbout(input.modified, about2);
+    return input instanceof vscode18.TabInputText && isAbout(input.uri, about2);
+  });
+}
+function isAbout(uri, about2) {
+  return uri.scheme === SCHEME && uri.authority === authority(about2);
+}
+function authority(about2) {
+  return about2.toLowerCase().replace(/[^a-z0-9-]/g, "-");
+}
+async function textBefore({ path, digest }) {
+  if (digest === "") return "";
+  const open = vscode18.workspace.textDocuments.find(({ uri }) => uri.scheme === "file" && uri.fsPath === path);
+  const texts2 = [async () => open?.getText(), async () => (0, import_promises3.readFile)(path, "utf8").catch(() => void 0)];
+  for (const read3 of texts2) {
+    const text2 = await read3();
+    if (text2 === void 0 || text2.length > MAX_WHOLE_BYTES) continue;
+    if ((0, import_node_crypto2.createHash)("sha256").update(text2, "utf8").digest("hex") === digest) return text2;
+  }
+  return void 0;
+}
+
+// src/person/pick.ts
+var vscode19 = __toESM(require("vscode"));
+var DEAF_MS = 500;
+function ask2(question, gone) {
+  const pick = vscode19.window.createQuickPick();
+  pick.title = question.title;
+  pick.placeholder = question.hint;
+  pick.ignoreFocusOut = true;
+  pick.items = question.rows.map(item);
+  let deafUntil = Date.now() + DEAF_MS;
+  pick.onDidChangeValue((typed) => {
+    if (typed === "") return;
+    deafUntil = Date.now() + DEAF_MS;
+    pick.value = "";
+  });
+  return shown(pick, gone, (done2) => {
+    pick.onDidAccept(() => {
+      const row = pick.selectedItems[0]?.row ?? pick.activeItems[0]?.row;
+      if (row?.value === void 0) return;
+      if (row.weighs && Date.now() < deafUntil) return;
+      done2(row.value);
+    });
+  });
+}
+function askWhich(question, chosen3, gone) {
+  const pick = vscode19.window.createQuickPick();
+  pick.title = question.title;
+  pick.placeholder = question.hint;
+  pick.ignoreFocusOut = true;
+  pick.canSelectMany = true;
+  pick.matchOnDescription = true;
+  pick.items = question.rows.map(item);
+  pick.selectedItems = pick.items.filter((one) => one.row?.value !== void 0 && chosen3(one.row.value));
+  return shown(pick, gone, (done2) => {
+    pick.onDidAccept(
+      () => done2(pick.selectedItems.flatMap((one) => one.row?.value === void 0 ? [] : [one.row.value]))
+    );
+  });
+}
+function askText(title2, hint, gone) {
+  const input = vscode19.window.createInputBox();
+  input.title = title2;
+  input.placeholder = hint;
+  input.ignoreFocusOut = true;
+  return shown(input, gone, (done2) => {
+    input.onDidAccept(() => done2(input.value));
+  });
+}
+function item(row) {
+  if ("heading" in row) return { label: row.heading, kind: vscode19.QuickPickItemKind.Separator };
+  return {
+    label: row.label,
+    alwaysShow: true,
+    row,
+    ...row.icon && { iconPath: new vscode19.ThemeIcon(row.icon) },
+    ...row.description && { description: row.description },
+    ...row.detail && { detail: row.detail }
+  };
+}
+function shown(input, gone, listen2) {
+  return new Promise((resolve5) => {
+    const done2 = (value) => {
+      resolve5(value);
+      cancelled.dispose();
+      input.dispose();
+    };
+    const cancelled = gone.onCancellationRequested(() => done2(void 0));
+    listen2(done2);
+    input.onDidHide(() => done2(void 0));
+    if (gone.isCancellationRequested) done2(void 0);
+    else input.show();
+  });
+}
+
+// src/person/confirmation.ts
+var ROW = 96;
+async function askAboutConfirmation(view, board, shelf, gone) {
+  const step = picture(view);
+  const look = () => show2(view, step, shelf);
+  if (step.isLong) await look();
+  for (; ; ) {
+    const title2 = `${label(view.agent)} wants to ${step.title}`;
+    const hint = "Nothing happens until you decide. Esc puts it aside.";
+    switch (await ask2({ title: title2, hint, rows: form(view, step) }, gone)) {
+      case void 0:
+        return void 0;
+      case "look":
+        await look();
+        switch (await shelf.look(view.id, view.isCut ? "request" : "confirmation", gone)) {
+          case void 0:
+            return void 0;
+          case "allow":
+            await board.confirm(view, true);
+            return `${view.agent} may ${step.title}`;
+          case "deny":
+            await board.confirm(view, false);
+            return `${view.agent} was denied`;
+          case "ask":
+        }
+        break;
+      case "console":
+        await vscode20.commands.executeCommand("prism.openConsole");
+        return void 0;
+      case "allow":
+        await board.confirm(view, true);
+        return `${view.agent} may ${step.title}`;
+      case "deny":
+        await board.confirm(view, false);
+        return `${view.agent} was denied`;
+      case "deny why": {
+        const reason = await askText(`Why not? ${label(view.agent)} is told.`, "For example: keep that file", gone);
+        if (reason === void 0) break;
+        await board.confirm(view, false, reason);
+        return `${view.agent} was denied`;
+      }
+    }
+    if (gone.isCancellationRequested) return void 0;
+  }
+}
+function inShort(view) {
+  const step = picture(view);
+  return `${step.title}: ${step.line}`;
+}
+function picture(view) {
+  const { shown: shown2 } = view;
+  switch (view.what) {
+    case "command": {
+      const command2 = commandOf(shown2["command"]);
+      const environment2 = Object.entries(object(shown2["env"])).map(([name, value]) => `${name}=${text(value)}`);
+      const facts = [
+        `in ${text(shown2["cwd"])}`,
+        typeof shown2["command"] === "string" ? "run by sh -c" : "run without a shell",
+        ...environment2.length > 0 ? [`with ${environment2.join(" ")}`] : [],
+        `at most ${span(Math.ceil(number(shown2["timeout_ms"]) / 1e3))}`
+      ];
+      return made("run a command", "terminal", command2, facts);
+    }
+    case "diff": {
+      const unified2 = text(shown2["unified"]).split("\n");
+      const added = unified2.filter((line2) => line2.startsWith("+") && !line2.startsWith("+++")).length;
+      const removed = unified2.filter((line2) => line2.startsWith("-") && !line2.startsWith("---")).length;
+      const isNew = shown2["old_text_digest"] === null || shown2["old_text_digest"] === void 0;
+      const facts = [isNew ? "a new file" : "a difference", `+${added} \u2212${removed} lines`];
+      return { ...made(isNew ? "create a file" : "change a file", "diff", text(shown2["path"]), facts), isLong: true };
+    }
+    case "delete":
+      return made("delete", "trash", text(shown2["path"]), [
+        `a ${text(shown2["what"])} of ${number(shown2["bytes"])} bytes`
+      ]);
+    case "rename": {
+      const facts = shown2["replaces"] === true ? ["IT REPLACES WHAT IS THERE NOW"] : [];
+      return made("rename", "arrow-right", `${text(shown2["from"])} \u2192 ${text(shown2["to"])}`, facts);
+    }
+    case "tool":
+      return {
+        ...made("call a tool", "tools", toolOf(shown2), [`rule ${text(shown2["rule"])}`]),
+        full: pretty(shown2),
+        isLong: true
+      };
+    case "definition":
+      return { ...made("use a tool that has changed", "tools", toolOf(shown2), []), full: pretty(shown2), isLong: true };
+    case "plain": {
+      const lines = texts(shown2["lines"]);
+      const whole = made("do this", "play", text(shown2["title"]), lines.slice(0, 1));
+      return {
+        ...whole,
+        full: [text(shown2["title"]), "", ...lines].join("\n"),
+        isLong: whole.isLong || lines.length > 1
+      };
+    }
+    default:
+      return { ...made("do this", "play", "see the editor below", []), full: pretty(shown2), isLong: true };
+  }
+}
+function made(title2, icon, line2, facts) {
+  const isLong = line2.length > ROW || /[\r\n\t]/.test(line2) || facts.join(" \xB7 ").length > ROW;
+  return {
+    title: title2,
+    icon,
+    line: label(line2),
+    facts: label(facts.join(" \xB7 ")),
+    full: [line2, "", ...facts].join("\n"),
+    isLong
+  };
+}
+function form(view, step) {
+  const rows = [
+    {
+      label: cut(step.line, ROW),
+      icon: step.icon,
+      detail: cut(step.facts, ROW) || "Enter shows it in an editor",
+      description: step.isLong ? "Enter: look at it without this question" : "",
+      value: "look"
+    },
+    { heading: `Your decision \xB7 ${left(view.expiresAt, Date.now())}` }
+  ];
+  if (view.isCut) {
+    rows.push({
+      label: "It is too long to be shown here: open the console",
+      icon: "link-external",
+      description: "it can be allowed where all of it is seen",
+      value: "console"
+    });
+  } else {
+    rows.push({
+      label: view.what === "definition" ? "Accept the change" : "Allow once",
+      icon: "check",
+      value: "allow",
+      weighs: true
+    });
+  }
+  rows.push(
+    { label: "Deny", icon: "circle-slash", value: "deny", weighs: true },
+    { label: "Deny, and say why\u2026", icon: "comment-discussion", value: "deny why" }
+  );
+  return rows;
+}
+async function show2(view, step, shelf) {
+  if (view.what === "diff" && !view.isCut) {
+    const { path, old_text_digest, unified: unified2 } = view.shown;
+    const about2 = { path: text(path), digest: text(old_text_digest), unified: text(unified2), agent: view.agent };
+    await shelf.showChange(about2, view.id);
+    return;
+  }
+  if (view.what === "definition") {
+    const [before, after] = [definition(view.shown["before"]), definition(view.shown["after"])];
+    if (before !== "" || after !== "") {
+      await shelf.showTwo(
+        `${toolOf(view.shown)}: what has changed`,
+        { name: "before.json", text: before },
+        { name: "after.json", text: after },
+        view.id
+      );
+      return;
+    }
+  }
+  const extension2 = view.what === "diff" || /^@@ -\d/m.test(step.full) ? "diff" : "txt";
+  const body = view.what === "diff" ? text(view.shown["unified"]) : step.full;
+  const head = [
+    `${label(view.agent)} wants to ${step.title}. Nothing happens until you decide:`,
+    "in the question, or by the buttons at the top right of this editor.",
+    ...view.isCut ? ["", "THIS IS NOT ALL OF IT: it was too long."] : []
+  ];
+  await shelf.showText(`What ${view.agent} wants to do.${extension2}`, underQuestion(head, visibleLines(body)), view.id);
+}
+function commandOf(command2) {
+  if (typeof command2 === "string") return command2;
+  return texts(command2).map((word) => /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`).join(" ");
+}
+function toolOf(shown2) {
+  return [text(shown2["destination"]), text(shown2["tool"])].filter(Boolean).join(" \xB7 ");
+}
+function definition(value) {
+  if (value === void 0 || value === null) return "";
+  if (typeof value !== "string") return pretty(value);
+  try {
+    return pretty(JSON.parse(value));
+  } catch {
+    return value;
+  }
+}
+function pretty(value) {
+  return JSON.stringify(value, void 0, 2);
+}
+
+// src/person/request.ts
+var TIMES_S = [5 * 60, 15 * 60, 60 * 60, 8 * 60 * 60];
+var ROW2 = 96;
+async function askAboutRequest(request2, board, shelf, gone) {
+  let scopes = [...request2.scopes];
+  let roots = [...request2.roots];
+  let seconds = request2.seconds;
+  for (; ; ) {
+    const rows = form2(request2, scopes, roots, seconds);
+    const title2 = `${label(request2.agent)} asks for access`;
+    const step = await ask2(
+      { title: title2, hint: "Choose a row. Esc puts it aside; nothing is allowed by that.", rows },
+      gone
+    );
+    switch (step) {
+      case void 0:
+        return void 0;
+      case "look":
+        await shelf.showText(`What ${request2.agent} asks for.txt`, inFull(request2), request2.id);
+        if (await shelf.look(request2.id, "request", gone) === void 0) return void 0;
+        break;
+      case "scopes":
+        scopes = await chooseScopes(request2, scopes, gone) ?? scopes;
+        break;
+      case "roots":
+        roots = await chooseRoots(request2, roots, gone) ?? roots;
+        break;
+      case "time":
+        seconds = await chooseTime(request2, gone) ?? seconds;
+        break;
+      case "allow":
+      case "watch": {
+        const narrowed = {
+          ...scopes.length < request2.scopes.length && { scopes },
+          ...roots.length < request2.roots.length && { roots },
+          ...seconds !== request2.seconds && { seconds },
+          ...step === "watch" && { confirmChanges: true }
+        };
+        await board.allow(request2, narrowed);
+        return `${request2.agent} may work for ${span(seconds)}`;
+      }
+      case "deny":
+        await board.deny(request2);
+        return `${request2.agent} was denied`;
+      case "deny why": {
+        const reason = await askText(
+          `Why not? ${label(request2.agent)} is told.`,
+          "For example: use the staging copy",
+          gone
+        );
+        if (reason === void 0) break;
+        await board.deny(request2, reason);
+        return `${request2.agent} was denied`;
+      }
+    }
+    if (gone.isCancellationRequested) return void 0;
+  }
+}
+function form2(request2, scopes, roots, seconds) {
+  const now = Date.now();
+  const risky = scopes.filter(isRisky);
+  const fresh = scopes.filter((scope) => request2.newScopes.includes(scope));
+  const less = (part, whole) => part < whole ? `${part} of ${whole}` : `all ${whole}`;
+  const rows = [
+    {
+      label: cut(`\u201C${label(request2.reason)}\u201D`, ROW2),
+      icon: "comment",
+      detail: `Asked ${ago(request2.createdAt, now)} through ${label(request2.asker)}, lapses with ${left(request2.expiresAt, now)}. Enter shows all of it.`,
+      value: "look"
+    },
+    { heading: "Wants to" },
+    {
+      label: cut(riskyFirst(scopes).map(scopeInShort).join(", ") || "nothing", ROW2),
+      icon: "key",
+      description: `${less(scopes.length, request2.scopes.length)} \xB7 change\u2026`,
+      ...fresh.length > 0 && {
+        detail: cut(`New for this agent: ${riskyFirst(fresh).map(scopeInShort).join(", ")}`, ROW2)
+      },
+      value: "scopes"
+    }
+  ];
+  if (risky.length > 0) {
+    rows.push({ label: cut(`It can ${risky.map(scopeInShort).join(", ")}`, ROW2), icon: "warning", value: "scopes" });
+  }
+  rows.push({ heading: "Where" });
+  for (const root of roots.slice(0, 3)) {
+    const isNew = request2.newRoots.includes(root) ? "new for this agent" : "";
+    const more = request2.roots.length > 1 ? `${less(roots.length, request2.roots.length)} \xB7 change\u2026` : "";
+    const description = [isNew, more].filter(Boolean).join(" \xB7 ");
+    const row = { label: cut(label(root), ROW2), icon: "folder", ...description && { description } };
+    rows.push(request2.roots.length > 1 ? { ...row, value: "roots" } : row);
+  }
+  if (roots.length > 3) rows.push({ label: `and ${roots.length - 3} more`, icon: "folder", value: "roots" });
+  rows.push(
+    { heading: "How long" },
+    {
+      label: span(seconds),
+      icon: "clock",
+      description: `${seconds === request2.seconds ? "as asked" : "less than asked"} \xB7 change\u2026`,
+      value: "time"
+    },
+    { heading: "Your decision" }
+  );
+  if (scopes.length > 0 && roots.length > 0) {
+    const some = scopes.length < request2.scopes.length || roots.length < request2.roots.length;
+    rows.push(
+      { label: some ? "Allow this much" : "Allow", icon: "check", value: "allow", weighs: true },
+      {
+        label: "Allow, and confirm each change",
+        icon: "checklist",
+        description: "you see every change before it is made",
+        value: "watch",
+        weighs: true
+      }
+    );
+  }
+  rows.push(
+    { label: "Deny", icon: "circle-slash", value: "deny", weighs: true },
+    { label: "Deny, and say why\u2026", icon: "comment-discussion", value: "deny why" }
+  );
+  return rows;
+}
+async function chooseScopes(request2, chosen3, gone) {
+  const rows = riskyFirst(request2.scopes).map((scope) => {
+    const marks = [isRisky(scope) ? "can run or delete" : "", request2.newScopes.includes(scope) ? "new" : ""].filter(
+      Boolean
+    );
+    return { label: scopeInWords(scope), description: [scope, ...marks].join(" \xB7 "), value: scope };
+  });
+  const title2 = `What may ${label(request2.agent)} do?`;
+  return askWhich(
+    { title: title2, hint: "Click or Space takes one away; Enter goes on", rows },
+    (one) => chosen3.includes(one),
+    gone
+  );
+}
+async function chooseRoots(request2, chosen3, gone) {
+  const rows = request2.roots.map((root) => {
+    return { label: label(root), value: root, ...request2.newRoots.includes(root) && { description: "new" } };
+  });
+  const title2 = `Where may ${label(request2.agent)} work?`;
+  return askWhich(
+    { title: title2, hint: "Click or Space takes one away; Enter goes on", rows },
+    (one) => chosen3.includes(one),
+    gone
+  );
+}
+async function chooseTime(request2, gone) {
+  const times = [...TIMES_S.filter((time) => time < request2.seconds), request2.seconds];
+  const rows = times.map((time) => {
+    return { label: span(time), value: time, ...time === request2.seconds && { description: "as asked" } };
+  });
+  return ask2({ title: "For how long?", hint: "It ends by itself; you can end it before", rows }, gone);
+}
+function inFull(request2) {
+  const scopes = riskyFirst(request2.scopes).map((scope) => {
+    const marks = [isRisky(scope) ? "can run or delete" : "", request2.newScopes.includes(scope) ? "NEW" : ""].filter(
+      Boolean
+    );
+    return `  ${scopeInWords(scope)}  (${[scope, ...marks].join(", ")})`;
+  });
+  const roots = request2.roots.map((root) => `  ${label(root)}${request2.newRoots.includes(root) ? "  (NEW)" : ""}`);
+  return [
+    `${label(request2.agent)} asks for access, through ${label(request2.asker)}.`,
+    "",
+    "Why, in its own words:",
+    visibleLines(request2.reason).replace(/^/gm, "  "),
+    "",
+    `It wants to (${count(request2.scopes.length, "scope")}):`,
+    ...scopes,
+    "",
+    "In:",
+    ...roots,
+    "",
+    `For ${span(request2.seconds)}.`,
+    "",
+    "To decide: the button at the top right of this editor, or Prism in the status bar.",
+    ""
+  ].join("\n");
+}
+
+// src/person/ask.ts
+var PAUSE_MS = 2e3;
+var MAX_WAIT_MS = 2e4;
+var TOLD_MS = 8e3;
+var Asker = class {
+  /** `folders` are those of this window, as the disk knows them. */
+  constructor(board, folders, texts2, log) {
+    this.board = board;
+    this.folders = folders;
+    this.log = log;
+    this.pause = new Pause(texts2);
+    this.changed = board.onChange(() => this.look());
+  }
+  board;
+  folders;
+  log;
+  current;
+  /** What the person has put aside, by its key; it is not asked again by itself. */
+  aside = /* @__PURE__ */ new Set();
+  shelf = new Shelf();
+  pause;
+  changed;
+  isOver = false;
+  /** Asks about it now, whatever was put aside. */
+  show(one) {
+    const key = keyOf2(one);
+    if (this.current?.key === key) {
+      this.shelf.back();
+      return;
+    }
+    this.aside.delete(key);
+    if (this.current) this.aside.add(this.current.key);
+    this.current?.gone.cancel();
+    void this.askAbout(one, false);
+  }
+  /** Whether it is asked in this window by itself. */
+  isHere(one) {
+    return placesOf2(one, this.board).some((place2) => this.folders().some((folder2) => touches(place2, folder2)));
+  }
+  dispose() {
+    this.isOver = true;
+    this.changed.dispose();
+    this.current?.gone.cancel();
+    this.pause.dispose();
+    this.shelf.dispose();
+  }
+  /** Takes back what is decided, and asks what is next. */
+  look() {
+    if (this.isOver) return;
+    const open = waiting(this.board.snapshot);
+    const keys = new Set(open.map(keyOf2));
+    if (this.current && !keys.has(this.current.key)) this.current.gone.cancel();
+    if (this.current || !this.board.isTold) return;
+    for (const key of this.aside) if (!keys.has(key)) this.aside.delete(key);
+    const next = open.find((one) => !this.aside.has(keyOf2(one)) && this.isHere(one));
+    if (next) void this.askAbout(next, true);
+  }
+  async askAbout(one, politely) {
+    const current2 = { key: keyOf2(one), one, gone: new vscode21.CancellationTokenSource() };
+    this.current = current2;
+    const gone = current2.gone.token;
+    let isAnswered = false;
+    try {
+      if (politely) await this.pause.come(gone);
+      if (gone.isCancellationRequested) return;
+      const decided = one.kind === "request" ? await askAboutRequest(one, this.board, this.shelf, gone) : await askAboutConfirmation(one, this.board, this.shelf, gone);
+      isAnswered = decided !== void 0;
+      if (decided !== void 0) tell(decided);
+      if (isAnswered || !gone.isCancellationRequested) this.aside.add(current2.key);
+    } catch (error) {
+      isAnswered = true;
+      this.aside.add(current2.key);
+      const why = error instanceof Error ? error.message : String(error);
+      this.log.warn(`the answer was not taken: ${why}`);
+      if (error instanceof Objection && ["not_pending", "not_waiting", "lost"].includes(error.code)) tell(why);
+      else void vscode21.window.showWarningMessage(`Prism did not take the answer: ${visible(why)}`);
+    } finally {
+      await this.shelf.close(one.id).then(void 0, (error) => this.log.warn(`a preview was not closed: ${String(error)}`));
+      if (this.current === current2) this.current = void 0;
+      if (!isAnswered && !this.isOver && this.isGone(current2.key)) tell(this.farewell(one));
+      current2.gone.dispose();
+      if (!this.current) this.look();
+    }
+  }
+  isGone(key) {
+    return !waiting(this.board.snapshot).some((one) => keyOf2(one) === key);
+  }
+  /** What became of a question that was taken back, as far as it is known here. */
+  farewell(one) {
+    if (!this.board.isConnected) return "not connected, so nothing can be decided here";
+    const granted = this.board.snapshot.grants.some((grant2) => one.kind === "request" && grant2.request === one.id);
+    if (granted) return `${one.agent} was allowed elsewhere`;
+    if (one.expiresAt > 0 && one.expiresAt <= Date.now()) return `what ${one.agent} asked has lapsed`;
+    return `what ${one.agent} asked was answered elsewhere`;
+  }
+};
+function placesOf2(one, board) {
+  if (one.kind === "request") return one.roots;
+  const { shown: shown2 } = one;
+  const named = ["path", "cwd", "from", "to"].map((name) => text(shown2[name])).filter(Boolean);
+  if (named.length > 0) return named;
+  return board.snapshot.grants.find((grant2) => grant2.id === one.session)?.roots ?? [];
+}
+function touches(one, other) {
+  const [a, b] = [`${one.replace(/\/+$/, "")}/`, `${other.replace(/\/+$/, "")}/`];
+  return a.startsWith(b) || b.startsWith(a);
+}
+function tell(what) {
+  vscode21.window.setStatusBarMessage(`Prism: ${visible(what)}`, TOLD_MS);
+}
+var Pause = class {
+  typedAt = 0;
+  typing;
+  constructor(texts2) {
+    const typed = () => {
+      this.typedAt = Date.now();
+    };
+    this.typing = vscode21.Disposable.from(
+      texts2.onChange(({ by, reason }) => {
+        if (by === void 0 && reason === "edit") typed();
+      }),
+      vscode21.window.onDidChangeTextEditorSelection(({ kind }) => {
+        if (kind === vscode21.TextEditorSelectionChangeKind.Keyboard) typed();
+      })
+    );
+  }
+  /** Waits until they have stopped for a moment. */
+  async come(gone) {
+    const latest = Date.now() + MAX_WAIT_MS;
+    await vscode21.commands.executeCommand("setContext", "prism.asking", latest);
+    while (!gone.isCancellationRequested) {
+      const left2 = Math.min(this.typedAt + PAUSE_MS, latest) - Date.now();
+      if (left2 <= 0) return;
+      await new Promise((done2) => {
+        const timer = setTimeout(done2, left2);
+        gone.onCancellationRequested(() => {
+          clearTimeout(timer);
+          done2();
+        });
+      });
+    }
+  }
+  dispose() {
+    this.typing.dispose();
+  }
+};
+
+// src/person/commands.ts
+var import_node_child_process = require("node:child_process");
+var vscode23 = __toESM(require("vscode"));
+
+// src/person/status.ts
+var vscode22 = __toESM(require("vscode"));
+var MAX_LINES = 6;
+var Status = class {
+  constructor(board, asker) {
+    this.board = board;
+    this.asker = asker;
+    this.item.name = "Prism";
+    this.item.command = "prism.menu";
+    this.changed = board.onChange(() => this.draw());
+    this.draw();
+    this.item.show();
+  }
+  board;
+  asker;
+  item = vscode22.window.createStatusBarItem("prism.status", vscode22.StatusBarAlignment.Left, 1);
+  changed;
+  draw() {
+    const { snapshot, isConnected } = this.board;
+    const asked = waiting(snapshot);
+    const working = snapshot.grants.filter(isAtWork);
+    this.item.text = face(isConnected, asked.length, working.length);
+    this.item.backgroundColor = asked.length > 0 ? new vscode22.ThemeColor("statusBarItem.warningBackground") : void 0;
+    this.item.accessibilityInformation = { label: spoken(isConnected, asked.length, working.length) };
+    this.item.tooltip = this.tooltip(asked, working);
+  }
+  dispose() {
+    this.changed.dispose();
+    this.item.dispose();
+  }
+  tooltip(asked, working) {
+    const now = Date.now();
+    const lines = [];
+    if (!this.board.isConnected) {
+      lines.push(
+        "**Prism is not connected**",
+        "",
+        "Start its daemon with `prism serve --detach`; this window then connects by itself."
+      );
+    } else {
+      lines.push("**Prism is connected**");
+      if (asked.length > 0) {
+        lines.push("", `**${count(asked.length, "request")} waiting for you**`, "");
+        lines.push(
+          ...shortened(
+            asked,
+            (one) => `- ${escaped(oneLine(one))}${this.asker.isHere(one) ? "" : " _(another folder)_"}`
+          )
+        );
+      }
+      if (this.board.snapshot.grants.length > 0) {
+        lines.push("", "**Access**", "");
+        lines.push(
+          ...shortened(this.board.snapshot.grants, (grant2) => {
+            const work = working.includes(grant2) ? "at work" : "has access";
+            return `- ${escaped(grant2.agent)}: ${work}, ${left(grant2.expiresAt, now)}`;
+          })
+        );
+      } else if (this.board.isTold) {
+        lines.push("", "No agent has access now.");
+      } else {
+        lines.push("", "This daemon lets no editor decide. Requests are in the console.");
+      }
+    }
+    return new vscode22.MarkdownString(lines.join("\n"));
+  }
+};
+function oneLine(one) {
+  if (one.kind === "confirmation") return cut(`${one.agent} wants to ${inShort(one)}`, 100);
+  return cut(`${one.agent} asks for access: ${one.reason || one.scopes.map(scopeInShort).join(", ")}`, 100);
+}
+function isAtWork(grant2) {
+  return grant2.sockets > 0 || grant2.actions > 0;
+}
+async function showMenu(board, asker) {
+  const command2 = (icon, title3, id) => {
+    return { label: title3, iconPath: new vscode22.ThemeIcon(icon), run: () => vscode22.commands.executeCommand(id) };
+  };
+  const heading = (text2) => ({ label: text2, kind: vscode22.QuickPickItemKind.Separator });
+  const entries = [];
+  const asked = waiting(board.snapshot);
+  if (asked.length > 0) {
+    entries.push(heading("Waiting for you"));
+    entries.push(
+      ...asked.map((one) => ({
+        label: label(oneLine(one)),
+        iconPath: new vscode22.ThemeIcon("bell-dot"),
+        run: () => asker.show(one)
+      }))
+    );
+  }
+  const { grants } = board.snapshot;
+  entries.push(heading("Prism"));
+  if (!board.isConnected) {
+    entries.push(
+      command2("play", "Start Prism's daemon in a terminal", "prism.serve"),
+      command2("refresh", "Reconnect", "prism.reconnect")
+    );
+  } else {
+    entries.push(command2("list-tree", "Show who has access", "prism.grants.focus"));
+    if (grants.length > 0) entries.push(command2("circle-slash", "Revoke a grant\u2026", "prism.revoke"));
+    if (grants.length > 1) entries.push(command2("clear-all", "Revoke all\u2026", "prism.revokeAll"));
+    entries.push(command2("link-external", "Open the console", "prism.openConsole"));
+  }
+  entries.push(command2("output", "Show the log", "prism.showLog"));
+  const title2 = board.isConnected ? "Prism" : "Prism is not connected";
+  const chosen3 = await vscode22.window.showQuickPick(entries, { title: title2, placeHolder: "What do you want to do?" });
+  await chosen3?.run?.();
+}
+function face(isConnected, asked, working) {
+  if (!isConnected) return "$(debug-disconnect) Prism";
+  if (asked > 0) return `$(bell-dot) Prism: ${count(asked, "request")} waiting`;
+  if (working > 0) return `$(pulse) Prism: ${count(working, "agent")} at work`;
+  return "$(plug) Prism";
+}
+function spoken(isConnected, asked, working) {
+  if (!isConnected) return "Prism is not connected";
+  return `Prism is connected, ${count(working, "agent")} at work, ${count(asked, "request")} waiting`;
+}
+function shortened(list, line2) {
+  const lines = list.slice(0, MAX_LINES).map(line2);
+  return list.length > MAX_LINES ? [...lines, `- and ${list.length - MAX_LINES} more`] : lines;
+}
+
+// src/person/commands.ts
+var LINK_MS = 1e4;
+function commands9(board, asker, hands) {
+  const made4 = (id, run2) => {
+    return vscode23.commands.registerCommand(`prism.${id}`, async (...args) => {
+      try {
+        await run2(...args);
+      } catch (error) {
+        void vscode23.window.showWarningMessage(`Prism: ${error instanceof Error ? error.message : String(error)}`);
+      }
+    });
+  };
+  return vscode23.Disposable.from(
+    made4("menu", () => showMenu(board, asker)),
+    made4("showRequests", (id) => showRequests(board, asker, text(id))),
+    made4("revoke", (node) => revokeOne(board, grantOf(node))),
+    made4("revokeAll", () => revokeAll(board)),
+    made4("copySessionId", async (node) => {
+      const grant2 = grantOf(node) ?? await chooseGrant(board, "Copy the session id of which grant?");
+      if (grant2) await vscode23.env.clipboard.writeText(grant2.id);
+    }),
+    made4("openConsole", () => openConsole(hands)),
+    made4("reconnect", () => hands.reconnect()),
+    made4("showLog", () => hands.log.show()),
+    made4("serve", () => inTerminal("prism serve --detach", hands))
+  );
+}
+async function showRequests(board, asker, id) {
+  const asked = waiting(board.snapshot);
+  const named = asked.find((one) => one.id === id);
+  if (named) return asker.show(named);
+  if (asked.length === 0) {
+    const why = board.isConnected ? "nothing waits for you" : "not connected to the daemon";
+    vscode23.window.setStatusBarMessage(`Prism: ${why}`, 5e3);
+    return;
+  }
+  const only = asked.length === 1 ? asked[0] : void 0;
+  if (only) return asker.show(only);
+  const entries = asked.map((one) => ({ label: label(oneLine(one)), iconPath: new vscode23.ThemeIcon("bell-dot"), one }));
+  const chosen3 = await vscode23.window.showQuickPick(entries, { title: "Waiting for you", placeHolder: "Which one?" });
+  if (chosen3) asker.show(chosen3.one);
+}
+async function revokeOne(board, named) {
+  const grant2 = named ?? await chooseGrant(board, "Revoke which grant?");
+  if (!grant2) return;
+  const children = board.snapshot.grants.filter((other) => other.parent === grant2.id).length;
+  const detail = ["Its connection is closed at once. What it has changed stays."];
+  if (children > 0) detail.push(`${count(children, "grant")} that came from it ends too.`);
+  if (await sure(`Take ${visible(grant2.agent)}'s access away?`, detail.join(" "), "Revoke"))
+    await board.revoke(grant2.id);
+}
+async function revokeAll(board) {
+  const { grants } = board.snapshot;
+  if (grants.length === 0) {
+    vscode23.window.setStatusBarMessage("Prism: no agent has access", 5e3);
+    return;
+  }
+  const names = grants.map((grant2) => visible(grant2.agent)).join(", ");
+  if (!await sure(`Take away all access, of ${count(grants.length, "grant")}?`, names, "Revoke all")) return;
+  const ended = await Promise.allSettled(board.snapshot.grants.map((grant2) => board.revoke(grant2.id)));
+  const alive = new Set(board.snapshot.grants.map((grant2) => grant2.id));
+  const failed = ended.find((one, i) => one.status === "rejected" && alive.has(grants[i]?.id ?? ""));
+  if (failed?.status === "rejected") throw failed.reason;
+}
+async function chooseGrant(board, title2) {
+  const now = Date.now();
+  const entries = board.snapshot.grants.map((grant2) => ({
+    label: label(grant2.agent),
+    description: left(grant2.expiresAt, now),
+    detail: grant2.roots.map(label).join(", "),
+    grant: grant2
+  }));
+  if (entries.length === 0) {
+    vscode23.window.setStatusBarMessage("Prism: no agent has access", 5e3);
+    return void 0;
+  }
+  return (await vscode23.window.showQuickPick(entries, { title: title2, placeHolder: "Agents with access" }))?.grant;
+}
+async function sure(question, detail, act) {
+  return await vscode23.window.showWarningMessage(question, { modal: true, detail }, act) === act;
+}
+async function openConsole(hands) {
+  const link = await new Promise((done2) => {
+    const options = { timeout: LINK_MS, env: { ...process.env, PRISM_HOME: hands.home() } };
+    (0, import_node_child_process.execFile)("prism", ["console", "--print", "--json"], options, (error, stdout) => {
+      if (error) return done2(error);
+      try {
+        done2(text(object(JSON.parse(stdout))["url"]));
+      } catch {
+        done2(new Error("prism printed no link"));
+      }
+    });
+  });
+  if (typeof link === "string" && link !== "") {
+    await vscode23.env.openExternal(vscode23.Uri.parse(link, true));
+    return;
+  }
+  hands.log.info(`prism console: ${String(link)}`);
+  inTerminal("prism console", hands);
+}
+function inTerminal(command2, hands) {
+  const terminal2 = vscode23.window.createTerminal({ name: "Prism", env: { PRISM_HOME: hands.home() } });
+  terminal2.show();
+  terminal2.sendText(command2);
+}
+function grantOf(node) {
+  const grant2 = object(node)["grant"];
+  return typeof grant2 === "object" && grant2 !== null ? grant2 : void 0;
+}
+
+// src/person/grants.ts
+var import_node_path2 = require("node:path");
+var vscode24 = __toESM(require("vscode"));
+var MAX_ACTIONS = 10;
+var CALM_MS = 15e3;
+var LATE_MS = 1e3;
+var Grants = class {
+  constructor(board, asker) {
+    this.board = board;
+    this.asker = asker;
+    this.view = vscode24.window.createTreeView("prism.grants", { treeDataProvider: this });
+    this.parts = [
+      this.changed,
+      this.view,
+      board.onChange(() => this.draw()),
+      this.view.onDidChangeVisibility(() => this.draw())
+    ];
+    this.draw();
+  }
+  board;
+  asker;
+  changed = new vscode24.EventEmitter();
+  view;
+  parts;
+  timer;
+  onDidChangeTreeData = this.changed.event;
+  getChildren(node) {
+    if (node === void 0) {
+      const { grants } = this.board.snapshot;
+      const asked = waiting(this.board.snapshot).map((one) => ({ kind: "waiting", one }));
+      const isRoot = (grant2) => !grants.some((other) => other.id === grant2.parent);
+      return [...asked, ...grants.filter(isRoot).map((grant2) => ({ kind: "grant", grant: grant2 }))];
+    }
+    if (node.kind === "grant") return this.partsOf(node.grant);
+    if (node.kind === "scopes") {
+      return riskyFirst(node.grant.scopes).map((scope) => {
+        const icon = isRisky(scope) ? "warning" : "check";
+        return { kind: "fact", id: `${node.grant.id} ${scope}`, icon, text: scopeInWords(scope), more: scope };
+      });
+    }
+    if (node.kind === "history") {
+      const last = node.grant.last.slice(0, MAX_ACTIONS);
+      return last.map((action, i) => ({ kind: "action", action, id: `${node.grant.id} action ${i}` }));
+    }
+    return [];
+  }
+  getTreeItem(node) {
+    switch (node.kind) {
+      case "waiting":
+        return this.waitingItem(node.one);
+      case "grant":
+        return this.grantItem(node.grant);
+      case "fact": {
+        const item2 = new vscode24.TreeItem(node.text);
+        item2.id = node.id;
+        item2.iconPath = new vscode24.ThemeIcon(node.icon);
+        if (node.more) item2.description = node.more;
+        item2.tooltip = [node.text, node.more].filter(Boolean).join(" ");
+        return item2;
+      }
+      case "scopes": {
+        const { scopes, id } = node.grant;
+        const item2 = new vscode24.TreeItem(`may ${riskyFirst(scopes).slice(0, 2).map(scopeInShort).join(", ")}`);
+        item2.id = `${id} scopes`;
+        item2.iconPath = new vscode24.ThemeIcon("key");
+        item2.collapsibleState = vscode24.TreeItemCollapsibleState.Collapsed;
+        if (scopes.length > 2) item2.description = `and ${scopes.length - 2} more`;
+        return item2;
+      }
+      case "history": {
+        const last = node.grant.last[0];
+        const item2 = new vscode24.TreeItem(
+          count(node.grant.actions, "action"),
+          vscode24.TreeItemCollapsibleState.Collapsed
+        );
+        item2.id = `${node.grant.id} history`;
+        item2.iconPath = new vscode24.ThemeIcon("history");
+        if (last) item2.description = `last ${ago(last.at, Date.now())}: ${visible(last.action)}`;
+        return item2;
+      }
+      case "action": {
+        const item2 = new vscode24.TreeItem(visible(node.action.action));
+        item2.id = node.id;
+        item2.description = cut(visible([node.action.about, node.action.result].filter(Boolean).join(" \xB7 ")), 120);
+        item2.iconPath = new vscode24.ThemeIcon(
+          node.action.result === "ok" || node.action.result === "allowed" ? "check" : "circle-outline"
+        );
+        item2.tooltip = `${new Date(node.action.at).toLocaleTimeString()} ${visible(node.action.about)}`;
+        return item2;
+      }
+    }
+  }
+  dispose() {
+    clearTimeout(this.timer);
+    for (const part of this.parts) part.dispose();
+  }
+  draw() {
+    clearTimeout(this.timer);
+    const { grants } = this.board.snapshot;
+    const asked = waiting(this.board.snapshot).length;
+    this.view.badge = asked > 0 ? { value: asked, tooltip: `${count(asked, "request")} waiting` } : void 0;
+    this.changed.fire(void 0);
+    if (!this.view.visible || grants.length === 0) return;
+    const soonest = Math.min(...grants.map((grant2) => grant2.expiresAt)) - Date.now();
+    this.timer = setTimeout(() => this.draw(), soonest < 135e3 ? LATE_MS : CALM_MS);
+  }
+  partsOf(grant2) {
+    const nodes = grant2.roots.map((root, i) => {
+      const [text2, more] = [visible((0, import_node_path2.basename)(root)) || "/", visible(root)];
+      return { kind: "fact", id: `${grant2.id} root ${i}`, icon: "folder", text: text2, more };
+    });
+    nodes.push({ kind: "scopes", grant: grant2 });
+    if (grant2.confirmsChanges) {
+      nodes.push({ kind: "fact", id: `${grant2.id} confirms`, icon: "checklist", text: "you confirm each change" });
+    }
+    if (grant2.actions > 0) nodes.push({ kind: "history", grant: grant2 });
+    const children = this.board.snapshot.grants.filter((other) => other.parent === grant2.id);
+    return [...nodes, ...children.map((child) => ({ kind: "grant", grant: child }))];
+  }
+  grantItem(grant2) {
+    const item2 = new vscode24.TreeItem(visible(grant2.agent), vscode24.TreeItemCollapsibleState.Expanded);
+    const now = Date.now();
+    item2.id = grant2.id;
+    item2.contextValue = "grant";
+    item2.description = left(grant2.expiresAt, now);
+    item2.iconPath = new vscode24.ThemeIcon(isAtWork(grant2) ? "pulse" : "person");
+    const lines = [
+      `**${escaped(grant2.agent)}** ${isAtWork(grant2) ? "is at work" : "has access"}`,
+      "",
+      `Until ${new Date(grant2.expiresAt).toLocaleTimeString()}, ${left(grant2.expiresAt, now)}`,
+      "",
+      ...grant2.roots.map((root) => `- ${escaped(root)}`)
+    ];
+    item2.tooltip = new vscode24.MarkdownString(lines.join("\n"));
+    item2.accessibilityInformation = { label: `${visible(grant2.agent)}, grant, ${left(grant2.expiresAt, now)}` };
+    return item2;
+  }
+  waitingItem(one) {
+    const what = one.kind === "request" ? "asks for access" : `wants to ${cut(inShort(one), 80)}`;
+    const item2 = new vscode24.TreeItem(`${label(one.agent)} ${what}`);
+    item2.id = one.id;
+    item2.contextValue = "waiting";
+    item2.description = one.kind === "request" ? cut(visible(one.reason), 80) : "";
+    item2.iconPath = new vscode24.ThemeIcon("bell-dot", new vscode24.ThemeColor("editorWarning.foreground"));
+    item2.command = { command: "prism.showRequests", title: "Decide", arguments: [one.id] };
+    if (!this.asker.isHere(one))
+      item2.tooltip = "It is about another folder than this window's. You can decide here all the same.";
+    return item2;
+  }
+};
+
+// src/person/marks.ts
+var vscode25 = __toESM(require("vscode"));
+
+// src/person/places.ts
+function placesAfter(changes) {
+  let moved = 0;
+  return [...changes].sort((a, b) => a.rangeOffset - b.rangeOffset).map(({ rangeOffset, rangeLength, text: text2 }) => {
+    const start = rangeOffset + moved;
+    moved += text2.length - rangeLength;
+    return { start, end: start + text2.length };
+  });
+}
+function shift(place2, { rangeOffset, rangeLength, text: text2 }) {
+  const [end, grown] = [rangeOffset + rangeLength, text2.length - rangeLength];
+  if (rangeOffset >= place2.end) return;
+  if (end <= place2.start) {
+    place2.start += grown;
+    place2.end += grown;
+    return;
+  }
+  place2.start = Math.min(place2.start, rangeOffset);
+  place2.end = Math.max(place2.end + grown, rangeOffset + text2.length);
+}
+
+// src/person/marks.ts
+var FRESH_MS = 5e3;
+var FADING_MS = 5e3;
+var MAX_PLACES = 400;
+var Marks = class {
+  constructor(texts2, board) {
+    this.board = board;
+    this.parts = [
+      this.fresh,
+      this.fading,
+      this.names,
+      this.badges,
+      // The texts hear of a change first and know whose it is; the editor's own event, which comes after it, has the places.
+      texts2.onChange((changed2) => this.noted(changed2)),
+      texts2.onDirty((document) => this.dirtied(document)),
+      vscode25.workspace.onDidChangeTextDocument((change2) => this.changed(change2)),
+      vscode25.workspace.onDidSaveTextDocument((document) => this.saved(document)),
+      vscode25.workspace.onDidCloseTextDocument((document) => this.saved(document)),
+      vscode25.window.onDidChangeVisibleTextEditors(() => this.draw()),
+      vscode25.window.registerFileDecorationProvider(this)
+    ];
+  }
+  board;
+  places = /* @__PURE__ */ new Map();
+  /** Files with an agent's unsaved edits, and whose. */
+  unsaved = /* @__PURE__ */ new Map();
+  /** Whose change each text had last, until the person changes it. */
+  last = /* @__PURE__ */ new Map();
+  badges = new vscode25.EventEmitter();
+  fresh = light("prism.agentEditBackground", "prism.agentEditRuler");
+  fading = light("prism.agentEditFadingBackground", void 0);
+  names = vscode25.window.createTextEditorDecorationType({
+    rangeBehavior: vscode25.DecorationRangeBehavior.ClosedClosed
+  });
+  parts;
+  timer;
+  onDidChangeFileDecorations = this.badges.event;
+  provideFileDecoration(uri) {
+    const agents = this.unsaved.get(uri.toString());
+    if (!agents) return void 0;
+    const tooltip = `Unsaved edits of ${[...agents].join(", ")}`;
+    return new vscode25.FileDecoration("\u270E", tooltip, new vscode25.ThemeColor("prism.agentForeground"));
+  }
+  dispose() {
+    clearTimeout(this.timer);
+    for (const part of this.parts) part.dispose();
+  }
+  noted({ text: { document }, by }) {
+    const key = document.uri.toString();
+    if (by === void 0) this.last.delete(key);
+    else this.last.set(key, { version: document.version, agent: this.board.nameOf(by) });
+  }
+  /** Keeps the lit places where they are in the text while it changes around them, and lights what an agent has changed. */
+  changed({ document, contentChanges }) {
+    const key = document.uri.toString();
+    const last = this.last.get(key);
+    const places = this.places.get(key) ?? [];
+    if (contentChanges.length === 0 || places.length === 0 && !last) return;
+    const changes = [...contentChanges].sort((a, b) => b.rangeOffset - a.rangeOffset);
+    for (const place2 of places) for (const change2 of changes) shift(place2, change2);
+    if (last?.version !== document.version) return;
+    const made4 = placesAfter(changes).map((place2) => ({ ...place2, agent: last.agent, at: Date.now() }));
+    this.places.set(key, [...places, ...made4].slice(-MAX_PLACES));
+    if (document.isDirty) this.dirtied(document);
+    this.draw();
+  }
+  /** The editor says a little after a change that a text is unsaved. What a file was written with is saved already. */
+  dirtied(document) {
+    const key = document.uri.toString();
+    if (!document.isDirty) return this.saved(document);
+    const last = this.last.get(key);
+    if (!last || this.unsaved.get(key)?.has(last.agent)) return;
+    this.unsaved.set(key, (this.unsaved.get(key) ?? /* @__PURE__ */ new Set()).add(last.agent));
+    this.badges.fire(document.uri);
+  }
+  saved({ uri }) {
+    this.last.delete(uri.toString());
+    if (this.unsaved.delete(uri.toString())) this.badges.fire(uri);
+  }
+  draw() {
+    clearTimeout(this.timer);
+    const now = Date.now();
+    for (const [key, places] of this.places) {
+      const lit = places.filter((place2) => place2.at + FRESH_MS + FADING_MS > now);
+      if (lit.length > 0) this.places.set(key, lit);
+      else this.places.delete(key);
+    }
+    for (const editor of vscode25.window.visibleTextEditors) this.drawIn(editor, now);
+    const turns = [...this.places.values()].flat().flatMap(({ at: at2 }) => [at2 + FRESH_MS, at2 + FRESH_MS + FADING_MS]);
+    const next = Math.min(...turns.filter((turn) => turn > now));
+    if (Number.isFinite(next)) this.timer = setTimeout(() => this.draw(), next - now + 10);
+  }
+  drawIn(editor, now) {
+    const { document } = editor;
+    const places = this.places.get(document.uri.toString()) ?? [];
+    const rangeOf = ({ start, end }) => new vscode25.Range(document.positionAt(start), document.positionAt(end));
+    const isFresh = ({ at: at2 }) => at2 + FRESH_MS > now;
+    editor.setDecorations(this.fresh, places.filter(isFresh).map(rangeOf));
+    editor.setDecorations(this.fading, places.filter((place2) => !isFresh(place2)).map(rangeOf));
+    editor.setDecorations(this.names, beside(document, places, isFresh));
+  }
+};
+function beside(document, places, isFresh) {
+  const newest = /* @__PURE__ */ new Map();
+  for (const place2 of places) {
+    const other = newest.get(place2.agent);
+    if (!other || place2.at > other.at || place2.at === other.at && place2.end > other.end)
+      newest.set(place2.agent, place2);
+  }
+  const atLine = /* @__PURE__ */ new Map();
+  for (const place2 of newest.values()) {
+    const end = document.positionAt(place2.end);
+    const line2 = end.character === 0 && end.line > 0 && place2.end > place2.start ? end.line - 1 : end.line;
+    atLine.set(line2, [...atLine.get(line2) ?? [], place2]);
+  }
+  return [...atLine].map(([line2, here]) => {
+    const range = document.lineAt(line2).range;
+    const text2 = cut(here.map(({ agent }) => agent).join(", "), 60);
+    const color = new vscode25.ThemeColor(here.some(isFresh) ? "prism.agentForeground" : "prism.agentFadingForeground");
+    const after = { contentText: `\u270E ${text2}`, margin: "0 0 0 2ch", color, fontStyle: "italic" };
+    return { range: new vscode25.Range(range.end, range.end), renderOptions: { after } };
+  });
+}
+function light(background, ruler) {
+  return vscode25.window.createTextEditorDecorationType({
+    backgroundColor: new vscode25.ThemeColor(background),
+    borderRadius: "2px",
+    rangeBehavior: vscode25.DecorationRangeBehavior.ClosedClosed,
+    ...ruler && {
+      overviewRulerColor: new vscode25.ThemeColor(ruler),
+      overviewRulerLane: vscode25.OverviewRulerLane.Center
+    }
+  });
+}
+
+// src/person/index.ts
+function showPerson(desk) {
+  desk.line.registerWith({ decides: true });
+  const board = new Board(desk.line);
+  const asker = new Asker(board, () => desk.roots.all, desk.texts, desk.log);
+  const status2 = new Status(board, asker);
+  const grants = new Grants(board, asker);
+  const marks = new Marks(desk.texts, board);
+  const hands = { log: desk.log, home, reconnect: () => desk.line.again() };
+  const say2 = () => {
+    const state = board.isTold ? "told" : board.isConnected ? "connected" : "off";
+    return vscode26.commands.executeCommand("setContext", "prism.state", state);
+  };
+  say2();
+  return vscode26.Disposable.from(
+    commands9(board, asker, hands),
+    board.onChange(say2),
+    marks,
+    grants,
+    status2,
+    asker,
+    board
+  );
+}
+
+// src/roots.ts
+var nodePath4 = __toESM(require("node:path"));
+var import_node_url = require("node:url");
+var vscode27 = __toESM(require("vscode"));
+var Roots = class {
+  folders = [];
+  changed = new vscode27.EventEmitter();
+  subscription;
+  onChange = this.changed.event;
+  constructor() {
+    this.read();
+    this.subscription = vscode27.workspace.onDidChangeWorkspaceFolders(() => {
+      this.read();
+      this.changed.fire();
+    });
+  }
+  dispose() {
+    this.subscription.dispose();
+    this.changed.dispose();
+  }
+  /** Where the folders really are. */
+  get all() {
+    return this.folders.map((folder2) => folder2.real);
+  }
+  /** The first folder: relative paths are meant in it. */
+  get first() {
+    const [first] = this.folders;
+    if (!first) throw new Refusal("outside_root", "no folder is open in this window");
+    return first.real;
+  }
+  /** Whether a real path is one of the folders or beneath one. */
+  holds(real2) {
+    return this.folders.some((folder2) => isBeneath(real2, folder2.real));
+  }
+  /** Returns the file or folder that a path leads to, as this window calls it. Refused if it leads elsewhere. */
+  async file(written) {
+    return this.uri(await this.real(written));
+  }
+  /** The same as a path: where it really is. */
+  async real(written) {
+    return this.checked(written, this.resolved(written, realOf));
+  }
+  /** The same of a name that is not followed: a link is itself. */
+  async realName(written) {
+    return this.checked(written, this.resolved(written, realNameOf));
+  }
+  /** How this window calls a real path. */
+  uri(real2) {
+    const folder2 = this.folderOf(real2);
+    if (!folder2 || folder2.path === folder2.real) return vscode27.Uri.file(real2);
+    return vscode27.Uri.joinPath(folder2.uri, ...nodePath4.relative(folder2.real, real2).split("/").filter(Boolean));
+  }
+  /** The real path of a file of this window's; `undefined` for what is no file, or in none of the folders. */
+  path(uri) {
+    if (uri.scheme !== "file") return void 0;
+    const real2 = realOr(uri.fsPath);
+    return this.holds(real2) ? real2 : void 0;
+  }
+  /** The nearest folder above a real path. */
+  rootOf(real2) {
+    return this.folderOf(real2)?.real;
+  }
+  folderOf(real2) {
+    const above = this.folders.filter((folder2) => isBeneath(real2, folder2.real));
+    return above.sort((a, b) => b.real.length - a.real.length)[0];
+  }
+  resolved(written, resolve5) {
+    if (written === "" || written.includes("\0")) throw wrong(`${JSON.stringify(written)} is no path`);
+    try {
+      const path = written.startsWith("file:") ? (0, import_node_url.fileURLToPath)(written) : written;
+      return resolve5(nodePath4.isAbsolute(path) ? path : nodePath4.join(this.first, path));
+    } catch (error) {
+      if (error instanceof Refusal) throw error;
+      const why = error instanceof Error ? error.message : String(error);
+      throw wrong(`${JSON.stringify(written)} cannot be found: ${why}`);
+    }
+  }
+  checked(written, real2) {
+    if (this.holds(real2)) return real2;
+    const folders = this.folders.map((folder2) => JSON.stringify(folder2.real)).join(", ");
+    throw new Refusal(
+      "outside_root",
+      `${JSON.stringify(written)} is in none of this window's folders: ${folders || "none is open"}`
+    );
+  }
+  read() {
+    const open = (vscode27.workspace.workspaceFolders ?? []).filter((folder2) => folder2.uri.scheme === "file");
+    this.folders = open.map(({ uri }) => ({ uri, path: uri.fsPath, real: realOr(uri.fsPath) }));
+  }
+};
+
+// src/self.ts
+var import_node_crypto3 = require("node:crypto");
+var vscode28 = __toESM(require("vscode"));
+function self(context) {
+  const kind = kindOf2(vscode28.env.appName, vscode28.env.uriScheme);
+  const version = context.extension.packageJSON.version;
+  return { pluginId: kind, kind, version: String(version), instanceId: (0, import_node_crypto3.randomUUID)(), startedAtMs: Date.now() };
+}
+function kindOf2(appName, uriScheme) {
+  const name = `${appName} ${uriScheme}`.toLowerCase();
+  for (const fork of ["code-server", "cursor", "void", "vscodium", "windsurf"]) {
+    if (name.includes(fork)) return fork;
+  }
+  if (name.includes("vscode") || name.includes("visual studio code")) return "vscode";
+  return uriScheme.toLowerCase().replace(/[^a-z0-9-]+/g, "-") || "vscode";
+}
+
+// src/spots.ts
+var vscode29 = __toESM(require("vscode"));
+var MAX_SPOTS = 256;
+var Spots = class {
+  spots = /* @__PURE__ */ new Map();
+  subscriptions;
+  constructor() {
+    for (const editor of vscode29.window.visibleTextEditors) this.note(editor);
+    this.subscriptions = vscode29.Disposable.from(
+      vscode29.window.onDidChangeTextEditorSelection(({ textEditor }) => this.note(textEditor)),
+      vscode29.workspace.onDidCloseTextDocument((document) => this.spots.delete(document.uri.toString()))
+    );
+  }
+  dispose() {
+    this.subscriptions.dispose();
+  }
+  /** What is selected in a text; nothing, at its beginning, if it was never shown. */
+  of(document) {
+    const active = vscode29.window.activeTextEditor;
+    const editors = active ? [active, ...vscode29.window.visibleTextEditors] : vscode29.window.visibleTextEditors;
+    const shown2 = editors.find((editor) => editor.document === document);
+    return shown2?.selection ?? this.spots.get(document.uri.toString()) ?? new vscode29.Selection(0, 0, 0, 0);
+  }
+  /** Waits until the selection of a text is as it should be, but not for long. */
+  async until(document, holds, withinMs) {
+    if (holds(this.of(document))) return;
+    const event = vscode29.window.onDidChangeTextEditorSelection;
+    await once(event, ({ textEditor }) => textEditor.document === document && holds(textEditor.selection), withinMs);
+  }
+  /** Waits until a text is scrolled, but not for long: it may not have to be. */
+  async untilViewport(document, withinMs) {
+    await once(
+      vscode29.window.onDidChangeTextEditorVisibleRanges,
+      ({ textEditor }) => textEditor.document === document,
+      withinMs
+    );
+  }
+  note({ document, selection }) {
+    const key = document.uri.toString();
+    this.spots.delete(key);
+    this.spots.set(key, selection);
+    const [oldest] = this.spots.keys();
+    if (this.spots.size > MAX_SPOTS && oldest !== void 0) this.spots.delete(oldest);
+  }
+};
+
+// src/texts.ts
+var vscode31 = __toESM(require("vscode"));
+
+// src/disk.ts
+var import_promises4 = require("node:fs/promises");
+var MAX_BYTES = 5 << 20;
+async function onDisk(path) {
+  try {
+    const found3 = await (0, import_promises4.stat)(path);
+    if (found3.isDirectory()) throw wrong(`${JSON.stringify(path)}: it is a folder`);
+    if (!found3.isFile()) throw wrong(`${JSON.stringify(path)}: it is no regular file`);
+    const bytes = found3.size > MAX_BYTES ? void 0 : await (0, import_promises4.readFile)(path);
+    if (bytes === void 0 || bytes.length > MAX_BYTES) {
+      const message2 = `${JSON.stringify(path)} has more than ${MAX_BYTES} bytes; read a part of it with a command`;
+      throw new Refusal("too_large", message2);
+    }
+    return bytes;
+  } catch (error) {
+    if (error instanceof Refusal) throw error;
+    const code = error.code;
+    if (code === "ENOENT" || code === "ENOTDIR") return void 0;
+    throw new Refusal("failed", `${JSON.stringify(path)} cannot be read: ${Refusal.of(error).message}`);
+  }
+}
+function checkText(text2) {
+  checkSize(Buffer.byteLength(text2));
+  if (text2.includes("\0")) throw wrong("a text cannot hold a NUL");
+}
+function checkSize(bytes) {
+  if (bytes <= MAX_BYTES) return;
+  throw new Refusal("too_large", `a file of ${bytes} bytes; at most ${MAX_BYTES} can be written`);
+}
+
+// src/edits.ts
+function applied2(text2, edits) {
+  const order2 = edits.map((_, i) => i);
+  const at2 = (i) => edits[i];
+  order2.sort((a, b) => at2(a).start - at2(b).start || at2(a).end - at2(b).end || a - b);
+  const parts = [];
+  const back = [];
+  let [done2, last, length] = [0, 0, 0];
+  for (const i of order2) {
+    const { start, end, newText } = at2(i);
+    if (start < done2) throw wrong(`edits ${last} and ${i} overlap`);
+    parts.push(text2.slice(done2, start), newText);
+    length += start - done2;
+    back.push({ start: length, end: length + newText.length, newText: text2.slice(start, end) });
+    length += newText.length;
+    [done2, last] = [end, i];
+  }
+  parts.push(text2.slice(done2));
+  return { text: parts.join(""), back };
+}
+function offsets(text2, edits) {
+  const lines = new Lines(text2);
+  return edits.map(({ range, newText }, i) => {
+    const [start, end] = [lines.offset(range.start), lines.offset(range.end)];
+    if (typeof start === "string") throw wrong(`edit ${i}: ${start}`);
+    if (typeof end === "string") throw wrong(`edit ${i}: ${end}`);
+    if (start > end) throw wrong(`edit ${i}: \`range\` ends before it starts`);
+    return { start, end, newText };
+  });
+}
+function withBreaks(text2, lineBreak) {
+  return text2.replace(/\r\n|\r|\n/g, lineBreak);
+}
+function difference(from, to) {
+  const most = Math.min(from.length, to.length);
+  let start = 0;
+  while (start < most && from.charCodeAt(start) === to.charCodeAt(start)) start += 1;
+  let end = 0;
+  while (end < most - start && from.charCodeAt(from.length - 1 - end) === to.charCodeAt(to.length - 1 - end)) end += 1;
+  return { start, end: from.length - end, newText: to.slice(start, to.length - end) };
+}
+
+// src/ledger.ts
+var vscode30 = __toESM(require("vscode"));
+
+// src/history.ts
+var MAX_STEPS = 1e3;
+var MAX_CHARACTERS2 = 4 << 20;
+var History2 = class {
+  back = [];
+  forth = [];
+  /** Notes what leads back from a change that was just made. What had been undone before it cannot be redone. */
+  changed(back) {
+    this.forth = [];
+    this.back.push(back);
+    let characters = this.back.reduce((sum, edits) => sum + sizeOf(edits), 0);
+    while (this.back.length > MAX_STEPS || characters > MAX_CHARACTERS2) {
+      characters -= sizeOf(this.back.shift() ?? []);
+    }
+  }
+  /** Somebody else has changed the text. */
+  clear() {
+    [this.back, this.forth] = [[], []];
+  }
+  /** Returns the text that so many steps lead to, and what is to be called once it is there. */
+  retraced(text2, way, steps) {
+    const [from, to] = way === "undo" ? [this.back, this.forth] : [this.forth, this.back];
+    if (steps > from.length) {
+      const name = way === "undo" ? "undone" : "redone";
+      throw wrong(`${from.length} changes can be ${name}, not ${steps}; what a person typed ends what can be`);
+    }
+    const inverses = [];
+    let now = text2;
+    for (const edits of from.slice(from.length - steps).reverse()) {
+      const { text: next, back } = applied2(now, edits);
+      inverses.push(back);
+      now = next;
+    }
+    const walk = () => {
+      from.splice(from.length - steps, steps);
+      to.push(...inverses);
+    };
+    return { text: now, walk };
+  }
+};
+function sizeOf(edits) {
+  return edits.reduce((sum, edit) => sum + edit.newText.length + 16, 0);
+}
+
+// src/versions.ts
+var MAX_KNOWN = 4096;
+var EPOCH_MS = 15778368e5;
+var Versions = class {
+  known = /* @__PURE__ */ new Map();
+  floor;
+  /** Begins where no window before this one has been: it would have had to make a change every millisecond. */
+  constructor(nowMs) {
+    this.floor = Math.max(1, nowMs - EPOCH_MS);
+  }
+  /** The version of a text that is open. The digest is only asked for if it has been opened again. */
+  told(path, document, version, digest) {
+    let known = this.known.get(path);
+    if (!known) {
+      this.makeRoom();
+      known = { document, base: this.floor - version, told: this.floor, closedAs: void 0 };
+      this.known.set(path, known);
+    } else if (known.document !== document) {
+      const isSame = known.closedAs !== void 0 && known.closedAs === digest();
+      known.base = known.told + (isSame ? 0 : 1) - version;
+      known.document = document;
+      known.closedAs = void 0;
+    }
+    known.told = known.base + version;
+    return known.told;
+  }
+  /** Notes that a text was closed, and as what. If it is opened as the same, its version is the same. */
+  closed(path, document, digest) {
+    const known = this.known.get(path);
+    if (known?.document !== document) return;
+    known.document = void 0;
+    known.closedAs = digest();
+  }
+  makeRoom() {
+    if (this.known.size < MAX_KNOWN) return;
+    for (const [path, known] of this.known) {
+      if (known.document !== void 0) continue;
+      this.floor = Math.max(this.floor, known.told + 1);
+      this.known.delete(path);
+      return;
+    }
+  }
+};
+
+// src/ledger.ts
+var SETTLED_MS2 = 30;
+var Ledger = class {
+  constructor(roots) {
+    this.roots = roots;
+    for (const document of vscode30.workspace.textDocuments) this.note(document);
+    this.subscriptions = vscode30.Disposable.from(
+      vscode30.workspace.onDidOpenTextDocument((document) => void this.note(document)),
+      vscode30.workspace.onDidChangeTextDocument((change2) => this.hear(change2)),
+      vscode30.workspace.onDidSaveTextDocument((document) => {
+        const known = this.note(document);
+        if (known) known.saved = Promise.resolve(digestOf(unbroken(document.getText())));
+      }),
+      vscode30.workspace.onDidCloseTextDocument((document) => this.forget(document)),
+      vscode30.workspace.onDidRenameFiles(({ files: files2 }) => {
+        for (const { oldUri, newUri } of files2) this.renamed(realOr(oldUri.fsPath), realOr(newUri.fsPath));
+      })
+    );
+  }
+  roots;
+  versions = new Versions(Date.now());
+  known = /* @__PURE__ */ new Map();
+  changes = new vscode30.EventEmitter();
+  dirtied = new vscode30.EventEmitter();
+  closes = new vscode30.EventEmitter();
+  subscriptions;
+  /** A text has changed, and whose doing it was. */
+  onChange = this.changes.event;
+  /** A text became unsaved or saved, without another change. */
+  onDirty = this.dirtied.event;
+  /** The editor has closed the document of this path. */
+  onClose = this.closes.event;
+  dispose() {
+    this.subscriptions.dispose();
+    this.changes.dispose();
+    this.dirtied.dispose();
+    this.closes.dispose();
+  }
+  /** A document as a text; `undefined` for what is no file, or in none of the folders. */
+  of(document) {
+    const known = this.note(document);
+    if (!known || !this.roots.holds(known.path)) return void 0;
+    const version = this.versions.told(known.path, document, document.version, () => digestOf(document.getText()));
+    return { uri: document.uri, path: known.path, document, version, isDirty: document.isDirty };
+  }
+  /** The document of a real path, if the editor has it open. */
+  at(path) {
+    return vscode30.workspace.textDocuments.find((document) => this.note(document)?.path === path);
+  }
+  historyOf(document) {
+    return this.note(document)?.history ?? new History2();
+  }
+  /** Of the file that a text was made from, whatever its line breaks. */
+  async savedDigest(document) {
+    return this.note(document)?.saved;
+  }
+  /** Notes that a file is about to be written for a session, so that the text that follows it is known as theirs. */
+  follows(path, content, by) {
+    const document = this.at(path);
+    const known = document && this.note(document);
+    const text2 = asText(content);
+    if (known && text2 !== void 0) known.follows = { digest: digestOf(unbroken(text2)), by };
+  }
+  /** Notes a change that the editor is about to make for a session. What is returned resolves when it has come. */
+  expect(document, text2, by, reason) {
+    return new Promise((landed) => {
+      const known = this.note(document);
+      if (known) known.expected = { version: document.version, text: text2, by, reason, landed };
+      else landed();
+    });
+  }
+  expectNoMore(document) {
+    const known = this.known.get(document);
+    if (known) known.expected = void 0;
+  }
+  hear(change2) {
+    const { document } = change2;
+    const known = this.note(document);
+    if (!known) return;
+    if (change2.contentChanges.length === 0) {
+      known.held?.(document.isDirty);
+      this.dirtied.fire(document);
+      return;
+    }
+    known.held?.(false);
+    const isOne = document.version === known.version + 1;
+    known.version = document.version;
+    const text2 = this.of(document);
+    if (!text2) return;
+    const base = isOne ? text2.version - 1 : void 0;
+    const edits = change2.contentChanges.map(({ range, text: newText }) => ({ range, newText }));
+    const tell2 = (isDirty, by, reason) => this.changes.fire({ text: { ...text2, isDirty }, base, edits, by, reason });
+    const { expected } = known;
+    if (expected && document.version > expected.version && document.getText() === expected.text) {
+      tell2(true, expected.by, expected.reason);
+      expected.landed();
+      return;
+    }
+    known.history.clear();
+    if (document.isDirty) tell2(true, void 0, "edit");
+    else this.hold(document, known, tell2);
+  }
+  /** Tells a change once it is clear whether somebody made it, or the text has followed its file. */
+  hold(document, known, tell2) {
+    const content = document.getText();
+    const timer = setTimeout(() => known.held?.(document.isDirty), SETTLED_MS2);
+    known.held = (isDirty) => {
+      clearTimeout(timer);
+      known.held = void 0;
+      if (isDirty || document.getText() !== content) return tell2(isDirty, void 0, "edit");
+      const digest = digestOf(unbroken(content));
+      known.saved = Promise.resolve(digest);
+      const by = known.follows?.digest === digest ? known.follows.by : void 0;
+      tell2(false, by, by === void 0 ? "disk" : "edit");
+    };
+  }
+  forget(document) {
+    const known = this.known.get(document);
+    if (!known) return;
+    this.known.delete(document);
+    this.versions.closed(known.path, document, () => digestOf(document.getText()));
+    this.closes.fire(known.path);
+  }
+  /** The text of a file that is renamed comes along, and with it how it came to be. */
+  renamed(path, newPath) {
+    const [from, to] = [this.knownAt(path), this.knownAt(newPath)];
+    if (from && to && from[0].getText() === to[0].getText()) to[1].history = from[1].history;
+  }
+  knownAt(path) {
+    return [...this.known].find(([, known]) => known.path === path);
+  }
+  note(document) {
+    if (document.uri.scheme !== "file" || document.isClosed) return void 0;
+    const found3 = this.known.get(document);
+    if (found3) return found3;
+    const path = realOr(document.uri.fsPath);
+    const known = {
+      path,
+      history: new History2(),
+      version: document.version,
+      saved: this.roots.holds(path) ? digestOnDisk(path) : Promise.resolve(void 0),
+      follows: void 0,
+      expected: void 0,
+      held: void 0
+    };
+    this.known.set(document, known);
+    return known;
+  }
+};
+async function digestOnDisk(path) {
+  try {
+    const text2 = asText(await onDisk(path) ?? new Uint8Array());
+    return text2 === void 0 ? void 0 : digestOf(unbroken(text2));
+  } catch {
+    return void 0;
+  }
+}
+
+// src/texts.ts
+var FOLLOW_WITHIN_MS = 3e3;
+var TOLD_WITHIN_MS = 500;
+var TURN_WITHIN_MS = 1e4;
+var MAX_TRIES = 10;
+var Texts = class {
+  constructor(roots, log) {
+    this.log = log;
+    this.ledger = new Ledger(roots);
+    this.onDirty = this.ledger.onDirty;
+    this.listed = new Set(this.all().map((text2) => text2.path));
+    this.subscriptions = vscode31.Disposable.from(
+      this.ledger,
+      this.ledger.onChange((change2) => {
+        this.recount();
+        if (change2.text.isDirty || this.listed.has(change2.text.path)) this.changes.fire(change2);
+      }),
+      this.ledger.onDirty(() => this.recount()),
+      this.ledger.onClose((path) => this.close(path)),
+      vscode31.workspace.onDidOpenTextDocument(() => this.recount()),
+      vscode31.window.tabGroups.onDidChangeTabs(() => this.recount()),
+      roots.onChange(() => this.recount())
+    );
+  }
+  log;
+  ledger;
+  /** Paths that agents have opened. */
+  opened = /* @__PURE__ */ new Set();
+  /** The buffers that were told of, by path. */
+  listed;
+  changes = new vscode31.EventEmitter();
+  moves = new vscode31.EventEmitter();
+  /** Texts that edits are on their way to. */
+  busy = /* @__PURE__ */ new Set();
+  turns = new vscode31.EventEmitter();
+  subscriptions;
+  /** A buffer has changed, and whose doing it was. Changes that change nothing are none. */
+  onChange = this.changes.event;
+  /** A document became unsaved or saved, without another change. */
+  onDirty;
+  /** Buffers came or went. */
+  onMove = this.moves.event;
+  dispose() {
+    this.subscriptions.dispose();
+    for (const emitter of [this.changes, this.moves, this.turns]) emitter.dispose();
+  }
+  // --- What there is ---
+  /** All buffers, by path. */
+  all() {
+    const shown2 = shownFiles();
+    const texts2 = vscode31.workspace.textDocuments.map((document) => this.of(document));
+    const buffers2 = texts2.filter((text2) => text2 !== void 0 && this.isBuffer(text2, shown2));
+    return buffers2.sort((a, b) => a.path < b.path ? -1 : a.path > b.path ? 1 : 0);
+  }
+  /** The buffer of a real path, if it is open. */
+  at(path) {
+    const document = this.ledger.at(path);
+    const text2 = document && this.of(document);
+    return text2 && this.isBuffer(text2, shownFiles()) ? text2 : void 0;
+  }
+  /** A document as a text; `undefined` for what is no file, or in none of the folders. */
+  of(document) {
+    return this.ledger.of(document);
+  }
+  /** Whether the file of an unsaved text is another than the text was made from. */
+  async isChangedOnDisk(text2) {
+    const there = await onDisk(text2.path);
+    const now = there && asText(there);
+    if (now === void 0) return true;
+    const saved2 = await this.ledger.savedDigest(text2.document);
+    return saved2 !== void 0 && digestOf(unbroken(now)) !== saved2;
+  }
+  /** Unsaved texts at a path or beneath it, for the results of what only sees the disk. */
+  unsaved(path) {
+    return this.all().flatMap((text2) => text2.isDirty && isBeneath(text2.path, path) ? [text2.path] : []);
+  }
+  // --- Opening ---
+  /** Opens the text of a file, as the file is now unless it has unsaved changes. The person sees nothing of it. */
+  async open(uri) {
+    const looked = await this.look(uri);
+    if ("bytes" in looked)
+      throw wrong(`${JSON.stringify(looked.path)}: it is no text; write_file replaces it as a whole`);
+    return looked;
+  }
+  /** The same of any file: what is no text comes as its bytes. */
+  async look(uri) {
+    const path = realOr(uri.fsPath);
+    const bytes = await onDisk(path);
+    const open = this.ledger.at(path);
+    if (bytes === void 0) {
+      const left2 = open?.isDirty ? this.of(open) : void 0;
+      if (left2) return left2;
+      throw new Refusal("not_found", `there is no file ${JSON.stringify(path)}`);
+    }
+    if (asText(bytes) === void 0 && !open?.isDirty) return { path, bytes };
+    const document = open ?? await vscode31.workspace.openTextDocument(uri);
+    await this.follow(document, bytes);
+    this.opened.add(path);
+    this.recount();
+    const text2 = this.of(document);
+    if (!text2) throw new Refusal("outside_root", `${JSON.stringify(path)} is in none of this window's folders`);
+    return text2;
+  }
+  /** Notes that agents have no more use for a text. */
+  close(path) {
+    this.opened.delete(path);
+    this.recount();
+  }
+  /** Notes that a file is about to be written for a session, so that the text that follows it is known as theirs. */
+  follows(path, content, by) {
+    this.ledger.follows(path, content, by);
+  }
+  /** Waits until the text of a file that was just written is what was written, if it is open. */
+  async caughtUp(path) {
+    const document = this.ledger.at(path);
+    const bytes = document && await onDisk(path);
+    if (document && bytes) await this.follow(document, bytes);
+  }
+  /** Waits until something holds of a text, and no longer than that; it is looked at whenever a text has changed. */
+  async until(holds, withinMs) {
+    if (!holds()) await once(vscode31.workspace.onDidChangeTextDocument, () => holds(), withinMs);
+  }
+  // --- Changing ---
+  /**
+   * Makes edits, all or none. Refused if one of the texts is at another version by then; what a person types meanwhile
+   * stays.
+   */
+  async apply(changes, by, reason = "edit") {
+    const planned3 = [...changes].map(([uri, { version, edits }]) => {
+      let bound2 = version;
+      const plan = (text2) => {
+        bound2 ??= text2.version;
+        if (bound2 !== text2.version) throw stale(text2);
+        return offsets(text2.document.getText(), edits);
+      };
+      return { uri, edits: plan };
+    });
+    return this.edit(planned3, by, reason);
+  }
+  /**
+   * The same of edits that are worked out on the texts as they are; worked out again if somebody types at that moment.
+   */
+  async edit(planned3, by, reason = "edit") {
+    return this.inTurn(
+      planned3.map(({ uri }) => uri),
+      async (documents) => {
+        for (let tries = 1; ; tries += 1) {
+          const steps = planned3.map(({ edits }, i) => {
+            const text2 = this.of(documents[i]);
+            if (documents.indexOf(text2.document) !== i) throw wrong(`${JSON.stringify(text2.path)} is named twice`);
+            return { text: text2, edits: edits(text2) };
+          });
+          try {
+            const made4 = await this.make(steps, by, reason);
+            for (const [document, back] of made4) this.ledger.historyOf(document).changed(back);
+            return await this.after(documents);
+          } catch (error) {
+            const isStale = error instanceof Refusal && error.code === "changed";
+            if (!isStale || tries >= MAX_TRIES || documents.some((document) => document.isClosed)) throw error;
+          }
+        }
+      }
+    );
+  }
+  /** Leads a text back by so many changes of agents', or forth again. */
+  async retrace(uri, fits, way, count2, by) {
+    return this.inTurn([uri], async (documents) => {
+      const text2 = this.of(documents[0]);
+      fits(text2);
+      const now = text2.document.getText();
+      const { text: goal, walk } = this.ledger.historyOf(text2.document).retraced(now, way, count2);
+      await this.make([{ text: text2, edits: [difference(now, goal)] }], by, way);
+      walk();
+      return (await this.after(documents))[0];
+    });
+  }
+  /** Opens texts, waits until no other edit of any of them is on its way, and keeps others away meanwhile. */
+  async inTurn(uris, doing) {
+    const documents = [];
+    for (const uri of uris) documents.push((await this.open(uri)).document);
+    const isFree = () => !documents.some((document) => this.busy.has(document));
+    const end = Date.now() + TURN_WITHIN_MS;
+    while (!isFree() && Date.now() < end) await once(this.turns.event, isFree, end - Date.now());
+    if (!isFree()) throw new Refusal("rate_limited", "other edits of this text are on their way; try again", 1e3);
+    const closed = documents.find((document) => document.isClosed);
+    if (closed)
+      throw new Refusal("changed", `${JSON.stringify(closed.uri.fsPath)} was closed meanwhile; open it again`);
+    for (const document of documents) this.busy.add(document);
+    try {
+      return await doing(documents);
+    } finally {
+      for (const document of documents) this.busy.delete(document);
+      this.turns.fire();
+    }
+  }
+  /** Has the editor make the edits. Returns what leads back. */
+  async make(steps, by, reason) {
+    const edit = new vscode31.WorkspaceEdit();
+    const made4 = /* @__PURE__ */ new Map();
+    const expected = steps.map(({ text: { document }, edits }) => {
+      const lineBreak = document.eol === vscode31.EndOfLine.CRLF ? "\r\n" : "\n";
+      const fitted = edits.map((one) => ({ ...one, newText: withBreaks(one.newText, lineBreak) }));
+      const { text: goal, back } = applied2(document.getText(), fitted);
+      checkText(goal);
+      made4.set(document, back);
+      for (const { start, end, newText } of fitted) {
+        edit.replace(document.uri, new vscode31.Range(document.positionAt(start), document.positionAt(end)), newText);
+      }
+      return { document, goal, version: document.version };
+    });
+    const landings = expected.map(({ document, goal }) => this.ledger.expect(document, goal, by, reason));
+    try {
+      if (!await vscode31.workspace.applyEdit(edit)) {
+        const moved = expected.find(({ document, version }) => document.isClosed || document.version !== version);
+        const text2 = moved && this.of(moved.document);
+        if (text2) throw stale(text2);
+        throw new Refusal("failed", "the editor did not make the edit; the file may be closed or read-only");
+      }
+      await atMost(TOLD_WITHIN_MS, Promise.all(landings));
+    } finally {
+      for (const { document } of expected) this.ledger.expectNoMore(document);
+    }
+    return made4;
+  }
+  /** The texts after a change, once the editor has said of all that they are unsaved. */
+  async after(documents) {
+    await this.until(() => documents.every((document) => document.isDirty), TOLD_WITHIN_MS);
+    return documents.map((document) => this.of(document));
+  }
+  // --- What happens ---
+  /** Tells which buffers came and went since it was last told. */
+  recount() {
+    const all = this.all();
+    const now = new Set(all.map((text2) => text2.path));
+    const opened3 = all.filter((text2) => !this.listed.has(text2.path));
+    const closed = [...this.listed].filter((path) => !now.has(path));
+    this.listed = now;
+    if (opened3.length > 0 || closed.length > 0) this.moves.fire({ opened: opened3, closed });
+  }
+  /** Waits until a text that nobody has changed is what its file is. */
+  async follow(document, bytes) {
+    const goal = asText(bytes);
+    if (goal === void 0) return;
+    const isThere = () => document.isDirty || document.isClosed || isSameText(goal, document.getText());
+    await this.until(isThere, FOLLOW_WITHIN_MS);
+    if (!isThere()) this.log.debug(`${document.uri.fsPath} does not follow its file`);
+  }
+  isBuffer(text2, shown2) {
+    return text2.isDirty || this.opened.has(text2.path) || shown2.has(text2.uri.toString());
+  }
+};
+function stale(text2) {
+  const path = JSON.stringify(text2.path);
+  return new Refusal(
+    "changed",
+    `${path} is at version ${text2.version} by now; open it again, then make the edit for that`
+  );
+}
+function languageOf(text2) {
+  return text2.document.languageId === "plaintext" ? null : text2.document.languageId;
+}
+function shownFiles() {
+  const shown2 = /* @__PURE__ */ new Set();
+  for (const { input } of vscode31.window.tabGroups.all.flatMap((group) => group.tabs)) {
+    if (input instanceof vscode31.TabInputText) shown2.add(input.uri.toString());
+    if (input instanceof vscode31.TabInputTextDiff) shown2.add(input.modified.toString());
+  }
+  return shown2;
+}
+
+// src/verbs/advanced/fix.ts
+var vscode35 = __toESM(require("vscode"));
+
+// src/language/changes.ts
+var vscode32 = __toESM(require("vscode"));
+
+// src/unified.ts
+var CONTEXT = 3;
+function unified(path, text2, changes) {
+  const name = path.replace(/[\u0000-\u001f\u007f-\u009f]/g, "\uFFFD");
+  const lines = linesOf2(text2);
+  const blocks = blocksOf(text2, lines, changes);
+  let shown2 = `--- ${name}
++++ ${name}
+`;
+  let shift2 = 0;
+  for (let i = 0; i < blocks.length; ) {
+    let end = i + 1;
+    while (end < blocks.length && at(blocks, end).from - at(blocks, end - 1).to <= 2 * CONTEXT) end += 1;
+    const hunk = blocks.slice(i, end);
+    shown2 += drawn(lines, hunk, shift2);
+    for (const block of hunk) shift2 += block.new.length - block.old.length;
+    i = end;
+  }
+  return shown2;
+}
+function overlap(changes) {
+  const sorted = inOrder(changes);
+  return sorted.some((change2, i) => i > 0 && change2.start < at(sorted, i - 1).end);
+}
+function inOrder(changes) {
+  return [...changes].sort((a, b) => a.start - b.start || a.end - b.end);
+}
+function linesOf2(text2) {
+  return text2.match(/[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$/g) ?? [];
+}
+function blocksOf(text2, lines, changes) {
+  const starts = [];
+  let offset = 0;
+  for (const line2 of lines) {
+    starts.push(offset);
+    offset += line2.length;
+  }
+  const startOf2 = (line2) => starts[line2] ?? text2.length;
+  const lineAt = (place2) => {
+    let [low, high] = [0, starts.length];
+    while (low < high) {
+      const middle = low + high + 1 >> 1;
+      if (startOf2(middle) <= place2) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  };
+  const groups = [];
+  for (const change2 of inOrder(changes)) {
+    const from = Math.min(lineAt(change2.start), Math.max(0, lines.length - 1));
+    const to = Math.min(lines.length, lineAt(change2.end) + 1);
+    const last = groups.at(-1);
+    if (last && from <= last.to) {
+      last.to = Math.max(last.to, to);
+      last.changes.push(change2);
+    } else groups.push({ from, to, changes: [change2] });
+  }
+  return groups.flatMap((group) => {
+    const [begin, end] = [startOf2(group.from), startOf2(group.to)];
+    const inside = group.changes.map(({ start, end: stop, newText }) => ({
+      start: start - begin,
+      end: stop - begin,
+      newText
+    }));
+    const block = {
+      from: group.from,
+      to: group.to,
+      old: lines.slice(group.from, group.to),
+      new: linesOf2(applied2(text2.slice(begin, end), inside).text)
+    };
+    while (block.old.length > 0 && block.old[0] === block.new[0]) {
+      block.old.shift();
+      block.new.shift();
+      block.from += 1;
+    }
+    while (block.old.length > 0 && block.new.length > 0 && block.old.at(-1) === block.new.at(-1)) {
+      block.old.pop();
+      block.new.pop();
+      block.to -= 1;
+    }
+    return block.old.length + block.new.length > 0 ? [block] : [];
+  });
+}
+function drawn(lines, hunk, shift2) {
+  const from = Math.max(0, at(hunk, 0).from - CONTEXT);
+  const to = Math.min(lines.length, at(hunk, hunk.length - 1).to + CONTEXT);
+  let [body, added, line2] = ["", 0, from];
+  const draw2 = (mark, text2) => {
+    const bare = text2.replace(/\r?\n$|\r$/, "");
+    body += `${mark}${bare}
+`;
+    if (bare === text2) body += "\\ No newline at end of file\n";
+  };
+  for (const block of hunk) {
+    for (; line2 < block.from; line2 += 1) draw2(" ", at(lines, line2));
+    for (const old of block.old) draw2("-", old);
+    for (const text2 of block.new) draw2("+", text2);
+    added += block.new.length - block.old.length;
+    line2 = block.to;
+  }
+  for (; line2 < to; line2 += 1) draw2(" ", at(lines, line2));
+  const [before, after] = [to - from, to - from + added];
+  const side = (start, count2) => `${count2 === 0 ? start : start + 1}${count2 === 1 ? "" : `,${count2}`}`;
+  return `@@ -${side(from, before)} +${side(from + shift2, after)} @@
+${body}`;
+}
+function at(list, i) {
+  return list[i];
+}
+
+// src/language/changes.ts
+var MAX_FILES = 200;
+var MAX_EDITS2 = 2e4;
+var MAX_DIFF = 1 << 20;
+var FILE_ENTRY = 1;
+var TEXT_ENTRY = 2;
+function versionsNow(desk) {
+  const versions = /* @__PURE__ */ new Map();
+  for (const document of vscode32.workspace.textDocuments) {
+    const text2 = desk.texts.of(document);
+    if (text2) versions.set(document.uri.toString(), text2.version);
+  }
+  return versions;
+}
+async function planned(call, edit, before) {
+  const { desk } = call;
+  refuseOthers(edit);
+  const wanted = edit.entries().filter(([, edits]) => edits.length > 0);
+  const count2 = wanted.reduce((sum, [, edits]) => sum + edits.length, 0);
+  if (wanted.length > MAX_FILES || count2 > MAX_EDITS2) {
+    const most = `at most ${MAX_EDITS2} in ${MAX_FILES} are made`;
+    throw new Refusal("too_large", `the change would make ${count2} edits in ${wanted.length} files; ${most}`);
+  }
+  const plan = [];
+  for (const [uri, edits] of wanted) {
+    const name = uri.scheme === "file" ? uri.fsPath : uri.toString();
+    const path = desk.roots.path(uri);
+    if (path === void 0 || !call.mayChange(path)) {
+      const where = `${JSON.stringify(name)}, which is in none of the granted folders`;
+      throw new Refusal("outside_root", `the change would also touch ${where}; nothing was changed`);
+    }
+    const text2 = await desk.texts.open(uri);
+    const known = before.get(text2.uri.toString());
+    if (known === void 0 ? text2.isDirty : known !== text2.version) throw stale(text2);
+    const { document } = text2;
+    const inside = edits.map((one) => new vscode32.TextEdit(document.validateRange(one.range), one.newText));
+    if (overlap(inside.map((one) => offsetsOf(text2, one))))
+      throw new Refusal("failed", `the edits of ${JSON.stringify(name)} overlap; nothing was changed`);
+    plan.push({ text: text2, edits: inside.filter((one) => document.getText(one.range) !== one.newText) });
+  }
+  return plan.filter(({ edits }) => edits.length > 0).sort((a, b) => a.text.path < b.text.path ? -1 : 1);
+}
+function previewed(plan) {
+  const files2 = plan.map(({ text: text2, edits }) => ({ path: text2.path, version: text2.version, edits: edits.length }));
+  return { files: files2, diff: cut2(differenceOf(plan)), is_preview: true };
+}
+async function made2(call, plan, reason) {
+  if (plan.length === 0) return [];
+  const changes = new Map(plan.map(({ text: text2, edits }) => [text2.uri, { version: text2.version, edits }]));
+  const texts2 = await call.desk.texts.apply(changes, call.session, reason);
+  return texts2.map((text2, i) => ({
+    path: text2.path,
+    version: text2.version,
+    digest: digestOf(text2.document.getText()),
+    is_dirty: text2.isDirty,
+    edits: plan[i]?.edits.length ?? 0
+  }));
+}
+function differenceOf(plan) {
+  return plan.map(
+    ({ text: text2, edits }) => unified(
+      text2.path,
+      text2.document.getText(),
+      edits.map((one) => offsetsOf(text2, one))
+    )
+  ).join("");
+}
+function cut2(difference2) {
+  if (difference2.length <= MAX_DIFF) return difference2;
+  return difference2.slice(0, difference2.lastIndexOf("\n", MAX_DIFF) + 1);
+}
+function offsetsOf({ document }, edit) {
+  const [start, end] = [document.offsetAt(edit.range.start), document.offsetAt(edit.range.end)];
+  return { start, end, newText: edit.newText };
+}
+function refuseOthers(edit) {
+  const { _allEntries: list } = edit;
+  for (const entry of list?.call(edit) ?? []) {
+    if (entry._type === FILE_ENTRY) {
+      const kind = !entry.from ? "create" : entry.to ? "rename" : "delete";
+      const instead = "do that with create_file, rename_file or delete_file";
+      throw new Refusal(
+        "unsupported",
+        `the change would also ${kind} a file, which is not done along with edits; ${instead}`
+      );
+    }
+    if (entry._type !== TEXT_ENTRY) {
+      throw new Refusal("unsupported", "the change would insert a template or change a notebook; nothing was changed");
+    }
+  }
+}
+
+// src/language/site.ts
+var vscode34 = __toESM(require("vscode"));
+
+// src/language/speakers.ts
+var vscode33 = __toESM(require("vscode"));
+var KNOWN = {
+  c: "llvm-vs-code-extensions.vscode-clangd",
+  cpp: "llvm-vs-code-extensions.vscode-clangd",
+  csharp: "ms-dotnettools.csharp",
+  dart: "dart-code.dart-code",
+  go: "golang.go",
+  java: "redhat.java",
+  kotlin: "fwcd.kotlin",
+  lua: "sumneko.lua",
+  php: "bmewburn.vscode-intelephense-client",
+  python: "ms-python.python or ms-pyright.pyright",
+  ruby: "shopify.ruby-lsp",
+  rust: "rust-lang.rust-analyzer",
+  shellscript: "mads-hartmann.bash-ide-vscode",
+  swift: "swiftlang.swift-vscode",
+  toml: "tamasfe.even-better-toml",
+  yaml: "redhat.vscode-yaml",
+  zig: "ziglang.vscode-zig"
+};
+function speakersOf(language) {
+  return vscode33.extensions.all.filter((extension2) => {
+    const manifest = extension2.packageJSON;
+    if (manifest.main === void 0 && manifest.browser === void 0) return false;
+    const declares = manifest.contributes?.languages?.some(({ id }) => id === language) ?? false;
+    return declares || (manifest.activationEvents?.includes(`onLanguage:${language}`) ?? false);
+  });
+}
+function nobody(language, what) {
+  const known = KNOWN[language];
+  const hint = known ? `install the extension ${known} in it` : "install an extension for this language in it";
+  return new Refusal(
+    "unsupported",
+    `no extension of this editor ${what} in files of the language "${language}"; ${hint}`
+  );
+}
+
+// src/language/site.ts
+var START_WITHIN_MS = 1e4;
+var COLD_MS = 5e3;
+var ASK_AGAIN_MS = 300;
+var warm = /* @__PURE__ */ new Set();
+var Site = class _Site {
+  constructor(call, text2) {
+    this.call = call;
+    this.text = text2;
+  }
+  call;
+  text;
+  /** Opens the text. Refused if a version was named and it is at another. */
+  static async open(call, path, version) {
+    const text2 = await call.desk.texts.open(await call.desk.roots.file(path));
+    if (version !== void 0 && version !== text2.version) throw stale(text2);
+    return new _Site(call, text2);
+  }
+  get document() {
+    return this.text.document;
+  }
+  get language() {
+    return this.document.languageId;
+  }
+  /** A place in the text as the editor takes it; refused if the text has none such. */
+  place(place2) {
+    const offset = new Lines(this.document.getText()).offset(place2);
+    if (typeof offset === "string") throw wrong(offset);
+    return this.document.positionAt(offset);
+  }
+  span(span2) {
+    return new vscode34.Range(this.place(span2.start), this.place(span2.end));
+  }
+  /** Waits until whoever serves the language can answer. */
+  async ready() {
+    const { stop } = this.call;
+    if (isTypeScript(this.document)) return load(this.document, stop);
+    const sleeping = speakersOf(this.language).filter((extension2) => !extension2.isActive);
+    const awake = Promise.allSettled(sleeping.map((extension2) => Promise.resolve(extension2.activate())));
+    if (sleeping.length > 0) await Promise.race([awake, pause(START_WITHIN_MS, stop)]);
+  }
+  /** Asks all who serve the language. `what` is what for: "finds definitions". */
+  async ask(what, command2, args, isEmpty) {
+    await this.ready();
+    const { stop } = this.call;
+    const until = warm.has(this.language) || isTypeScript(this.document) ? 0 : Date.now() + COLD_MS;
+    for (; ; ) {
+      const answer = await vscode34.commands.executeCommand(command2, ...args) ?? void 0;
+      if (stop.isCancellationRequested) throw new Refusal("timed_out", "nobody waits for it any more");
+      if (!isEmpty(answer)) {
+        warm.add(this.language);
+        return answer;
+      }
+      if (speakersOf(this.language).length === 0) throw nobody(this.language, what);
+      if (Date.now() >= until) {
+        warm.add(this.language);
+        return answer;
+      }
+      await pause(ASK_AGAIN_MS, stop);
+    }
+  }
+};
+function pause(milliseconds, stop) {
+  return new Promise((done2) => {
+    const end = () => {
+      clearTimeout(timer);
+      stopped.dispose();
+      done2();
+    };
+    const timer = setTimeout(end, milliseconds);
+    const stopped = stop.onCancellationRequested(end);
+  });
+}
+
+// src/verbs/advanced/fix.ts
+var MAX_FIXES = 200;
+var ERRORS_WITHIN_MS = 3e3;
+var ASK_AGAIN_MS2 = 200;
+async function apply_quick_fix(call) {
+  const path = call.args.text("path");
+  const span2 = call.args.range("range");
+  const title2 = call.args.maybeText("title");
+  const version = call.args.number("version", 0, Number.MAX_SAFE_INTEGER);
+  const isPreview = call.args.flag("preview");
+  call.args.done();
+  if (!span2) throw wrong("`range` is missing: {start, end}");
+  const site = await Site.open(call, path, version);
+  const range = site.span(span2);
+  const before = versionsNow(call.desk);
+  if (title2 === void 0) {
+    const fixes = await offered(site, range, 0);
+    return { fixes: fixes.slice(0, MAX_FIXES).map(told), is_complete: fixes.length <= MAX_FIXES };
+  }
+  const { edit, leaves } = await editOf(site, range, title2);
+  const plan = await planned(call, edit, before);
+  const left2 = leaves === void 0 ? {} : { command_not_run: leaves };
+  if (isPreview) return { ...previewed(plan), ...left2 };
+  return { files: await made2(call, plan, "quick_fix"), is_preview: false, ...left2 };
+}
+async function offered(site, range, resolved2) {
+  const { document, call } = site;
+  await site.ready();
+  const until = Date.now() + ERRORS_WITHIN_MS;
+  const lent = await lentErrors(site, range, until);
+  try {
+    for (; ; ) {
+      const command2 = "vscode.executeCodeActionProvider";
+      const all = await vscode35.commands.executeCommand(
+        command2,
+        document.uri,
+        range,
+        void 0,
+        resolved2
+      ) ?? [];
+      if (all.length === 0 && speakersOf(site.language).length === 0) throw nobody(site.language, "offers quick fixes");
+      const isEarly = isTypeScript(document) && lent.hasErrors && !all.some(isFix);
+      if (!isEarly || Date.now() >= until || call.stop.isCancellationRequested) return all;
+      await pause(ASK_AGAIN_MS2, call.stop);
+    }
+  } finally {
+    lent.dispose();
+  }
+}
+async function lentErrors(site, range, until) {
+  const { document, call } = site;
+  const { uri } = document;
+  if (!isTypeScript(document)) {
+    const isServed = speakersOf(site.language).length > 0 && !isSilent(document);
+    if (isServed && vscode35.languages.getDiagnostics(uri).length === 0) await untilHeard(document, until, call.stop);
+    return { hasErrors: false, dispose: () => void 0 };
+  }
+  const found3 = (await diagnose(document, call.stop) ?? []).filter((error) => error.range.intersection(range));
+  const hasErrors = found3.some((error) => error.severity === vscode35.DiagnosticSeverity.Error);
+  const shown2 = vscode35.languages.getDiagnostics(uri);
+  const isShown = (error) => shown2.some((one) => one.code === error.code && one.range.isEqual(error.range));
+  const missing = found3.filter((error) => !isShown(error));
+  for (const error of missing) error.severity = vscode35.DiagnosticSeverity.Hint;
+  const lent = missing.length > 0 ? lend(document, missing) : void 0;
+  return { hasErrors, dispose: () => void lent?.dispose() };
+}
+function isFix(action) {
+  return !isCommand(action) && action.kind !== void 0 && vscode35.CodeActionKind.QuickFix.contains(action.kind);
+}
+function isCommand(action) {
+  return typeof action.command === "string";
+}
+function told(action) {
+  if (isCommand(action)) return { title: action.title, kind: null, is_preferred: false };
+  return { title: action.title, kind: action.kind?.value ?? null, is_preferred: action.isPreferred ?? false };
+}
+async function editOf(site, range, title2) {
+  const first = await offered(site, range, 0);
+  const at2 = first.findIndex((action) => action.title === title2);
+  if (at2 < 0 || at2 >= MAX_FIXES) {
+    const titles = first.slice(0, 10).map((action) => JSON.stringify(action.title));
+    const others = titles.length === 0 ? "nothing is offered" : `offered are ${titles.join(", ")}`;
+    throw new Refusal("not_found", `no quick fix ${JSON.stringify(title2)} is offered there by now; ${others}`);
+  }
+  const fix = fixIn(site, first[at2]) ?? fixIn(
+    site,
+    (await offered(site, range, at2 + 1)).find((action) => action.title === title2)
+  );
+  if (fix) return fix;
+  const why = "runs a command of an extension; only fixes that are edits can be applied";
+  throw new Refusal("unsupported", `the quick fix ${JSON.stringify(title2)} ${why}`);
+}
+function fixIn(site, action) {
+  if (!action) return void 0;
+  const edit = isCommand(action) ? editBehind(site, action) : action.edit;
+  if (!edit || edit.size === 0) return void 0;
+  const leaves = isCommand(action) ? void 0 : action.command?.command;
+  return { edit, leaves: leaves?.startsWith("_typescript.") ? void 0 : leaves };
+}
+function editBehind({ document }, { command: command2, arguments: args }) {
+  if (command2 !== "_css.applyCodeAction" || !Array.isArray(args)) return void 0;
+  const [uri, version, edits] = args;
+  if (uri !== document.uri.toString() || version !== document.version || !Array.isArray(edits)) return void 0;
+  const edit = new vscode35.WorkspaceEdit();
+  for (const { range, newText } of edits) {
+    const { start, end } = range;
+    edit.replace(document.uri, new vscode35.Range(start.line, start.character, end.line, end.character), newText);
+  }
+  return edit;
+}
+
+// src/verbs/advanced/lens.ts
+var MAX_LENSES = 100;
+async function get_code_lens(call) {
+  const path = call.args.text("path");
+  call.args.done();
+  const site = await Site.open(call, path);
+  const args = [site.document.uri, MAX_LENSES + 1];
+  const isEmpty = (lenses2) => !lenses2 || lenses2.length === 0;
+  const found3 = await site.ask("shows code lenses", "vscode.executeCodeLensProvider", args, isEmpty) ?? [];
+  const lenses = found3.slice(0, MAX_LENSES).map(({ range, command: command2 }) => ({
+    range: toldSpan(range),
+    title: command2?.title ?? null,
+    command: command2?.command ?? null
+  }));
+  const version = call.desk.texts.of(site.document)?.version ?? site.text.version;
+  const isComplete = found3.length <= MAX_LENSES && lenses.every(({ command: command2 }) => command2 !== null);
+  return { lenses, version, is_complete: isComplete };
+}
+
+// src/verbs/advanced/rename.ts
+var vscode36 = __toESM(require("vscode"));
+var MAX_NAME = 200;
+async function refactor_symbol(call) {
+  const path = call.args.text("path");
+  const position2 = call.args.position("position");
+  if (!position2) throw wrong("`position` is missing: {line, character}");
+  const newName = call.args.text("new_name");
+  const version = call.args.number("version", 0, Number.MAX_SAFE_INTEGER);
+  const isPreview = call.args.flag("preview");
+  call.args.done();
+  if (newName.trim() === "" || new RegExp("\\p{Cc}", "u").test(newName) || [...newName].length > MAX_NAME) {
+    throw wrong(`\`new_name\` must be a name of 1 to ${MAX_NAME} letters`);
+  }
+  const site = await Site.open(call, path, version);
+  const place2 = site.place(position2);
+  await site.ready();
+  const before = versionsNow(call.desk);
+  const plan = await planned(call, await renamed(site, place2, newName), before);
+  if (plan.length === 0) return { files: [], is_preview: isPreview };
+  if (isPreview) return previewed(plan);
+  return { files: await made2(call, plan, "rename"), is_preview: false };
+}
+async function renamed(site, place2, newName) {
+  const none = "there is nothing at `position` that could be renamed";
+  let edit;
+  try {
+    const command2 = "vscode.executeDocumentRenameProvider";
+    edit = await vscode36.commands.executeCommand(
+      command2,
+      site.document.uri,
+      place2,
+      newName
+    ) ?? void 0;
+  } catch (error) {
+    throw wrong(`${none}: ${Refusal.of(error).message}`);
+  }
+  if (edit && edit.size > 0) return edit;
+  if (speakersOf(site.language).length === 0) throw nobody(site.language, "renames symbols");
+  throw wrong(none);
+}
+
+// src/verbs/advanced.ts
+var advanced = { get_code_lens, apply_quick_fix, refactor_symbol };
+
+// src/verbs/analysis/completions.ts
+var vscode37 = __toESM(require("vscode"));
+
+// src/language/rank.ts
+function typedIn(before) {
+  return (/[\p{L}\p{N}_$]*$/u.exec(before)?.[0] ?? "").toLowerCase();
+}
+function rankOf(word, typed) {
+  if (word.startsWith(typed)) return 0;
+  if (word.includes(typed)) return 1;
+  let from = 0;
+  for (const letter of typed) {
+    const at2 = word.indexOf(letter, from);
+    if (at2 < 0) return void 0;
+    from = at2 + letter.length;
+  }
+  return 2;
+}
+
+// src/verbs/analysis/completions.ts
+var USUAL_LIMIT = 50;
+var MAX_LIMIT = 500;
+var MAX_WORDS = 1e3;
+var KINDS = "text method function constructor field variable class interface module property unit value enum keyword snippet color file reference folder enum_member constant struct event operator type_parameter".split(" ");
+async function get_completions(call) {
+  const path = call.args.text("path");
+  const position2 = call.args.position("position");
+  const limit = call.args.number("limit", 1, MAX_LIMIT) ?? USUAL_LIMIT;
+  call.args.done();
+  if (!position2) throw wrong("`position` is missing: {line, character}");
+  const site = await Site.open(call, path);
+  const place2 = site.place(position2);
+  const command2 = "vscode.executeCompletionItemProvider";
+  const isEmpty = (list2) => !list2 || list2.items.every(isWord);
+  const list = await site.ask("completes code", command2, [site.document.uri, place2], isEmpty);
+  const items = list?.items ?? [];
+  if (items.every(isWord) && speakersOf(site.language).length === 0) throw nobody(site.language, "completes code");
+  const fitting = chosen(items, typedIn(site.document.lineAt(place2.line).text.slice(0, place2.character)));
+  const version = call.desk.texts.of(site.document)?.version ?? site.text.version;
+  return {
+    items: fitting.slice(0, limit).map(told2),
+    is_complete: !(list?.isIncomplete ?? false) && fitting.length <= limit,
+    version
+  };
+}
+function isWord(item2) {
+  return item2.kind === vscode37.CompletionItemKind.Text;
+}
+function chosen(items, typed) {
+  const ranked = items.flatMap((item2) => {
+    const rank = rankOf((item2.filterText ?? labelOf(item2)).toLowerCase(), typed);
+    return rank === void 0 ? [] : [{ item: item2, rank, sort: item2.sortText ?? labelOf(item2) }];
+  });
+  ranked.sort((a, b) => a.rank - b.rank || (a.sort < b.sort ? -1 : a.sort > b.sort ? 1 : 0));
+  return ranked.map(({ item: item2 }) => item2);
+}
+function labelOf(item2) {
+  return typeof item2.label === "string" ? item2.label : item2.label.label;
+}
+function told2(item2) {
+  const label2 = labelOf(item2);
+  const { insertText, documentation } = item2;
+  const words3 = typeof documentation === "string" ? documentation : documentation?.value;
+  return {
+    label: label2,
+    kind: item2.kind === void 0 ? null : KINDS[item2.kind] ?? null,
+    detail: item2.detail ?? (typeof item2.label === "string" ? null : item2.label.detail ?? item2.label.description ?? null),
+    insert_text: typeof insertText === "string" ? insertText : insertText?.value ?? label2,
+    // With places to fill in: `${1:name}`.
+    ...typeof insertText === "object" ? { is_snippet: true } : {},
+    ...words3 ? { documentation: [...words3].slice(0, MAX_WORDS).join("") } : {}
+  };
+}
+
+// src/verbs/analysis/definition.ts
+var import_promises5 = require("node:fs/promises");
+var vscode38 = __toESM(require("vscode"));
+
+// src/search/words.ts
+var MAX_LINE = 300;
+var MAX_LENGTH = 8 * 1024;
+function faultOf(words3) {
+  if (words3 === "" || /[\r\n]/.test(words3)) return "must be a part of one line";
+  if (Buffer.byteLength(words3) > MAX_LENGTH) return `must have at most ${MAX_LENGTH} bytes`;
+  return void 0;
+}
+function find2(text2, words3, ignoresCase, limit) {
+  const pattern = new RegExp(words3.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&"), ignoresCase ? "giu" : "gu");
+  const places = [];
+  for (const found3 of text2.matchAll(pattern)) {
+    places.push([found3.index, found3.index + found3[0].length]);
+    if (places.length > limit) break;
+  }
+  return hitsAt(text2, places, limit);
+}
+function hitsAt(text2, places, limit) {
+  if (places.length === 0) return { hits: [], isCut: false };
+  const lines = new Lines(text2);
+  const hits = places.slice(0, limit).map(([start, end]) => {
+    const range = { start: lines.place(start), end: lines.place(end) };
+    return { range, line_text: lineFrom(text2, start - range.start.character), start, end };
+  });
+  return { hits, isCut: places.length > limit };
+}
+function lineFrom(text2, start) {
+  const line2 = text2.slice(start, start + 2 * MAX_LINE);
+  const end = line2.search(/[\r\n]/);
+  return [...end < 0 ? line2 : line2.slice(0, end)].slice(0, MAX_LINE).join("");
+}
+
+// src/verbs/analysis/definition.ts
+var MAX_PLACES2 = 1e3;
+var MAX_FILES2 = 100;
+var KINDS2 = {
+  definition: { command: "vscode.executeDefinitionProvider", what: "finds definitions" },
+  declaration: { command: "vscode.executeDeclarationProvider", what: "finds declarations" },
+  type_definition: { command: "vscode.executeTypeDefinitionProvider", what: "finds types" },
+  implementation: { command: "vscode.executeImplementationProvider", what: "finds implementations" },
+  references: { command: "vscode.executeReferenceProvider", what: "finds references" },
+  symbols: { command: "vscode.executeDocumentSymbolProvider", what: "lists symbols" }
+};
+var SYMBOLS = "file module namespace package class method property field constructor enum interface function variable constant string number boolean array object key null enum_member struct event operator type_parameter".split(" ");
+async function goto_definition(call) {
+  const path = call.args.text("path");
+  const position2 = call.args.position("position");
+  const word = call.args.maybeText("kind") ?? "definition";
+  call.args.done();
+  const kind = Object.hasOwn(KINDS2, word) ? KINDS2[word] : void 0;
+  if (!kind) {
+    const kinds = "definition, declaration, type_definition, implementation, references or symbols";
+    throw wrong(`\`kind\` is ${kinds}, not ${JSON.stringify(word)}`);
+  }
+  if (!position2 && word !== "symbols") throw wrong("`position` is missing: {line, character}");
+  const site = await Site.open(call, path);
+  const place2 = position2 && site.place(position2);
+  if (word === "declaration" && isTypeScript(site.document)) {
+    throw new Refusal(
+      "unsupported",
+      'TypeScript knows no declarations apart from definitions; ask for the kind "definition"'
+    );
+  }
+  const { uri } = site.document;
+  const isEmpty = (list) => !list || list.length === 0;
+  const found3 = await (word === "symbols" ? site.ask(kind.what, kind.command, [uri], isEmpty).then((symbols) => symbolsOf(uri, symbols ?? [])) : site.ask(kind.what, kind.command, [uri, place2], isEmpty).then((all) => (all ?? []).map(foundAt)));
+  const lines = new ShownLines(call);
+  const locations = [];
+  for (const one of found3.slice(0, MAX_PLACES2)) locations.push(await told3(call, one, lines));
+  return { locations, is_complete: found3.length <= MAX_PLACES2 };
+}
+function foundAt(place2) {
+  if ("targetUri" in place2) return { uri: place2.targetUri, range: place2.targetSelectionRange ?? place2.targetRange };
+  return { uri: place2.uri, range: place2.range };
+}
+function symbolsOf(uri, symbols, within3 = null) {
+  return symbols.flatMap((symbol) => {
+    const isNested = "children" in symbol;
+    const container = within3 ?? ("containerName" in symbol && symbol.containerName || null);
+    const about2 = { name: symbol.name, kind: SYMBOLS[symbol.kind] ?? "symbol", container };
+    const found3 = {
+      uri: isNested ? uri : symbol.location.uri,
+      range: isNested ? symbol.range : symbol.location.range,
+      symbol: about2
+    };
+    return [found3, ...isNested ? symbolsOf(uri, symbol.children, symbol.name) : []];
+  });
+}
+async function told3(call, found3, lines) {
+  const isFile2 = found3.uri.scheme === "file";
+  const path = isFile2 ? call.desk.roots.path(found3.uri) ?? realOr(found3.uri.fsPath) : found3.uri.toString();
+  const isGranted2 = isFile2 && call.desk.roots.holds(path);
+  const line2 = isGranted2 ? await lines.at(found3.uri, path, found3.range.start.line) : void 0;
+  return {
+    path,
+    range: toldSpan(found3.range),
+    is_granted: isGranted2,
+    ...line2 === void 0 ? {} : { line_text: line2 },
+    ...found3.symbol ?? {}
+  };
+}
+var ShownLines = class {
+  constructor(call) {
+    this.call = call;
+  }
+  call;
+  files = /* @__PURE__ */ new Map();
+  async at(uri, path, line2) {
+    const key = uri.toString();
+    let lines = this.files.get(key);
+    if (!lines) {
+      if (this.files.size >= MAX_FILES2 || this.call.stop.isCancellationRequested) return void 0;
+      const open = vscode38.workspace.textDocuments.find((document) => document.uri.toString() === key);
+      lines = (open ? open.getText() : await textAt(path)).split(/\r\n|\r|\n/);
+      this.files.set(key, lines);
+    }
+    const text2 = lines[line2];
+    return text2 === void 0 ? void 0 : lineFrom(text2, 0);
+  }
+};
+async function textAt(path) {
+  try {
+    return (await (0, import_promises5.stat)(path)).size > MAX_BYTES ? "" : await (0, import_promises5.readFile)(path, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+// src/verbs/analysis/errors.ts
+var vscode39 = __toESM(require("vscode"));
+var USUAL_WAIT_MS = 1e4;
+var LONGEST_WAIT_MS2 = 6e4;
+var MAX_TOLD2 = 5e3;
+var MAX_ASKED2 = 50;
+var UNHEARD = "nobody has told errors of this text yet; some extensions look only at files in a tab, where switch_buffer puts them";
+var SEVERITIES = ["error", "warning", "information", "hint"];
+async function get_errors(call) {
+  const path = call.args.maybeText("path");
+  const said = call.args.number("wait_ms", 0, LONGEST_WAIT_MS2);
+  call.args.done();
+  const began = Date.now();
+  if (path === void 0) return ofAll(call, began + (said ?? USUAL_WAIT_MS));
+  const site = await Site.open(call, path);
+  const until = began + (said ?? (isSilent(site.document) ? 0 : USUAL_WAIT_MS));
+  return isTypeScript(site.document) && await ofTypeScript(site, until) || ofOthers(site, until);
+}
+async function ofTypeScript(site, until) {
+  const { document, call } = site;
+  for (; ; ) {
+    const before = document.version;
+    const asked = diagnose(document, call.stop);
+    const answer = await within(until, asked, call.stop);
+    if (answer === "late") return told4(site, vscode39.languages.getDiagnostics(document.uri), void 0);
+    if (!answer) return void 0;
+    if (document.version !== before && Date.now() < until && !call.stop.isCancellationRequested) continue;
+    const others = vscode39.languages.getDiagnostics(document.uri).filter((one) => !isItsOwn(one));
+    return told4(site, [...answer, ...others], document.version - before);
+  }
+}
+async function ofOthers(site, until) {
+  const { document, call } = site;
+  const known = () => vscode39.languages.getDiagnostics(document.uri);
+  if (known().length === 0 && ageOf(document) === void 0) {
+    if (speakersOf(site.language).length === 0) throw nobody(site.language, "tells errors");
+    await within(until, site.ready(), call.stop);
+  }
+  await untilHeard(document, until, call.stop);
+  return told4(site, known(), ageOf(document));
+}
+function told4(site, diagnostics, age) {
+  const { desk } = site.call;
+  const now = desk.texts.of(site.document)?.version ?? site.text.version;
+  const speakers = speakersOf(site.language).map((extension2) => extension2.id);
+  return {
+    diagnostics: diagnostics.slice(0, MAX_TOLD2).map((one) => toldOne(site.text.path, one)),
+    version: now,
+    analyzed_version: age === void 0 ? null : now - age,
+    is_complete: age === 0 && diagnostics.length <= MAX_TOLD2,
+    server: { name: speakers.join(", ") || null, root: desk.roots.rootOf(site.text.path) ?? null, busy_with: null },
+    ...age === void 0 && !hasTab(site.document) ? { why: UNHEARD } : {}
+  };
+}
+async function ofAll({ desk, stop }, until) {
+  const found3 = /* @__PURE__ */ new Map();
+  for (const [uri, diagnostics] of vscode39.languages.getDiagnostics()) {
+    const path = desk.roots.path(uri);
+    if (path !== void 0) found3.set(path, diagnostics);
+  }
+  let isComplete = true;
+  let asked = 0;
+  for (const { path, document } of desk.texts.all()) {
+    const own = isTypeScript(document) && (asked += 1) <= MAX_ASKED2 ? await within(until, diagnose(document, stop), stop) : void 0;
+    if (Array.isArray(own)) found3.set(path, [...own, ...(found3.get(path) ?? []).filter((one) => !isItsOwn(one))]);
+    else if (speakersOf(document.languageId).length > 0) isComplete &&= ageOf(document) === 0;
+  }
+  const told6 = [...found3].flatMap(([path, diagnostics]) => diagnostics.map((one) => toldOne(path, one)));
+  const sources = new Set([...found3.values()].flat().map(({ source }) => source));
+  return {
+    diagnostics: told6.slice(0, MAX_TOLD2),
+    version: null,
+    analyzed_version: null,
+    is_complete: isComplete && asked <= MAX_ASKED2 && told6.length <= MAX_TOLD2,
+    server: [...sources].filter((source) => source !== void 0).sort()
+  };
+}
+function toldOne(path, one) {
+  const code = typeof one.code === "object" ? one.code.value : one.code;
+  return {
+    path,
+    range: toldSpan(one.range),
+    severity: SEVERITIES[one.severity] ?? "error",
+    message: one.message,
+    source: one.source ?? null,
+    code: code ?? null
+  };
+}
+async function within(until, doing, stop) {
+  let timer;
+  let stopped;
+  const late = new Promise((done2) => {
+    timer = setTimeout(() => done2("late"), Math.max(0, until - Date.now()));
+    stopped = stop.onCancellationRequested(() => done2("late"));
+  });
+  try {
+    return await Promise.race([doing, late]);
+  } finally {
+    clearTimeout(timer);
+    stopped?.dispose();
+  }
+}
+
+// src/verbs/analysis/format.ts
+var vscode40 = __toESM(require("vscode"));
+async function format_code(call) {
+  const path = call.args.text("path");
+  const version = call.args.number("version", 0, Number.MAX_SAFE_INTEGER);
+  const span2 = call.args.range("range");
+  const tabSize = call.args.number("tab_size", 1, 16);
+  const insertSpaces = call.args.take("insert_spaces");
+  call.args.done();
+  if (insertSpaces !== void 0 && typeof insertSpaces !== "boolean")
+    throw wrong("`insert_spaces` must be true or false");
+  const site = await Site.open(call, path, version);
+  const range = span2 && site.span(span2);
+  const options = optionsFor(site.document, tabSize, insertSpaces);
+  await site.ready();
+  const before = versionsNow(call.desk);
+  const edits = await formatted(site.document, range, options);
+  if (!edits) await refuseNobody(site, range, options);
+  const edit = new vscode40.WorkspaceEdit();
+  edit.set(site.document.uri, edits ?? []);
+  const plan = await planned(call, edit, before);
+  const [file] = await made2(call, plan, "format");
+  if (file) return { ...file, is_changed: true };
+  return {
+    path: site.text.path,
+    version: before.get(site.document.uri.toString()) ?? site.text.version,
+    edits: 0,
+    is_changed: false
+  };
+}
+function optionsFor(document, tabSize, insertSpaces) {
+  const usual = vscode40.workspace.getConfiguration("editor", document);
+  return {
+    tabSize: tabSize ?? usual.get("tabSize", 4),
+    insertSpaces: insertSpaces ?? usual.get("insertSpaces", true)
+  };
+}
+async function formatted(document, range, options) {
+  const { uri } = document;
+  const [command2, args] = range ? ["vscode.executeFormatRangeProvider", [uri, range, options]] : ["vscode.executeFormatDocumentProvider", [uri, options]];
+  return await vscode40.commands.executeCommand(command2, ...args) ?? void 0;
+}
+async function refuseNobody(site, range, options) {
+  const odd = { tabSize: options.tabSize === 7 ? 5 : 7, insertSpaces: !options.insertSpaces };
+  if (await formatted(site.document, range, odd)) return;
+  const isFormatter = ({ packageJSON }) => {
+    const { categories } = packageJSON;
+    return categories?.includes("Formatters") ?? false;
+  };
+  const formatters = vscode40.extensions.all.filter(isFormatter);
+  if (speakersOf(site.language).length + formatters.length === 0) throw nobody(site.language, "formats code");
+}
+
+// src/verbs/analysis.ts
+var analysis = { get_errors, get_completions, goto_definition, format_code };
+
+// src/verbs/buffers.ts
+var vscode42 = __toESM(require("vscode"));
+
+// src/asked.ts
+var MAX_EDITS3 = 1e3;
+var MAX_FILES3 = 200;
+function askedEdits(args) {
+  const listed2 = args.list("edits");
+  const [oldText, newText] = [args.take("old_text"), args.take("new_text")];
+  if (listed2) {
+    if (oldText !== void 0 || newText !== void 0) {
+      throw wrong("give `edits`, or `old_text` and `new_text`, not both");
+    }
+    return read(listed2);
+  }
+  if (oldText === void 0 && newText === void 0) return void 0;
+  return read([{ old_text: oldText ?? null, new_text: newText ?? null }]);
+}
+function refuseBlind(edits, namesVersion) {
+  if (namesVersion || !edits.some((edit) => edit.range && edit.oldText === void 0)) return;
+  throw wrong(
+    "a `range` is about one version of the text: give `version` (or `digest`) as open_file told it, or the `old_text` that stands there"
+  );
+}
+function placed(text2, edits) {
+  const lines = new Lines(text2);
+  return edits.map((edit, i) => {
+    const found3 = edit.range ? inRange(text2, lines, edit.range, edit.oldText) : atWords(text2, edit.oldText ?? "");
+    if (typeof found3 === "string") throw wrong(`edit ${i}: ${found3}`);
+    return { start: found3[0], end: found3[1], newText: edit.newText };
+  });
+}
+function inRange(text2, lines, range, oldText) {
+  const [start, end] = [lines.offset(range.start), lines.offset(range.end)];
+  if (typeof start === "string") return start;
+  if (typeof end === "string") return end;
+  if (start > end) return "`range` ends before it starts";
+  if (oldText !== void 0 && text2.slice(start, end) !== oldText) {
+    return "what stands in `range` is not `old_text`; open the file again";
+  }
+  return [start, end];
+}
+function atWords(text2, oldText) {
+  const start = text2.indexOf(oldText);
+  if (start < 0) return "`old_text` is not in the text; open it again";
+  if (text2.indexOf(oldText, start + 1) >= 0) {
+    return "`old_text` is in the text more than once; give more of what stands around it";
+  }
+  return [start, start + oldText.length];
+}
+function read(listed2) {
+  if (listed2.length === 0 || listed2.length > MAX_EDITS3) {
+    throw wrong(`\`edits\` must hold 1 to ${MAX_EDITS3} edits, not ${listed2.length}`);
+  }
+  return listed2.map((edit, i) => {
+    if (kindOf(edit) !== "an object") throw wrong(`edit ${i} must be an object, not ${kindOf(edit)}`);
+    try {
+      return readOne(new Args(edit));
+    } catch (error) {
+      throw wrong(`edit ${i}: ${Refusal.of(error).message}`);
+    }
+  });
+}
+function readOne(args) {
+  const range = args.take("range");
+  const oldText = args.maybeText("old_text");
+  const newText = args.text("new_text");
+  args.done();
+  if (range !== void 0) return { range: spanOf("range", range), oldText, newText };
+  if (oldText === void 0) throw wrong("it needs a `range` or an `old_text`");
+  if (oldText === "") throw wrong("`old_text` is empty");
+  return { range: void 0, oldText, newText };
+}
+
+// src/saving.ts
+var import_promises6 = require("node:fs/promises");
+var vscode41 = __toESM(require("vscode"));
+var SAVED_WITHIN_MS = 1e3;
+async function save(desk, text2, overwrites, session) {
+  const there = await onDisk(text2.path);
+  if (!overwrites && await desk.texts.isChangedOnDisk(text2)) {
+    const why = there ? "somebody else has changed the file; `overwrite` replaces what they wrote" : "somebody else has removed the file; `overwrite` makes it again";
+    throw new Refusal("changed", `${JSON.stringify(text2.path)}: ${why}`);
+  }
+  desk.doing.note("file_saved", text2.path, session);
+  await write(desk, text2, there);
+}
+async function discard(desk, text2, session) {
+  const { document, path, uri } = text2;
+  const there = await onDisk(path);
+  const goal = there && asText(there);
+  if (goal !== void 0) {
+    const edits = (now2) => {
+      if (now2.version !== text2.version) throw stale(now2);
+      const content = document.getText();
+      const lineBreak = document.eol === vscode41.EndOfLine.CRLF ? "\r\n" : "\n";
+      const edit = difference(content, withBreaks(goal, lineBreak));
+      return edit.start === edit.end && edit.newText === "" ? [] : [edit];
+    };
+    await desk.texts.edit([{ uri, edits }], session, "discard");
+  }
+  const end = desk.doing.note("discard", path, session);
+  await write(desk, text2, there);
+  end();
+  if (!there) return vscode41.workspace.fs.delete(uri);
+  const now = await onDisk(path);
+  if (now && Buffer.compare(now, there) === 0) return;
+  await vscode41.workspace.fs.writeFile(uri, there);
+  await desk.texts.caughtUp(path);
+}
+async function write(desk, text2, there) {
+  const { document, path } = text2;
+  if (there) {
+    await (0, import_promises6.access)(path, import_promises6.constants.W_OK).catch(() => {
+      throw new Refusal("failed", `${JSON.stringify(path)}: it is read-only`);
+    });
+    if (await desk.texts.isChangedOnDisk(text2)) await (0, import_promises6.utimes)(path, /* @__PURE__ */ new Date(0), /* @__PURE__ */ new Date(0));
+  }
+  const before = document.version;
+  await document.save();
+  await desk.texts.until(() => !document.isDirty, SAVED_WITHIN_MS);
+  if (document.isDirty && document.version === before) {
+    throw new Refusal("failed", `${JSON.stringify(path)}: the editor did not save it`);
+  }
+}
+
+// src/verbs/buffers.ts
+async function getBuffers({ args, desk }) {
+  args.done();
+  const active = vscode42.window.activeTextEditor?.document;
+  const buffers2 = await Promise.all(
+    desk.texts.all().map(async (text2) => {
+      const content = text2.document.getText();
+      return {
+        path: text2.path,
+        version: text2.version,
+        is_dirty: text2.isDirty,
+        digest: digestOf(content),
+        language: languageOf(text2),
+        lines: lineCount(content),
+        is_changed_on_disk: text2.isDirty && await desk.texts.isChangedOnDisk(text2).catch(() => true),
+        is_active: text2.document === active
+      };
+    })
+  );
+  return { buffers: buffers2, ui: true };
+}
+async function editBuffer({ args, desk, session, stop }) {
+  const files2 = args.list("files");
+  if (files2) {
+    args.done();
+    if (files2.length === 0 || files2.length > MAX_FILES3) {
+      throw wrong(`\`files\` must hold 1 to ${MAX_FILES3} files, not ${files2.length}`);
+    }
+    const orders = [];
+    for (const [i, file] of files2.entries()) orders.push(await numbered(i, () => orderOf(file, desk, i, stop)));
+    const texts2 = await desk.texts.edit(orders, session);
+    return { files: texts2.map((text2) => edited(text2)) };
+  }
+  const { path, fits, namesVersion } = readTarget(args, stop);
+  const undo = args.number("undo", 1, MAX_EDITS3);
+  const redo = args.number("redo", 1, MAX_EDITS3);
+  const edits = askedEdits(args);
+  args.done();
+  const given = [undo, redo, edits].filter((one) => one !== void 0).length;
+  if (given === 0) {
+    throw wrong("`edits` is missing: an array of {range, new_text} or {old_text, new_text}; or `undo`, or `redo`");
+  }
+  if (given > 1) throw wrong("give one of `edits`, `undo` and `redo`");
+  const uri = await desk.roots.file(path);
+  if (edits) {
+    refuseBlind(edits, namesVersion);
+    const [text2] = await desk.texts.edit([{ uri, edits: planned2(edits, fits) }], session);
+    return { ...edited(text2), edits: edits.length };
+  }
+  const way = undo === void 0 ? "redo" : "undo";
+  return edited(await desk.texts.retrace(uri, fits, way, undo ?? redo ?? 1, session));
+}
+async function orderOf(file, desk, index, stop) {
+  const args = Args.members("files", file);
+  const { path, fits, namesVersion } = readTarget(args, stop);
+  const edits = askedEdits(args);
+  args.done();
+  if (!edits) throw wrong("`edits` is missing");
+  refuseBlind(edits, namesVersion);
+  const plan = planned2(edits, fits);
+  return { uri: await desk.roots.file(path), edits: (text2) => numberedNow(index, () => plan(text2)) };
+}
+function readTarget(args, stop) {
+  const path = args.text("path");
+  const version = args.number("version", 0, Number.MAX_SAFE_INTEGER);
+  const digest = args.maybeText("digest");
+  const fits = (text2) => {
+    if (stop.isCancellationRequested) throw new Refusal("timed_out", "nobody waits for this edit any more");
+    const isStale = version !== void 0 && version !== text2.version;
+    if (isStale || digest !== void 0 && digest !== digestOf(text2.document.getText())) throw stale(text2);
+  };
+  return { path, fits, namesVersion: version !== void 0 || digest !== void 0 };
+}
+function planned2(edits, fits) {
+  return (text2) => {
+    fits(text2);
+    return placed(text2.document.getText(), edits);
+  };
+}
+function edited(text2) {
+  const digest = digestOf(text2.document.getText());
+  return { path: text2.path, version: text2.version, digest, is_dirty: text2.isDirty };
+}
+async function numbered(index, doing) {
+  try {
+    return await doing();
+  } catch (error) {
+    throw numberedRefusal(index, error);
+  }
+}
+function numberedNow(index, doing) {
+  try {
+    return doing();
+  } catch (error) {
+    throw numberedRefusal(index, error);
+  }
+}
+function numberedRefusal(index, error) {
+  const { code, message: message2 } = Refusal.of(error);
+  return new Refusal(code, `file ${index}: ${message2}`);
+}
+async function saveBuffer({ args, desk, session }) {
+  const path = args.maybeText("path");
+  const savesAll = args.flag("all");
+  const version = args.number("version", 0, Number.MAX_SAFE_INTEGER);
+  const overwrites = args.flag("overwrite");
+  args.done();
+  if (path !== void 0 && !savesAll) {
+    const text2 = await desk.texts.open(await desk.roots.file(path));
+    if (version !== void 0 && version !== text2.version) {
+      const message2 = `${JSON.stringify(path)}: version ${version} was to be saved, and it is at ${text2.version}`;
+      throw new Refusal("changed", message2);
+    }
+    return saved(desk, text2, overwrites, session);
+  }
+  if (path !== void 0 || !savesAll || version !== void 0) throw wrong("give `path`, or `all`: true");
+  const all = [];
+  for (const text2 of desk.texts.all().filter((one) => one.isDirty)) {
+    all.push(
+      await saved(desk, text2, overwrites, session).catch((error) => {
+        const { code, message: message2 } = Refusal.of(error);
+        return { path: text2.path, error: { code, message: message2 } };
+      })
+    );
+  }
+  return { saved: all };
+}
+async function saved(desk, text2, overwrites, session) {
+  const { document, path } = text2;
+  if (text2.isDirty) await save(desk, text2, overwrites, session);
+  const version = desk.texts.of(document)?.version ?? text2.version;
+  const content = document.getText();
+  return { path, version, digest: digestOf(content), bytes: Buffer.byteLength(content), is_dirty: document.isDirty };
+}
+async function closeBuffer({ args, desk, session }) {
+  const written = args.text("path");
+  const discards = args.flag("discard");
+  args.done();
+  const path = await desk.roots.real(written);
+  const text2 = desk.texts.at(path);
+  if (!text2) throw new Refusal("not_found", `${JSON.stringify(written)} is not open`);
+  if (text2.isDirty && !discards) {
+    const why = "it has unsaved changes; save_buffer writes them, `discard` drops them";
+    throw new Refusal("changed", `${JSON.stringify(written)}: ${why}`);
+  }
+  desk.doing.note("file_closed", path, session);
+  if (text2.isDirty) await discard(desk, text2, session);
+  const tabs = vscode42.window.tabGroups.all.flatMap((group) => group.tabs.filter((tab) => isOf(tab, text2.uri)));
+  if (tabs.length > 0) await vscode42.window.tabGroups.close(tabs, true);
+  desk.texts.close(path);
+  return { path, discarded: text2.isDirty };
+}
+function isOf(tab, uri) {
+  return tab.input instanceof vscode42.TabInputText && tab.input.uri.toString() === uri.toString();
+}
+var buffers = {
+  get_buffers: getBuffers,
+  edit_buffer: editBuffer,
+  save_buffer: saveBuffer,
+  close_buffer: closeBuffer
+};
+
+// src/verbs/build.ts
+var vscode47 = __toESM(require("vscode"));
+
+// src/command/child.ts
+var import_node_child_process3 = require("node:child_process");
+var import_node_os2 = require("node:os");
+var import_promises8 = require("node:timers/promises");
+
+// src/command/lookout.ts
+var import_node_child_process2 = require("node:child_process");
+var WAITS = `
+all=' '
+while read -r sign pid; do
+  case $sign in
+    +) all="$all$pid " ;;
+    -) all="\${all%% $pid *} \${all#* $pid }" ;;
+  esac
+done
+for pid in $all; do
+  ps -e -o sess= -o pgid= | while read -r session group; do
+    if [ "$session" = "$pid" ]; then kill -s KILL -- "-$group"; fi
+  done
+  kill -s KILL -- "-$pid"
+done
+`;
+var shell;
+function lookAfter(pid) {
+  if (shell === void 0) {
+    shell = (0, import_node_child_process2.spawn)("sh", ["-c", WAITS], { detached: true, stdio: ["pipe", "ignore", "ignore"] });
+    shell.on("error", () => {
+    });
+    shell.stdin?.on("error", () => {
+    });
+    shell.unref();
+  }
+  shell.stdin?.write(`+ ${pid}
+`);
+}
+function lookAway(pid) {
+  shell?.stdin?.write(`- ${pid}
+`);
+}
+
+// src/command/output.ts
+var HALF = 512 << 10;
+var MAX_LINE2 = 1 << 20;
+var Output = class {
+  /** `seen` is given each line. */
+  constructor(seen) {
+    this.seen = seen;
+  }
+  seen;
+  head = [];
+  headBytes = 0;
+  tail = [];
+  tailBytes = 0;
+  leftOut = 0;
+  line = [];
+  lineBytes = 0;
+  take(bytes) {
+    const room = HALF - this.headBytes;
+    if (room > 0) {
+      const first = bytes.subarray(0, room);
+      this.head.push(first);
+      this.headBytes += first.length;
+    }
+    const rest = bytes.subarray(Math.max(room, 0));
+    if (rest.length > 0) {
+      this.tail.push(rest);
+      this.tailBytes += rest.length;
+      this.cut();
+    }
+    if (this.seen !== void 0) this.lines(bytes);
+  }
+  /** Shows what there is of the last line. */
+  end() {
+    if (this.lineBytes > 0) this.endLine();
+  }
+  /** Returns it as text, with a mark where something was left out, and how many bytes that was. */
+  told() {
+    const mark = this.leftOut > 0 ? [Buffer.from(`
+[\u2026 ${this.leftOut} bytes left out \u2026]
+`)] : [];
+    return { text: Buffer.concat([...this.head, ...mark, ...this.tail]).toString("utf8"), leftOut: this.leftOut };
+  }
+  cut() {
+    while (this.tailBytes > HALF) {
+      const first = this.tail[0];
+      if (first === void 0) return;
+      const tooMany2 = Math.min(this.tailBytes - HALF, first.length);
+      if (tooMany2 === first.length) this.tail.shift();
+      else this.tail[0] = first.subarray(tooMany2);
+      this.tailBytes -= tooMany2;
+      this.leftOut += tooMany2;
+    }
+  }
+  lines(bytes) {
+    let from = 0;
+    for (let end = bytes.indexOf(10); end >= 0; end = bytes.indexOf(10, from)) {
+      this.add(bytes.subarray(from, end));
+      this.endLine();
+      from = end + 1;
+    }
+    this.add(bytes.subarray(from));
+  }
+  add(bytes) {
+    const fits = bytes.subarray(0, MAX_LINE2 - this.lineBytes);
+    if (fits.length === 0) return;
+    this.line.push(fits);
+    this.lineBytes += fits.length;
+  }
+  endLine() {
+    const line2 = Buffer.concat(this.line).toString("utf8");
+    this.line = [];
+    this.lineBytes = 0;
+    this.seen?.(line2.endsWith("\r") ? line2.slice(0, -1) : line2);
+  }
+};
+
+// src/command/strays.ts
+var import_node_crypto4 = require("node:crypto");
+var import_promises7 = require("node:fs/promises");
+var MARK = "PRISM_RUN";
+function beginRun() {
+  const mark = (0, import_node_crypto4.randomUUID)();
+  return { env: { [MARK]: mark }, end: () => endMarked(`${MARK}=${mark}\0`) };
+}
+async function endMarked(mark) {
+  const names = await (0, import_promises7.readdir)("/proc").catch(() => []);
+  const ends = names.filter((name) => /^\d+$/.test(name)).map(async (name) => {
+    const environment2 = await (0, import_promises7.readFile)(`/proc/${name}/environ`, "latin1").catch(() => "");
+    if (`\0${environment2}`.includes(`\0${mark}`)) kill(Number(name));
+  });
+  await Promise.all(ends);
+}
+function kill(pid) {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+  }
+}
+
+// src/command/child.ts
+var LAST_WORDS = 200;
+function attend(launch, stop, listener = {}) {
+  return new Promise((resolve5, reject) => {
+    if (stop.isCancellationRequested) return reject(new Refusal("timed_out", "nobody waits for it any more"));
+    const began = Date.now();
+    const [program = "", ...rest] = launch.words;
+    const [out, err] = [new Output(listener.line), new Output(listener.line)];
+    const run2 = beginRun();
+    const child = (0, import_node_child_process3.spawn)(program, rest, {
+      cwd: launch.cwd,
+      env: environment(launch.cwd, { ...launch.env, ...run2.env }),
+      detached: true,
+      stdio: ["pipe", "pipe", "pipe"]
+    });
+    let timedOut = false;
+    let isOver = false;
+    const kill2 = () => killGroup(child.pid, "SIGKILL");
+    const up = setTimeout(() => {
+      timedOut = true;
+      kill2();
+    }, launch.patience);
+    const stopped = stop.onCancellationRequested(kill2);
+    const over = (finish) => {
+      if (isOver) return;
+      isOver = true;
+      clearTimeout(up);
+      stopped.dispose();
+      child.stdout.destroy();
+      child.stderr.destroy();
+      finish();
+    };
+    const take = (output) => (bytes) => {
+      output.take(bytes);
+      listener.printed?.(bytes);
+    };
+    child.stdout.on("data", take(out));
+    child.stderr.on("data", take(err));
+    child.stdin.on("error", () => {
+    });
+    child.stdin.end(launch.input ?? "");
+    child.on("spawn", () => {
+      lookAfter(child.pid ?? 0);
+      listener.started?.(child.pid ?? 0);
+    });
+    child.on("error", (error) => over(() => reject(refusal(error, program, launch.cwd))));
+    const closed = new Promise((resolve6) => child.on("close", resolve6));
+    child.on("exit", async (code, signal) => {
+      kill2();
+      lookAway(child.pid ?? 0);
+      await run2.end();
+      await Promise.race([closed, (0, import_promises8.setTimeout)(LAST_WORDS)]);
+      over(() => {
+        out.end();
+        err.end();
+        const number2 = signal === null ? null : import_node_os2.constants.signals[signal] ?? null;
+        const duration = Date.now() - began;
+        resolve5({ exitCode: timedOut ? null : code, signal: number2, timedOut, out, err, duration });
+      });
+    });
+  });
+}
+function killGroup(pid, signal) {
+  if (pid === void 0) return;
+  try {
+    process.kill(-pid, signal);
+  } catch {
+  }
+}
+function environment(cwd, added) {
+  const env5 = {};
+  for (const [name, value] of Object.entries(process.env)) {
+    if (!isOwn(name) && !/^(VSCODE_|ELECTRON_|OLDPWD$)/.test(name)) env5[name] = value;
+  }
+  return { ...env5, PWD: cwd, ...added };
+}
+function isOwn(name) {
+  return name === "MCP_TOKEN" || name.startsWith("PRISM_");
+}
+function refusal(error, program, cwd) {
+  if (error.code === "ENOENT") {
+    return new Refusal(
+      "not_found",
+      `command ${JSON.stringify(program)} not found on the editor's PATH, or ${cwd} is no more`
+    );
+  }
+  return new Refusal("failed", `cannot start ${JSON.stringify(program)}: ${error.message}`);
+}
+
+// src/command/fence.ts
+var FENCE = { enforced: "none", why: "it ran in the editor" };
+
+// src/command/unsaved.ts
+var import_node_fs3 = require("node:fs");
+var import_node_path3 = require("node:path");
+var vscode43 = __toESM(require("vscode"));
+function unsavedBeneath(folder2) {
+  const dirty = vscode43.workspace.textDocuments.filter((document) => document.isDirty && document.uri.scheme === "file");
+  return dirty.map((document) => real(document.uri.fsPath)).filter((path) => path.startsWith(folder2 + import_node_path3.sep));
+}
+function real(path) {
+  try {
+    return (0, import_node_fs3.realpathSync)(path);
+  } catch {
+    return path;
+  }
+}
+
+// src/command/upwards.ts
+var import_node_path4 = require("node:path");
+function upwards(call, folder2) {
+  const found3 = [folder2];
+  for (let above = (0, import_node_path4.dirname)(folder2); isGranted(call, above); above = (0, import_node_path4.dirname)(above)) found3.push(above);
+  return found3;
+}
+function isGranted({ desk, mayChange }, path) {
+  const isSaid = !mayChange("/");
+  return isSaid && mayChange(path) && desk.roots.holds(path);
+}
+
+// src/command/words.ts
+var import_promises9 = require("node:fs/promises");
+var MAX_WORDS2 = 128 << 10;
+var MAX_LINE3 = 500;
+function words(given) {
+  if (given === void 0) {
+    throw new Refusal("bad_arguments", "`command` is missing: a line for the shell, or a program and its arguments");
+  }
+  const isList = Array.isArray(given) && given.every((word) => typeof word === "string");
+  if (typeof given !== "string" && !isList) {
+    throw new Refusal("bad_arguments", "`command` must be a string, or an array of strings");
+  }
+  const found3 = typeof given === "string" ? ["sh", "-c", given] : given;
+  if (typeof given === "string" ? given.trim() === "" : !found3[0]) {
+    throw new Refusal("bad_arguments", "`command` is empty");
+  }
+  if (found3.some((word) => word.includes("\0"))) throw new Refusal("bad_arguments", "`command` has a NUL in it");
+  return found3;
+}
+function additions(given) {
+  if (given === void 0) return {};
+  if (typeof given !== "object" || given === null || Array.isArray(given)) {
+    throw new Refusal("bad_arguments", "`env` must be an object");
+  }
+  const env5 = {};
+  for (const [name, value] of Object.entries(given)) {
+    const shown2 = JSON.stringify(name);
+    if (typeof value !== "string") throw new Refusal("bad_arguments", `\`env\`: ${shown2} must be a string`);
+    if (name === "" || /[=\0]/.test(name) || value.includes("\0")) {
+      throw new Refusal("bad_arguments", `\`env\`: ${shown2} cannot be a variable`);
+    }
+    if (isOwn(name)) throw new Refusal("bad_arguments", `\`env\`: ${shown2} is Prism's own`);
+    env5[name] = value;
+  }
+  return env5;
+}
+function refuseLong(words3, env5) {
+  const parts = [...words3, ...Object.entries(env5).map(([name, value]) => `${name}=${value}`)];
+  const bytes = parts.reduce((sum, part) => sum + Buffer.byteLength(part) + 1, 0);
+  if (bytes > MAX_WORDS2) {
+    throw new Refusal("too_large", `a command of ${bytes} bytes; at most ${MAX_WORDS2} are allowed`);
+  }
+}
+function line(words3) {
+  const isShell = words3.length === 3 && words3[0] === "sh" && words3[1] === "-c";
+  return (isShell ? words3[2] ?? "" : words3.join(" ")).slice(0, MAX_LINE3);
+}
+async function folder(desk, cwd) {
+  const path = await desk.roots.real(cwd ?? ".");
+  const about2 = await (0, import_promises9.stat)(path).catch(() => void 0);
+  if (about2 === void 0) throw new Refusal("not_found", `there is no folder ${path}`);
+  if (!about2.isDirectory()) throw new Refusal("bad_arguments", `\`cwd\` must be a folder, and ${path} is none`);
+  return path;
+}
+
+// src/project/findings.ts
+var import_node_fs4 = require("node:fs");
+var import_node_path5 = require("node:path");
+var MAX_DIAGNOSTICS = 500;
+var MAX_CASES = 1e3;
+var MAX_FAILED = 500;
+var MAX_MESSAGE = 4096;
+var Findings = class {
+  diagnostics = [];
+  /** What was told already: a file that is compiled twice warns twice. */
+  told = /* @__PURE__ */ new Set();
+  cases = [];
+  counted = { passed: 0, failed: 0, ignored: 0 };
+  /** What the tool itself counts, where it does: it knows of tests that it does not name. */
+  summary;
+  errors = 0;
+  warnings = 0;
+  isComplete = true;
+  /** Tests that it says there will be. */
+  expected = 0;
+  diagnostic(diagnostic) {
+    const found3 = { ...diagnostic, message: cut3(diagnostic.message) };
+    const key = JSON.stringify([found3.path, found3.start, found3.message]);
+    if (this.told.has(key)) return;
+    if (this.told.size < 8 * MAX_DIAGNOSTICS) this.told.add(key);
+    const severity = found3.severity ?? "error";
+    if (severity === "error") this.errors += 1;
+    if (severity === "warning") this.warnings += 1;
+    if (this.diagnostics.length < MAX_DIAGNOSTICS) this.diagnostics.push(found3);
+    else this.isComplete = false;
+  }
+  case(told6) {
+    const found3 = {
+      ...told6,
+      name: cut3(told6.name),
+      message: told6.message === void 0 ? void 0 : cut3(told6.message)
+    };
+    this.counted[found3.outcome] += 1;
+    const isFailed = found3.outcome === "failed";
+    const kept = isFailed ? this.counted.failed : this.counted.passed + this.counted.ignored;
+    if (kept <= (isFailed ? MAX_FAILED : MAX_CASES)) this.cases.push(found3);
+    else this.isComplete = false;
+  }
+  /** A case that was told of before, to say more about it. */
+  failedCase(name) {
+    return this.cases.filter((one) => one.outcome === "failed" && one.name === name).at(-1);
+  }
+  /** Adds what a tool counts for one of its parts. */
+  addSummary(counts) {
+    this.summary ??= { passed: 0, failed: 0, ignored: 0 };
+    this.summary.passed += counts.passed ?? 0;
+    this.summary.failed += counts.failed ?? 0;
+    this.summary.ignored += counts.ignored ?? 0;
+  }
+  get counts() {
+    return this.summary ?? this.counted;
+  }
+  /** How many tests have ended. */
+  get ended() {
+    return this.counted.passed + this.counted.failed + this.counted.ignored;
+  }
+  toldDiagnostics(base) {
+    return this.diagnostics.map(({ path, start = [0, 0], end, severity = "error", message: message2, source, code }) => ({
+      path: path === void 0 ? null : resolved(base, path),
+      range: { start: position(start), end: position(end !== void 0 && !isBefore(end, start) ? end : start) },
+      severity,
+      message: message2,
+      source,
+      code: code ?? null
+    }));
+  }
+  toldTests(base) {
+    const cases = this.cases.map(({ name, outcome, message: message2, path, durationMs }) => ({
+      name,
+      outcome,
+      ...message2 === void 0 ? {} : { message: message2 },
+      ...path === void 0 ? {} : { path: resolved(base, path) },
+      ...durationMs === void 0 ? {} : { duration_ms: durationMs }
+    }));
+    return { ...this.counts, cases };
+  }
+};
+function resolved({ folder: folder2, root }, path) {
+  for (let above = folder2; above === root || above.startsWith(root + import_node_path5.sep); above = (0, import_node_path5.dirname)(above)) {
+    const found3 = (0, import_node_path5.resolve)(above, path);
+    if ((0, import_node_fs4.existsSync)(found3)) return found3;
+    if (above === (0, import_node_path5.dirname)(above)) break;
+  }
+  return (0, import_node_path5.resolve)(folder2, path);
+}
+function position([line2, character2]) {
+  return { line: line2, character: character2 };
+}
+function isBefore([line2, character2], [otherLine, otherCharacter]) {
+  return line2 < otherLine || line2 === otherLine && character2 < otherCharacter;
+}
+function severityOf2(word) {
+  const bare = word.trim().toLowerCase();
+  if (bare === "warning" || bare === "warn") return "warning";
+  return ["note", "info", "information", "help", "hint"].includes(bare) ? "information" : "error";
+}
+function cut3(text2) {
+  return text2.length > MAX_MESSAGE ? `${text2.slice(0, MAX_MESSAGE)}\u2026` : text2;
+}
+function place(text2) {
+  const found3 = /^(.+?):(\d+)(?::(\d+))?:*$/.exec(text2);
+  const [, path = "", line2 = "", column = "1"] = found3 ?? [];
+  if (found3 === null || Number(line2) < 1 || Number(column) < 1) return void 0;
+  return { path, start: [Number(line2) - 1, Number(column) - 1] };
+}
+function placedLine(line2) {
+  const found3 = /^([^ :]+):(\d+)(?::(\d+))?: ?(.*)$/.exec(line2);
+  if (found3 === null) return void 0;
+  const [, path = "", row = "", column = "1", rest = ""] = found3;
+  const isFile2 = (path.includes("/") || path.includes(".")) && Number(row) > 0 && Number(column) > 0;
+  return isFile2 ? { path, start: [Number(row) - 1, Number(column) - 1], rest: rest.trimStart() } : void 0;
+}
+
+// src/project/show.ts
+var vscode45 = __toESM(require("vscode"));
+
+// src/terminal/screen.ts
+var vscode44 = __toESM(require("vscode"));
+var MAX_DUE = 1 << 20;
+var LEFT_OUT = Buffer.from("\r\n[\u2026]\r\n");
+var SHOWING = 15;
+var Screen = class {
+  /** With a size it is drawn as large, however large its panel is. */
+  constructor(hands, size) {
+    this.hands = hands;
+    this.size = size;
+  }
+  hands;
+  size;
+  writes = new vscode44.EventEmitter();
+  sizes = new vscode44.EventEmitter();
+  closes = new vscode44.EventEmitter();
+  onDidWrite = this.writes.event;
+  onDidOverrideDimensions = this.sizes.event;
+  onDidClose = this.closes.event;
+  isOpen = false;
+  /** What is not shown yet. */
+  due = [];
+  dueBytes = 0;
+  timer;
+  exitCode;
+  /** Letters that come in two pieces are shown when they are whole. */
+  letters = new TextDecoder("utf-8");
+  open() {
+    this.isOpen = true;
+    this.letters = new TextDecoder("utf-8");
+    if (this.size !== void 0) this.resize(this.size);
+    this.print(this.hands.printed());
+    if (this.exitCode !== void 0) this.end(this.exitCode);
+  }
+  close() {
+    this.isOpen = false;
+    this.hands.closed();
+  }
+  handleInput(input) {
+    try {
+      this.hands.typed?.(input);
+    } catch {
+    }
+  }
+  /** Shows it soon: what comes together is shown together, and of very much only the end. */
+  print(bytes) {
+    if (!this.isOpen) return;
+    this.due.push(bytes);
+    this.dueBytes += bytes.length;
+    if (this.dueBytes > MAX_DUE) this.cut();
+    this.timer ??= setTimeout(() => this.flush(), SHOWING);
+  }
+  cut() {
+    const end = Buffer.concat(this.due).subarray(-MAX_DUE / 2);
+    this.due = [LEFT_OUT, end];
+    this.dueBytes = LEFT_OUT.length + end.length;
+  }
+  flush() {
+    clearTimeout(this.timer);
+    this.timer = void 0;
+    const printed = this.letters.decode(Buffer.concat(this.due), { stream: true });
+    const text2 = this.hands.isPlain ? printed.replace(/\r?\n/g, "\r\n") : printed;
+    this.due = [];
+    this.dueBytes = 0;
+    if (text2 !== "") this.writes.fire(text2);
+  }
+  resize(size) {
+    this.size = size;
+    this.sizes.fire({ columns: size.cols, rows: size.rows });
+  }
+  /** Says that nothing more comes, and lets the editor close it. */
+  end(exitCode) {
+    this.exitCode = exitCode;
+    if (!this.isOpen) return;
+    this.flush();
+    this.closes.fire(exitCode);
+  }
+  dispose() {
+    clearTimeout(this.timer);
+    this.writes.dispose();
+    this.sizes.dispose();
+    this.closes.dispose();
+  }
+};
+
+// src/project/show.ts
+var begun = 0;
+function showRun(name, command2, stop) {
+  const printed = new History();
+  printed.push(Buffer.from(`> ${command2}
+`));
+  const screen = new Screen({ isPlain: true, printed: () => printed.bytes(), closed: stop });
+  const close = wouldSave() ? inTerminal2(name, screen) : asTask(name, screen);
+  return {
+    line(line2) {
+      const text2 = readable(line2);
+      if (text2 === void 0) return;
+      const bytes = Buffer.from(`${text2}
+`);
+      printed.push(bytes);
+      screen.print(bytes);
+    },
+    end: (exitCode) => close(exitCode ?? 1)
+  };
+}
+function wouldSave() {
+  const saves = vscode45.workspace.getConfiguration("task").get("saveBeforeRun") !== "never";
+  return saves && vscode45.workspace.textDocuments.some((document) => document.isDirty);
+}
+function asTask(name, screen) {
+  begun += 1;
+  const definition2 = { type: "prism", run: begun };
+  const task = new vscode45.Task(
+    definition2,
+    vscode45.TaskScope.Workspace,
+    name,
+    "Prism",
+    new vscode45.CustomExecution(() => Promise.resolve(screen))
+  );
+  task.presentationOptions = { reveal: vscode45.TaskRevealKind.Never, focus: false, showReuseMessage: false };
+  vscode45.tasks.executeTask(task).then(void 0, () => {
+  });
+  return (exitCode) => screen.end(exitCode);
+}
+function inTerminal2(name, screen) {
+  const options = { name: `Prism: ${name}`, pty: screen, iconPath: new vscode45.ThemeIcon("robot"), isTransient: true };
+  const terminal2 = vscode45.window.createTerminal(options);
+  return () => terminal2.dispose();
+}
+function readable(line2) {
+  if (!line2.startsWith('{"')) return line2;
+  try {
+    const said = JSON.parse(line2);
+    return (said.message?.rendered ?? said.Output)?.trimEnd();
+  } catch {
+    return line2;
+  }
+}
+
+// src/project/tests.ts
+var vscode46 = __toESM(require("vscode"));
+var controller;
+function showTests(label2, found3, base) {
+  const all = controller ??= vscode46.tests.createTestController("prism", "Prism");
+  const shown2 = found3.toldTests(base).cases.map((one, i) => {
+    const uri = one.path === void 0 ? void 0 : vscode46.Uri.file(one.path);
+    return { ...one, item: all.createTestItem(`${i} ${one.name}`, one.name, uri) };
+  });
+  const items = shown2.map(({ item: item2 }) => item2);
+  all.items.replace(items);
+  const run2 = all.createTestRun(new vscode46.TestRunRequest(items), label2);
+  for (const { item: item2, outcome, message: message2, duration_ms: duration } of shown2) {
+    if (outcome === "passed") run2.passed(item2, duration);
+    if (outcome === "failed") run2.failed(item2, new vscode46.TestMessage(message2 ?? "it failed"), duration);
+    if (outcome === "ignored") run2.skipped(item2);
+  }
+  run2.end();
+}
+
+// src/project/tool.ts
+var import_node_fs5 = require("node:fs");
+var import_node_path7 = require("node:path");
+
+// src/project/cargo.ts
+var MAX_WORDS3 = 8 << 10;
+var Cargo = class {
+  /** The failed test whose words are being read, and the words. */
+  telling;
+  line(line2, found3) {
+    if (line2.startsWith('{"reason":')) return message(line2, found3);
+    const name = /^---- (.*) stdout ----$/.exec(line2)?.[1];
+    if (name !== void 0) {
+      this.tell(found3);
+      this.telling = { name, words: "" };
+    } else if (this.telling !== void 0) {
+      if (line2 === "failures:") this.tell(found3);
+      else if (this.telling.words.length + line2.length < MAX_WORDS3) this.telling.words += `${line2}
+`;
+    } else {
+      report(line2, found3);
+    }
+  }
+  end(found3) {
+    this.tell(found3);
+  }
+  tell(found3) {
+    if (this.telling === void 0) return;
+    const { name, words: words3 } = this.telling;
+    this.telling = void 0;
+    const told6 = found3.failedCase(name);
+    if (told6 === void 0) return;
+    const panicked = / panicked at (.*)/.exec(words3)?.[1];
+    told6.path = panicked === void 0 ? void 0 : place(panicked)?.path;
+    told6.message = words3.trim();
+  }
+};
+function message(line2, found3) {
+  const { reason, message: message2 } = parsed2(line2);
+  if (reason !== "compiler-message" || message2 === void 0) return;
+  const spans = message2.spans ?? [];
+  const span2 = spans.find((one) => one.is_primary) ?? spans[0];
+  const isSum = message2.message.startsWith("aborting due to") || message2.message.endsWith(" emitted");
+  if (span2 === void 0 && (isSum || message2.level === "failure-note")) return;
+  found3.diagnostic({
+    severity: severityOf2(message2.level),
+    source: "rustc",
+    code: message2.code?.code,
+    // The short form leaves out what helps most; the rendered one has it, and the place a second time.
+    message: message2.rendered?.trimEnd() ?? message2.message,
+    ...span2 === void 0 ? {} : { path: span2.file_name, start: startOf(span2), end: endOf(span2) }
+  });
+}
+function parsed2(line2) {
+  try {
+    return JSON.parse(line2);
+  } catch {
+    return {};
+  }
+}
+function startOf(span2) {
+  return [span2.line_start - 1, character(span2.text?.[0]?.text, span2.column_start)];
+}
+function endOf(span2) {
+  return [span2.line_end - 1, character(span2.text?.at(-1)?.text, span2.column_end)];
+}
+function character(text2, column) {
+  if (text2 === void 0) return column - 1;
+  const letters = [...text2];
+  const before = letters.slice(0, column - 1).join("");
+  return before.length + Math.max(column - 1 - letters.length, 0);
+}
+function report(line2, found3) {
+  const running3 = /^running (\d+) tests?$/.exec(line2)?.[1];
+  if (running3 !== void 0) {
+    found3.expected += Number(running3);
+  } else if (line2.startsWith("test result: ")) {
+    const counts = summary(line2);
+    if (counts !== void 0) found3.addSummary(counts);
+  } else {
+    const told6 = caseOf(line2);
+    if (told6 !== void 0) found3.case(told6);
+  }
+}
+function caseOf(line2) {
+  const parts = /^test (.*) \.\.\. (ok|FAILED|ignored)(?:, (.*))?$/.exec(line2);
+  if (parts === null) return void 0;
+  const [, name = "", verdict = "", reason] = parts;
+  const outcome = verdict === "ok" ? "passed" : verdict === "FAILED" ? "failed" : "ignored";
+  return { name: name.replace(/ - should panic$/, ""), outcome, message: reason };
+}
+function summary(line2) {
+  const counts = /(\d+) passed; (\d+) failed; (\d+) ignored/.exec(line2);
+  if (counts === null) return void 0;
+  return { passed: Number(counts[1]), failed: Number(counts[2]), ignored: Number(counts[3]) };
+}
+
+// src/project/go.ts
+var MAX_RUNNING = 1e3;
+var MAX_WORDS4 = 8 << 10;
+var OUTCOMES = { pass: "passed", fail: "failed", skip: "ignored" };
+var Go = class {
+  /** What running tests have printed so far. */
+  words = /* @__PURE__ */ new Map();
+  line(line2, found3) {
+    const event = line2.startsWith("{") ? parsed3(line2) : void 0;
+    if (event === void 0) return compiled(line2, found3);
+    if (event.Action === "build-output" || event.Test === void 0) {
+      return compiled((event.Output ?? "").trimEnd(), found3);
+    }
+    this.test(event, event.Test, found3);
+  }
+  test(event, test, found3) {
+    const name = `${event.Package ?? ""}.${test}`;
+    if (event.Action === "run") found3.expected += 1;
+    if (event.Action === "output") this.output(name, event.Output ?? "");
+    const outcome = OUTCOMES[event.Action ?? ""];
+    if (outcome === void 0) return;
+    const words3 = (this.words.get(name) ?? "").trim();
+    this.words.delete(name);
+    const message2 = outcome !== "passed" && words3 !== "" ? words3 : void 0;
+    const places = message2?.split("\n").map((line2) => placedLine(line2.trim())?.path);
+    const durationMs = event.Elapsed === void 0 ? void 0 : Math.round(event.Elapsed * 1e3);
+    found3.case({ name, outcome, message: message2, path: places?.find((path) => path !== void 0), durationMs });
+  }
+  output(name, output) {
+    const words3 = this.words.get(name);
+    if (words3 === void 0 && this.words.size >= MAX_RUNNING) return;
+    if (/^\s*(=== |--- (PASS|FAIL|SKIP))/.test(output)) return;
+    if ((words3 ?? "").length + output.length < MAX_WORDS4) this.words.set(name, (words3 ?? "") + output);
+  }
+};
+function parsed3(line2) {
+  try {
+    return JSON.parse(line2);
+  } catch {
+    return void 0;
+  }
+}
+function compiled(line2, found3) {
+  const placed3 = placedLine(line2.replace(/^vet: /, ""));
+  if (placed3 === void 0 || !placed3.path.endsWith(".go")) return;
+  found3.diagnostic({ path: placed3.path, start: placed3.start, message: placed3.rest, source: "go" });
+}
+
+// src/project/make.ts
+var import_node_path6 = require("node:path");
+var MAX_DEPTH = 64;
+var Make = class {
+  /** The folders that make has gone into: paths are relative to the last. */
+  folders = [];
+  line(line2, found3) {
+    if (line2.startsWith("make")) return this.make(line2, found3);
+    const placed3 = placedLine(line2);
+    const said = /^(fatal error|error|warning):\s*(.*)$/.exec(placed3?.rest ?? "");
+    if (placed3 === void 0 || said === null) return;
+    const [, severity = "", message2 = ""] = said;
+    const folder2 = this.folders.at(-1);
+    found3.diagnostic({
+      path: folder2 === void 0 || (0, import_node_path6.isAbsolute)(placed3.path) ? placed3.path : `${folder2}/${placed3.path}`,
+      start: placed3.start,
+      severity: severityOf2(severity),
+      message: message2.trim(),
+      source: "cc",
+      // `-Wunused-variable` stands at the end, in brackets.
+      code: / \[([^\]]*)\]$/.exec(message2)?.[1]
+    });
+  }
+  /** `make[1]: Entering directory '/p/sub'`, `make: *** [Makefile:3: all] Error 1` */
+  make(line2, found3) {
+    const said = line2.slice(line2.indexOf(": ") + 2);
+    const folder2 = /^Entering directory '(.*)'$/.exec(said)?.[1];
+    if (folder2 !== void 0 && this.folders.length < MAX_DEPTH) this.folders.push(folder2);
+    if (said.startsWith("Leaving directory ")) this.folders.pop();
+    const stop = /^\*\*\* (.*)$/.exec(said)?.[1];
+    if (stop !== void 0 && !/^\[.*\] Error /.test(stop)) found3.diagnostic({ message: stop, source: "make" });
+  }
+};
+
+// src/project/tap.ts
+var MAX_DEPTH2 = 64;
+var MAX_WORDS5 = 4 << 10;
+var KNOWN2 = new Set(
+  "duration_ms type location failureType error code name expected actual operator stack severity".split(" ")
+);
+var Tap = class {
+  /** The names of the tests and suites that are open, by depth. */
+  names = [];
+  /** What the lines that follow are about. */
+  last;
+  /** Whether the lines are the rest of its message. */
+  isTelling = false;
+  line(line2, found3) {
+    const text2 = line2.trimStart();
+    const depth = Math.min(Math.floor((line2.length - text2.length) / 4), MAX_DEPTH2);
+    const subtest = /^# Subtest: (.*)$/.exec(text2)?.[1];
+    const told6 = this.caseOf(text2, depth);
+    if (subtest !== void 0) {
+      this.end(found3);
+      this.names = [...this.names.slice(0, depth), subtest];
+    } else if (told6 !== void 0) {
+      this.end(found3);
+      this.last = { told: told6, isSuite: false };
+    } else if (text2.startsWith("# ") && depth === 0) {
+      this.end(found3);
+      const sum = /^# (\S+) (\d+)$/.exec(text2);
+      if (sum !== null) found3.addSummary(counted2(sum[1] ?? "", Number(sum[2])));
+    } else if (text2 === "...") {
+      this.end(found3);
+    } else {
+      this.about(text2);
+    }
+  }
+  /** Tells of the last test, once all about it is known. */
+  end(found3) {
+    this.isTelling = false;
+    if (this.last !== void 0 && !this.last.isSuite) {
+      const { told: told6 } = this.last;
+      found3.case({ ...told6, message: told6.message?.trimEnd() });
+    }
+    this.last = void 0;
+  }
+  /** `not ok 2 - lies`, `ok 3 - later # SKIP not yet` */
+  caseOf(text2, depth) {
+    const found3 = /^(not )?ok \d+ - (.*?)(?: # (?:(?:SKIP|TODO)\s*(.*)|.*))?$/.exec(text2);
+    if (found3 === null) return void 0;
+    const [, not, bare = "", why] = found3;
+    const outcome = why !== void 0 ? "ignored" : not === void 0 ? "passed" : "failed";
+    const name = [...this.names.slice(0, depth), bare].join(" > ");
+    return { name, outcome, message: why === "" ? void 0 : why };
+  }
+  about(text2) {
+    if (this.last === void 0) return;
+    const { told: told6 } = this.last;
+    const [, key = "", written = ""] = /^(\w+):(.*)$/.exec(text2) ?? [];
+    if (!KNOWN2.has(key)) {
+      const message2 = told6.message ?? "";
+      if (this.isTelling && message2.length + text2.length < MAX_WORDS5) told6.message = `${message2}${text2}
+`;
+      return;
+    }
+    const value = written.trim();
+    const bare = value.replace(/^'+|'+$/g, "");
+    this.isTelling = false;
+    if (key === "duration_ms") told6.durationMs = Math.round(Number(value));
+    if (key === "type") this.last.isSuite = bare === "suite";
+    if (key === "location") told6.path = place(bare)?.path;
+    if (key === "error") {
+      this.isTelling = /^[|>]/.test(value);
+      told6.message = this.isTelling ? "" : bare;
+    }
+  }
+};
+
+// src/project/runners.ts
+var MAX_DEPTH3 = 64;
+var MAX_WORDS6 = 4 << 10;
+var Runners = class {
+  tap;
+  /** Suites that node has begun and not ended: their end looks like a test. */
+  suites = [];
+  /** What is being said of a failed test. */
+  telling;
+  /** Node tells of the failed ones a second time. */
+  isRepeating = false;
+  /** Tells whether the line was one of theirs. */
+  line(line2, found3) {
+    if (line2.startsWith("TAP version ")) this.tap ??= new Tap();
+    if (this.tap !== void 0) {
+      this.tap.line(line2, found3);
+      return true;
+    }
+    const section = sectionOf(line2);
+    if (section !== void 0) {
+      this.tell(found3);
+      this.telling = { name: section, words: "", isSection: true };
+      return true;
+    }
+    if (summed(line2, found3)) {
+      this.tell(found3);
+      return true;
+    }
+    const mark = markOf(line2);
+    if (mark !== void 0) {
+      this.tell(found3);
+      this.mark(mark, found3);
+      return true;
+    }
+    const suite = /^\s*▶ (.*)$/.exec(line2)?.[1];
+    if (suite !== void 0) {
+      if (this.suites.length < MAX_DEPTH3) this.suites.push(suite.trim());
+      return true;
+    }
+    return this.word(line2, found3);
+  }
+  end(found3) {
+    this.tell(found3);
+    this.tap?.end(found3);
+  }
+  word(line2, found3) {
+    if (this.telling === void 0) return false;
+    const isOver = this.telling.isSection ? line2.startsWith("\u23AF") : line2.trim() === "";
+    if (isOver) this.tell(found3);
+    else if (this.telling.words.length + line2.length < MAX_WORDS6) this.telling.words += `${line2}
+`;
+    return true;
+  }
+  mark({ outcome, name, durationMs }, found3) {
+    if (name === "failing tests:") this.isRepeating = true;
+    if (this.isRepeating) return;
+    if (this.suites.at(-1) === name) {
+      this.suites.pop();
+      return;
+    }
+    if (outcome === "failed") this.telling = { name, words: "", isSection: false };
+    found3.case({ name, outcome, durationMs });
+  }
+  /** Gives a failed test its words. */
+  tell(found3) {
+    if (this.telling === void 0) return;
+    const { name, words: words3, isSection } = this.telling;
+    this.telling = void 0;
+    const told6 = found3.failedCase(name.split(/ > | › /).at(-1) ?? name);
+    if (told6 === void 0 || words3.trim() === "") return;
+    told6.path = words3.split("\n").map(placed2).find((path) => path !== void 0);
+    if (isSection) told6.name = name;
+    told6.message = words3.trim();
+  }
+};
+function summed(line2, found3) {
+  const bare = line2.trimStart();
+  const listed2 = /^Tests(?:: |  )(.*)$/.exec(bare)?.[1];
+  if (listed2 !== void 0) {
+    found3.summary = { passed: 0, failed: 0, ignored: 0 };
+    for (const part of listed2.split(/[|,]/)) {
+      const [number2 = "", what = ""] = part.trim().split(/\s+/);
+      if (/^\d+$/.test(number2)) found3.addSummary(counted2(what, Number(number2)));
+    }
+    return true;
+  }
+  if (bare.startsWith("\u2139 ")) {
+    const node = /^ℹ (\S+) (\d+)$/.exec(bare);
+    if (node !== null) found3.addSummary(counted2(node[1] ?? "", Number(node[2])));
+    return node !== null || /^ℹ \S+ /.test(bare);
+  }
+  const mocha = /^(\d+) (passing|failing|pending)\b/.exec(bare);
+  if (mocha !== null) found3.addSummary(counted2(mocha[2] ?? "", Number(mocha[1])));
+  return mocha !== null;
+}
+function counted2(what, number2) {
+  if (["pass", "passed", "passing"].includes(what)) return { passed: number2 };
+  if (["fail", "failed", "failing", "cancelled"].includes(what)) return { failed: number2 };
+  return ["skipped", "todo", "pending"].includes(what) ? { ignored: number2 } : {};
+}
+function markOf(line2) {
+  const found3 = /^\s*(?:([✔✓])|([✖✕×])|[﹣○↓]) (.*)$/u.exec(line2);
+  if (found3 === null) return void 0;
+  const outcome = found3[1] !== void 0 ? "passed" : found3[2] !== void 0 ? "failed" : "ignored";
+  const rest = (found3[3] ?? "").trim().replace(/^skipped /, "").replace(/ # .*$/, "");
+  const { name, durationMs } = timed(rest);
+  const isSum = / tests?\)$| tests \| | problems? \(/.test(name);
+  return isSum || name === "" ? void 0 : { outcome, name, durationMs };
+}
+function timed(text2) {
+  const found3 = /^(.*?)[ (]+(\d+(?:\.\d+)?)\s*ms\)?$/.exec(text2);
+  if (found3 === null) return { name: text2, durationMs: void 0 };
+  return { name: found3[1] ?? "", durationMs: Math.round(Number(found3[2])) };
+}
+function sectionOf(line2) {
+  return /^\s*(?:● (.*)|FAIL  (.* > .*))$/.exec(line2)?.slice(1).find((name) => name !== void 0)?.trim();
+}
+function placed2(line2) {
+  const at2 = /^\s*(?:❯|at) (.*)$/.exec(line2)?.[1];
+  const bare = at2?.replace(/^.*\(/, "").replace(/\)+$/, "").split(/\s+/).at(-1);
+  const path = bare === void 0 ? void 0 : place(bare)?.path;
+  return path === void 0 || path.startsWith("node:") || path.includes("node_modules/") ? void 0 : path;
+}
+
+// src/project/npm.ts
+var Npm = class {
+  runners = new Runners();
+  /** The file whose findings eslint lists. */
+  file;
+  /** What esbuild says, until it says where. */
+  pending;
+  line(coloured, found3) {
+    const line2 = plain(coloured);
+    if (!this.runners.line(line2, found3)) this.finding(line2, found3);
+  }
+  end(found3) {
+    this.runners.end(found3);
+  }
+  finding(line2, found3) {
+    const typed = typescript(line2);
+    if (typed !== void 0) return found3.diagnostic(typed);
+    const bundled = /^(?:✘ \[(ERROR)\]|▲ \[(WARNING)\]) (.*)$/.exec(line2);
+    if (bundled !== null) {
+      this.pending = { severity: bundled[1] === void 0 ? "warning" : "error", message: bundled[3] ?? "" };
+      return;
+    }
+    const at2 = this.pending !== void 0 && line2.startsWith("    ") ? place(line2.trim()) : void 0;
+    if (at2 !== void 0 && this.pending !== void 0) {
+      found3.diagnostic({ ...at2, ...this.pending, source: "esbuild" });
+      this.pending = void 0;
+    } else if (line2.startsWith("/") && !line2.includes(": ") && !line2.endsWith(":")) {
+      this.file = line2.trimEnd();
+    } else if (line2.trim() === "") {
+      this.file = void 0;
+    } else if (this.file !== void 0) {
+      const linted = eslint(this.file, line2);
+      if (linted !== void 0) found3.diagnostic(linted);
+    }
+  }
+};
+function plain(line2) {
+  return line2.replace(/\x1b(?:\[[^@-~]*[@-~]?|.)?/g, "");
+}
+function typescript(line2) {
+  const found3 = /^(.+?)(?:\((\d+),(\d+)\):|:(\d+):(\d+) -) (\w+) (TS\d+): (.*)$/.exec(line2);
+  if (found3 === null) return void 0;
+  const [, path = "", row, column, otherRow, otherColumn, severity = "", code = "", message2 = ""] = found3;
+  const start = [Number(row ?? otherRow) - 1, Number(column ?? otherColumn) - 1];
+  return { path, start, severity: severityOf2(severity), message: message2, source: "tsc", code };
+}
+function eslint(file, line2) {
+  const found3 = /^ {2}\s*(\d+):(\d+) {2,}(error|warning) {2,}(.*)$/.exec(line2);
+  if (found3 === null) return void 0;
+  const [, row, column, severity = "", rest = ""] = found3;
+  const words3 = rest.split(/ {2,}/).map((word) => word.trim()).filter((word) => word !== "");
+  const code = words3.length > 1 ? words3.pop() : void 0;
+  const start = [Math.max(Number(row) - 1, 0), Math.max(Number(column) - 1, 0)];
+  return { path: file, start, severity: severityOf2(severity), message: words3.join("  "), source: "eslint", code };
+}
+
+// src/project/pytest.ts
+var MAX_TOLD3 = 500;
+var MAX_WORDS7 = 8 << 10;
+var OUTCOMES2 = {
+  PASSED: "passed",
+  XPASS: "passed",
+  FAILED: "failed",
+  ERROR: "failed",
+  SKIPPED: "ignored",
+  XFAIL: "ignored"
+};
+var Pytest = class {
+  part = "before";
+  /** The failed test whose words are being read. */
+  telling;
+  /** What was said of failed tests; their names come later. */
+  said = [];
+  /** The file and line of a syntax error, until the error itself is said. */
+  place;
+  line(line2, found3) {
+    const heading = title(line2, "=");
+    if (heading !== void 0) return this.heading(heading, found3);
+    if (this.part === "failures") return this.words(line2);
+    if (this.part === "summary") {
+      const counts = countsOf(line2);
+      if (counts === void 0) this.verdict(line2, found3);
+      else found3.summary = counts;
+    }
+    if (this.part === "before") this.syntax(line2, found3);
+  }
+  heading(heading, found3) {
+    this.take();
+    if (heading === "FAILURES" || heading === "ERRORS") this.part = "failures";
+    else if (heading === "PASSES") this.part = "passes";
+    else if (heading.startsWith("short test summary")) this.part = "summary";
+    else {
+      found3.summary = countsOf(heading) ?? found3.summary;
+      this.part = "before";
+    }
+  }
+  words(line2) {
+    const name = title(line2, "_");
+    if (name !== void 0) {
+      this.take();
+      this.telling = { name: name.replace(/^ERROR at setup of /, ""), words: "" };
+    } else if (this.telling !== void 0 && this.telling.words.length + line2.length < MAX_WORDS7) {
+      this.telling.words += `${line2}
+`;
+    }
+  }
+  take() {
+    if (this.telling !== void 0 && this.said.length < MAX_TOLD3) this.said.push(this.telling);
+    this.telling = void 0;
+  }
+  /** `FAILED tests/test_a.py::test_b - AssertionError: …` */
+  verdict(line2, found3) {
+    const [, verdict = "", rest = ""] = /^([A-Z]+) (.*)$/.exec(line2) ?? [];
+    const outcome = OUTCOMES2[verdict];
+    if (outcome === void 0) return;
+    if (verdict === "SKIPPED") {
+      const [, where = "", why = ""] = /^(?:\[\d+\] )?(.*?)(?:: (.*))?$/.exec(rest) ?? [];
+      return found3.case({ name: where, outcome, message: why, path: place(where)?.path });
+    }
+    const at2 = rest.indexOf(" - ");
+    const name = at2 < 0 ? rest : rest.slice(0, at2);
+    const [file = "", ...inner] = name.split("::");
+    const heading = inner.join(".");
+    const told6 = this.said.findIndex((one) => one.name === heading || one.name.endsWith(file));
+    const words3 = told6 >= 0 && outcome === "failed" ? this.said.splice(told6, 1)[0]?.words.trim() : void 0;
+    const reason = at2 < 0 ? void 0 : rest.slice(at2 + 3);
+    found3.case({ name, outcome, message: words3 ?? reason, path: file });
+  }
+  /** `  File "./a.py", line 1`, and some lines later `SyntaxError: …` */
+  syntax(line2, found3) {
+    const at2 = /^\s*File "(.*)", line (\d+)/.exec(line2);
+    if (at2 !== null) {
+      this.place = { path: at2[1] ?? "", line: Number(at2[2]) };
+    } else if (this.place !== void 0 && /^(Sorry: )?(SyntaxError|IndentationError|TabError): /.test(line2)) {
+      const start = [Math.max(this.place.line - 1, 0), 0];
+      found3.diagnostic({ path: this.place.path, start, message: line2, source: "python" });
+      this.place = void 0;
+    }
+  }
+};
+function title(line2, mark) {
+  return new RegExp(`^${mark}+ (.*) ${mark}+$`).exec(line2)?.[1]?.trim();
+}
+function countsOf(text2) {
+  const at2 = text2.lastIndexOf(" in ");
+  if (at2 < 0) return void 0;
+  const sum = { passed: 0, failed: 0, ignored: 0 };
+  for (const part of text2.slice(0, at2).split(", ")) {
+    const [, number2 = "", what = ""] = /^(\d+) (.*)$/.exec(part) ?? [];
+    if (/^x?passed$/.test(what)) sum.passed += Number(number2);
+    else if (/^(failed|errors?)$/.test(what)) sum.failed += Number(number2);
+    else if (/^(skipped|xfailed)$/.test(what)) sum.ignored += Number(number2);
+    else if (!/^(deselected|warnings?|rerun)$/.test(what)) return void 0;
+  }
+  return sum;
+}
+
+// src/project/tool.ts
+var TOOLS = ["cargo", "go", "npm", "pytest", "make"];
+var MARKS = {
+  cargo: "Cargo.toml",
+  go: "go.mod",
+  npm: "package.json with scripts",
+  pytest: "pyproject.toml, pytest.ini or tests/test_*.py",
+  make: "Makefile"
+};
+var MAKEFILES = ["GNUmakefile", "makefile", "Makefile"];
+var MAX_MANIFEST = 1 << 20;
+function toolNamed(name) {
+  const found3 = TOOLS.find((tool) => tool === name);
+  if (found3 !== void 0) return found3;
+  throw new Refusal("bad_arguments", `\`tool\` is cargo, npm, pytest, go or make, not ${JSON.stringify(name)}`);
+}
+function readerOf(tool) {
+  switch (tool) {
+    case "cargo":
+      return new Cargo();
+    case "go":
+      return new Go();
+    case "npm":
+      return new Npm();
+    case "pytest":
+      return new Pytest();
+    case "make":
+      return new Make();
+  }
+}
+function findProject([start = "", ...above], wanted) {
+  const candidates = wanted === void 0 ? TOOLS : [wanted];
+  const root = above.at(-1) ?? start;
+  for (const folder2 of [start, ...above]) {
+    const tool = candidates.find((one) => isFor(one, folder2));
+    if (tool !== void 0) return { tool, folder: folder2, root };
+  }
+  if ((wanted ?? "pytest") === "pytest" && hasTests(start)) return { tool: "pytest", folder: start, root };
+  const marks = candidates.map((tool) => MARKS[tool]).join(", ");
+  const looked = above.length > 0 ? `${start} or above it, up to ${root}` : start;
+  throw new Refusal("not_found", `no project in ${looked}: no ${marks}; name its folder as \`cwd\``);
+}
+function planOf(project2, goal, part) {
+  const env5 = { NO_COLOR: "1" };
+  if (project2.tool === "make") env5["LC_MESSAGES"] = "C";
+  return { words: goal === "build" ? building(project2, part) : testing(project2, part), env: env5 };
+}
+function building({ tool, folder: folder2 }, part) {
+  switch (tool) {
+    case "cargo":
+      return ["cargo", "build", "--message-format=json", "--color=never", ...option("--package", part)];
+    // What is built is looked at, not kept.
+    case "go":
+      return ["go", "build", "-o", "/dev/null", part ?? "./..."];
+    case "npm":
+      return ["npm", "run", script(folder2, part ?? "build").name];
+    case "pytest": {
+      const skipped = String.raw`(^|/)(\.venv|venv|\.tox|\.git|node_modules)/`;
+      return [python(folder2), "-m", "compileall", "-q", "-x", skipped, part ?? "."];
+    }
+    case "make":
+      return ["make", ...part === void 0 ? [] : [part]];
+  }
+}
+function testing({ tool, folder: folder2 }, part) {
+  const named = part === void 0 ? [] : [part];
+  switch (tool) {
+    case "cargo":
+      return ["cargo", "test", "--no-fail-fast", "--message-format=json", "--color=never", ...named];
+    case "go":
+      return ["go", "test", "-json", ...option("-run", part), "./..."];
+    case "npm":
+      return ["npm", "run", "test", ...chosen2(script(folder2, "test").line, part)];
+    case "pytest": {
+      const isPlace = part !== void 0 && (/::|\//.test(part) || part.endsWith(".py"));
+      const which = isPlace ? named : option("-k", part);
+      return [python(folder2), "-m", "pytest", "-rA", "--tb=short", "-q", "--color=no", ...which];
+    }
+    case "make":
+      return ["make", part ?? testRule(folder2)];
+  }
+}
+function option(name, value) {
+  return value === void 0 ? [] : [name, value];
+}
+function chosen2(line2, part) {
+  if (part === void 0) return [];
+  if (/vitest|jest/.test(line2)) return ["--", "-t", part];
+  return line2.includes("mocha") ? ["--", "-g", part] : ["--", part];
+}
+function isFor(tool, folder2) {
+  const has = (name) => isFile((0, import_node_path7.join)(folder2, name));
+  switch (tool) {
+    case "cargo":
+      return has("Cargo.toml");
+    case "go":
+      return has("go.mod");
+    case "npm":
+      return Object.keys(scripts(folder2)).length > 0;
+    case "pytest": {
+      const isSetUp = ["pytest.ini", "pyproject.toml", "conftest.py", "setup.py"].some(has);
+      return isSetUp || (read2(folder2, "setup.cfg") ?? "").includes("[tool:pytest]") || hasTests((0, import_node_path7.join)(folder2, "tests"));
+    }
+    case "make":
+      return MAKEFILES.some(has);
+  }
+}
+function script(folder2, name) {
+  const all = scripts(folder2);
+  const line2 = all[name];
+  if (line2 !== void 0) return { name, line: line2 };
+  const known = Object.keys(all).join(", ");
+  throw new Refusal("not_found", `package.json has no script ${JSON.stringify(name)}; it has ${known}`);
+}
+function scripts(folder2) {
+  try {
+    const manifest = JSON.parse(read2(folder2, "package.json") ?? "{}");
+    const all = Object.entries(manifest.scripts ?? {});
+    return Object.fromEntries(all.filter((one) => typeof one[1] === "string"));
+  } catch {
+    return {};
+  }
+}
+function python(folder2) {
+  const own = [".venv", "venv"].map((name) => (0, import_node_path7.join)(folder2, name, "bin/python"));
+  return own.find((path) => isFile(path) && isProgram(path)) ?? "python3";
+}
+function testRule(folder2) {
+  const text2 = MAKEFILES.map((name) => read2(folder2, name)).find((found3) => found3 !== void 0) ?? "";
+  return !/^test\s*:/m.test(text2) && /^check\s*:/m.test(text2) ? "check" : "test";
+}
+function hasTests(folder2) {
+  try {
+    return (0, import_node_fs5.readdirSync)(folder2).some((name) => /^test_.*\.py$|_test\.py$/.test(name));
+  } catch {
+    return false;
+  }
+}
+function isFile(path) {
+  return (0, import_node_fs5.statSync)(path, { throwIfNoEntry: false })?.isFile() ?? false;
+}
+function isProgram(path) {
+  try {
+    (0, import_node_fs5.accessSync)(path, import_node_fs5.constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+function read2(folder2, name) {
+  const path = (0, import_node_path7.join)(folder2, name);
+  const about2 = (0, import_node_fs5.statSync)(path, { throwIfNoEntry: false });
+  return about2?.isFile() && about2.size <= MAX_MANIFEST ? (0, import_node_fs5.readFileSync)(path, "utf8") : void 0;
+}
+
+// src/verbs/build.ts
+var USUAL_TIME = 3e5;
+var LONGEST_TIME = 18e5;
+var END = 16 << 10;
+var TELLING2 = 100;
+var MAX_AT_ONCE = 4;
+var running = 0;
+var build = {
+  build_project: (call) => run(call, "build"),
+  run_tests: (call) => run(call, "test")
+};
+async function run(call, goal) {
+  const { args, desk } = call;
+  const wanted = args.maybeText("cwd");
+  const named = args.maybeText("tool");
+  const partName = goal === "build" ? "target" : "filter";
+  const part = args.maybeText(partName);
+  const patience = args.number("timeout_ms", 1, LONGEST_TIME) ?? USUAL_TIME;
+  args.done();
+  if (part !== void 0 && (part === "" || part.startsWith("-") || part.includes("\0"))) {
+    throw wrong(`\`${partName}\` must be a name, and cannot begin with \`-\``);
+  }
+  const tool = named === void 0 ? void 0 : toolNamed(named);
+  const project2 = findProject(upwards(call, await folder(desk, wanted)), tool);
+  const plan = planOf(project2, goal, part);
+  if (running >= MAX_AT_ONCE) {
+    throw new Refusal("rate_limited", "too many builds run already; try again when one has ended", 5e3);
+  }
+  running += 1;
+  try {
+    return await done(call, goal, { ...plan, ...project2, patience });
+  } finally {
+    running -= 1;
+  }
+}
+async function done(call, goal, { words: words3, env: env5, tool, folder: cwd, root, patience }) {
+  const { desk, session: by } = call;
+  const command2 = line(words3);
+  const tell2 = (event, data) => desk.voice.tell(event, cwd, { tool, by, ...data });
+  const found3 = new Findings();
+  const reader = readerOf(tool);
+  const stop = new vscode47.CancellationTokenSource();
+  const stopped = call.stop.onCancellationRequested(() => stop.cancel());
+  const shown2 = showRun(`${goal} ${tool}`, command2, () => stop.cancel());
+  const unsaved = unsavedBeneath(cwd);
+  let told6 = 0;
+  let isOk = false;
+  let exitCode = null;
+  let hasStarted = false;
+  try {
+    const ended = await attend({ words: words3, cwd, env: env5, patience }, stop.token, {
+      started() {
+        hasStarted = true;
+        if (goal === "build") tell2("build_started", { command: command2 });
+        call.progress(command2);
+      },
+      line(line2) {
+        shown2.line(line2);
+        reader.line(line2, found3);
+        if (Date.now() - told6 < TELLING2) return;
+        told6 = Date.now();
+        say(call, goal, line2, found3);
+      }
+    });
+    reader.end?.(found3);
+    exitCode = ended.exitCode;
+    isOk = exitCode === 0;
+    const base = { folder: cwd, root };
+    if (goal === "test") {
+      tell2("test_results", { is_ok: isOk, ...found3.counts });
+      showTests(`${tool} in ${cwd}`, found3, base);
+    }
+    return {
+      tool,
+      command: words3,
+      cwd,
+      is_ok: isOk,
+      exit_code: exitCode,
+      signal: ended.signal,
+      timed_out: ended.timedOut,
+      diagnostics: found3.toldDiagnostics(base),
+      errors: found3.errors,
+      warnings: found3.warnings,
+      is_complete: found3.isComplete,
+      stdout: endOf2(ended.out),
+      stderr: endOf2(ended.err),
+      duration_ms: ended.duration,
+      fence: FENCE,
+      unsaved,
+      ...goal === "test" ? { tests: found3.toldTests(base) } : {}
+    };
+  } finally {
+    stopped.dispose();
+    stop.dispose();
+    shown2.end(exitCode);
+    if (goal === "build" && hasStarted) {
+      tell2("build_completed", { is_ok: isOk, errors: found3.errors, warnings: found3.warnings });
+    }
+  }
+}
+function say(call, goal, line2, found3) {
+  const { ended, expected } = found3;
+  if (goal === "test" && ended > 0) {
+    call.progress(`${ended} tests have ended`, ended, expected >= ended ? expected : void 0);
+  } else if (!line2.startsWith("{") && line2.trim() !== "") {
+    call.progress(line2.trim().slice(0, 200));
+  }
+}
+function endOf2(output) {
+  const lines = output.told().text.split("\n").filter((line2) => !line2.startsWith('{"'));
+  if (lines.at(-1) === "") lines.pop();
+  let letters = 0;
+  let first = lines.length;
+  while (first > 0) {
+    letters += (lines[first - 1]?.length ?? 0) + 1;
+    if (letters > END) break;
+    first -= 1;
+  }
+  return (first > 0 ? "[\u2026]\n" : "") + lines.slice(first).join("\n");
+}
+
+// src/verbs/command.ts
+var USUAL_TIME2 = 6e4;
+var LONGEST_TIME2 = 6e5;
+var MAX_AT_ONCE2 = 16;
+var running2 = 0;
+var command = { exec_command };
+async function exec_command(call) {
+  const { args, desk, session } = call;
+  const run2 = words(args.take("command"));
+  const env5 = additions(args.take("env"));
+  const patience = args.number("timeout_ms", 1, LONGEST_TIME2) ?? USUAL_TIME2;
+  const wanted = args.maybeText("cwd");
+  args.done();
+  const cwd = await folder(desk, wanted);
+  refuseLong(run2, env5);
+  if (running2 >= MAX_AT_ONCE2) {
+    throw new Refusal("rate_limited", "too many commands run already; try again when one has ended");
+  }
+  running2 += 1;
+  const said = line(run2);
+  const tell2 = (event, data) => desk.voice.tell(event, cwd, { command: said, by: session, ...data });
+  let pid = 0;
+  let exitCode = null;
+  try {
+    const started = (number2) => {
+      pid = number2;
+      tell2("process_started", { pid });
+    };
+    const unsaved = unsavedBeneath(cwd);
+    const ended = await attend({ words: run2, cwd, env: env5, patience }, call.stop, { started });
+    exitCode = ended.exitCode;
+    const [out, err] = [ended.out.told(), ended.err.told()];
+    return {
+      exit_code: exitCode,
+      signal: ended.signal,
+      timed_out: ended.timedOut,
+      stdout: out.text,
+      stderr: err.text,
+      stdout_bytes_left_out: out.leftOut,
+      stderr_bytes_left_out: err.leftOut,
+      duration_ms: ended.duration,
+      cwd,
+      fence: FENCE,
+      unsaved
+    };
+  } finally {
+    running2 -= 1;
+    if (pid !== 0) {
+      tell2("process_ended", { pid, exit_code: exitCode });
+      tell2("command_executed", { exit_code: exitCode });
+    }
+  }
+}
+
+// src/verbs/files.ts
+var import_promises10 = require("node:fs/promises");
+var nodePath5 = __toESM(require("node:path"));
+var vscode48 = __toESM(require("vscode"));
+var MOST_LINES2 = 4294967295;
+async function openFile({ args, desk }) {
+  const path = args.text("path");
+  const offset = args.number("offset", 0, MOST_LINES2) ?? 0;
+  const limit = args.number("limit", 1, MOST_LINES2);
+  args.done();
+  const looked = await desk.texts.look(await desk.roots.file(path));
+  if ("document" in looked) return opened(looked, offset, limit);
+  const { bytes } = looked;
+  return {
+    path: looked.path,
+    bytes: bytes.length,
+    digest: digestOf(bytes),
+    encoding: "base64",
+    content: Buffer.from(bytes).toString("base64"),
+    version: null,
+    is_dirty: false,
+    language: null
+  };
+}
+function opened(text2, offset, limit) {
+  const content = text2.document.getText();
+  const lines = lineCount(content);
+  const answer = {
+    path: text2.path,
+    bytes: Buffer.byteLength(content),
+    digest: digestOf(content),
+    encoding: "utf-8",
+    lines,
+    version: text2.version,
+    is_dirty: text2.isDirty,
+    language: languageOf(text2)
+  };
+  if (offset === 0 && limit === void 0) return { ...answer, content };
+  const all = content.match(/[^\n]*\n|[^\n]+$/g) ?? [];
+  const end = limit === void 0 ? lines : Math.min(lines, offset + limit);
+  return { ...answer, content: all.slice(offset, end).join(""), offset, is_partial: offset > 0 || end < lines };
+}
+async function createFile({ args, desk }) {
+  const written = args.text("path");
+  const content = args.content("content");
+  const makesParents = args.flag("parents");
+  const kind = args.choice("kind", ["file", "folder"]);
+  args.done();
+  if (kind === "folder" && content) throw wrong("a folder has no `content`");
+  const path = await desk.roots.realName(written);
+  if (!makesParents && !await found(nodePath5.dirname(path))) {
+    throw new Refusal("not_found", `${JSON.stringify(written)}: the folder for it is not there; \`parents\` makes it`);
+  }
+  if (await found(path)) {
+    throw wrong(`${JSON.stringify(written)}: it is already there; write_file and edit_buffer change what is there`);
+  }
+  const uri = desk.roots.uri(path);
+  if (kind === "folder") {
+    await vscode48.workspace.fs.createDirectory(uri);
+    return { path };
+  }
+  const bytes = content ?? new Uint8Array();
+  checkSize(bytes.length);
+  const edit = new vscode48.WorkspaceEdit();
+  edit.createFile(uri, { contents: bytes, overwrite: false });
+  await made3(edit, async () => {
+    if (await found(path))
+      throw new Refusal("changed", `${JSON.stringify(written)}: somebody else has made it meanwhile`);
+  });
+  return { path, bytes: bytes.length, digest: digestOf(bytes) };
+}
+async function writeFile({ args, desk, session }) {
+  const written = args.text("path");
+  const content = args.content("content");
+  if (!content) throw wrong("`content` is missing: a string");
+  const madeFor = args.maybeText("digest");
+  args.done();
+  checkSize(content.length);
+  const path = await desk.roots.real(written);
+  const there = await onDisk(path);
+  if (!there) throw new Refusal("not_found", `there is no file ${JSON.stringify(written)}`);
+  await (0, import_promises10.access)(path, import_promises10.constants.W_OK).catch(() => {
+    throw new Refusal("failed", `${JSON.stringify(written)}: it is read-only`);
+  });
+  refuseDirty(desk, path);
+  if (madeFor !== void 0 && madeFor !== digestOf(there) && madeFor !== openedDigest(desk, path, there)) {
+    const why = "it is not the file that the change was made for; look again, then try again";
+    throw new Refusal("changed", `${JSON.stringify(written)}: ${why}`);
+  }
+  desk.texts.follows(path, content, session);
+  await vscode48.workspace.fs.writeFile(desk.roots.uri(path), content);
+  await desk.texts.caughtUp(path);
+  return { path, bytes: content.length, digest: digestOf(content) };
+}
+function openedDigest(desk, path, there) {
+  const text2 = desk.texts.at(path)?.document.getText();
+  const now = asText(there);
+  return text2 !== void 0 && now !== void 0 && isSameText(text2, now) ? digestOf(text2) : void 0;
+}
+async function deleteFile({ args, desk }) {
+  const written = args.text("path");
+  args.done();
+  const path = await desk.roots.realName(written);
+  const what = await existing(written, path);
+  if (desk.roots.all.includes(path)) throw wrong(`${JSON.stringify(written)}: it is a folder of this window itself`);
+  if (what === "folder" && (await (0, import_promises10.readdir)(path)).length > 0) {
+    throw wrong(`${JSON.stringify(written)}: the folder is not empty; delete what is in it first`);
+  }
+  refuseDirty(desk, path);
+  const edit = new vscode48.WorkspaceEdit();
+  edit.deleteFile(desk.roots.uri(path), { recursive: false, ignoreIfNotExists: false });
+  await made3(edit, async () => {
+    if (!await found(path))
+      throw new Refusal("changed", `${JSON.stringify(written)}: somebody else has removed it meanwhile`);
+  });
+  desk.texts.close(path);
+  return { path, what };
+}
+async function renameFile({ args, desk }) {
+  const written = args.text("path");
+  const newWritten = args.text("new_path");
+  const overwrite = args.flag("overwrite");
+  args.done();
+  const path = await desk.roots.realName(written);
+  const newPath = await desk.roots.realName(newWritten);
+  await existing(written, path);
+  if (!await found(nodePath5.dirname(newPath))) {
+    throw new Refusal("not_found", `${JSON.stringify(newWritten)}: the folder for it is not there`);
+  }
+  if (!overwrite && await found(newPath)) {
+    throw wrong(`${JSON.stringify(newWritten)}: it is already there; \`overwrite\` replaces it`);
+  }
+  refuseDirty(desk, newPath);
+  const edit = new vscode48.WorkspaceEdit();
+  edit.renameFile(desk.roots.uri(path), desk.roots.uri(newPath), { overwrite });
+  await made3(edit, async () => {
+    if (!await found(path)) throw new Refusal("changed", `${JSON.stringify(written)}: it has changed meanwhile`);
+    if (!overwrite && await found(newPath)) {
+      throw new Refusal("changed", `${JSON.stringify(newWritten)}: somebody else has made it meanwhile`);
+    }
+  });
+  return { path, new_path: newPath };
+}
+async function made3(edit, why) {
+  if (await vscode48.workspace.applyEdit(edit)) return;
+  await why();
+  throw new Refusal("failed", "the editor did not do it, and does not say why");
+}
+function refuseDirty(desk, path) {
+  const [dirty] = desk.texts.unsaved(path);
+  if (dirty === void 0) return;
+  const how = "save_buffer writes them, close_buffer with `discard` drops them";
+  throw new Refusal("changed", `${JSON.stringify(dirty)} has unsaved changes; ${how}`);
+}
+async function found(path) {
+  try {
+    const stats = await (0, import_promises10.lstat)(path);
+    if (stats.isSymbolicLink()) return "link";
+    if (stats.isDirectory()) return "folder";
+    return stats.isFile() ? "file" : "other";
+  } catch {
+    return void 0;
+  }
+}
+async function existing(written, path) {
+  const what = await found(path);
+  if (what === void 0) throw new Refusal("not_found", `there is no file ${JSON.stringify(written)}`);
+  return what;
+}
+var files = {
+  open_file: openFile,
+  create_file: createFile,
+  write_file: writeFile,
+  delete_file: deleteFile,
+  rename_file: renameFile
+};
+
+// src/verbs/git.ts
+var import_node_path10 = require("node:path");
+var vscode51 = __toESM(require("vscode"));
+
+// src/git/call.ts
+var import_node_child_process4 = require("node:child_process");
+var import_promises11 = require("node:timers/promises");
+var PATIENCE = 25e3;
+var MAX_TRIES2 = 20;
+var PAUSE2 = 100;
+var MAX_STDOUT = 4 << 20;
+var SETTINGS = {
+  "core.hooksPath": "/dev/null",
+  "core.fsmonitor": "false",
+  "core.pager": "cat",
+  "core.editor": ":",
+  "core.askPass": "",
+  "core.sshCommand": "false",
+  "credential.helper": "",
+  "commit.gpgSign": "false",
+  "log.showSignature": "false",
+  "diff.external": "",
+  "protocol.allow": "never",
+  "gc.auto": "0",
+  "maintenance.auto": "false",
+  "submodule.recurse": "false",
+  "diff.submodule": "short",
+  "diff.ignoreSubmodules": "dirty",
+  "color.ui": "false",
+  "core.quotePath": "false",
+  // Nobody is made up where the person has not said who they are.
+  "user.useConfigOnly": "true"
+};
+var KEPT = /^GIT_(AUTHOR|COMMITTER)_(NAME|EMAIL)$|^GIT_CONFIG_(GLOBAL|SYSTEM|NOSYSTEM)$|^GIT_ATTR_NOSYSTEM$/;
+var FIXED = {
+  GIT_TERMINAL_PROMPT: "0",
+  GIT_LITERAL_PATHSPECS: "1",
+  GIT_NO_LAZY_FETCH: "1",
+  GIT_ALLOW_PROTOCOL: "",
+  GIT_EDITOR: ":",
+  GIT_PAGER: "cat",
+  GIT_ASKPASS: "",
+  SSH_ASKPASS: "",
+  GIT_SSH_COMMAND: "false",
+  // Its words are passed on to agents, and some are looked for.
+  LC_ALL: "C"
+};
+var Git = class {
+  constructor(program, worktree, stop) {
+    this.program = program;
+    this.worktree = worktree;
+    this.stop = stop;
+  }
+  program;
+  worktree;
+  stop;
+  /** Runs it, and fails if it does. */
+  async ask(words3) {
+    const said = await this.run(words3);
+    if (said.code === 0) return said.stdout;
+    throw refusal2(said, `git ${words3[0] ?? ""} failed`);
+  }
+  async run(words3, { input = "", most = MAX_STDOUT } = {}) {
+    for (let tries = 1; ; tries += 1) {
+      const said = await this.once(words3, input, most);
+      const isLocked = said.code !== 0 && /index\.lock': File exists/.test(said.stderr);
+      if (!isLocked || tries === MAX_TRIES2 || this.stop.isCancellationRequested) return said;
+      await (0, import_promises11.setTimeout)(PAUSE2);
+    }
+  }
+  once(words3, input, most) {
+    const end = new AbortController();
+    const stopped = this.stop.onCancellationRequested(() => end.abort());
+    return new Promise((resolve5, reject) => {
+      const options = {
+        cwd: this.worktree,
+        env: guarded(this.worktree),
+        timeout: PATIENCE,
+        maxBuffer: most,
+        signal: end.signal
+      };
+      const child = (0, import_node_child_process4.execFile)(this.program, ["--no-pager", ...words3], options, (error, stdout, stderr) => {
+        const code = error === null ? 0 : error.code;
+        if (typeof code === "number") resolve5({ code, stdout, stderr });
+        else if (error?.code === "ERR_CHILD_PROCESS_STDIO_MAXBUFFER") {
+          resolve5({ code: void 0, stdout, stderr });
+        } else if (error?.killed || end.signal.aborted) {
+          reject(new Refusal("timed_out", "git was not done in time; try a smaller part"));
+        } else reject(new Refusal("failed", `git cannot be run: ${error?.message ?? ""}`));
+      });
+      child.stdin?.on("error", () => {
+      });
+      child.stdin?.end(input);
+    }).finally(() => stopped.dispose());
+  }
+};
+function refusal2(said, what) {
+  const lines = said.stderr.split("\n").filter((line2) => line2.trim() !== "" && !line2.startsWith("hint:"));
+  const first = lines.map((line2) => /^(fatal|error):/.test(line2)).lastIndexOf(true);
+  const complaint = lines.slice(first).join("\n").slice(0, 2e3);
+  return new Refusal(
+    "failed",
+    complaint === "" ? `${what} (exit code ${said.code ?? "none"})` : `${what}: ${complaint}`
+  );
+}
+function guarded(worktree) {
+  const given = Object.entries(environment(worktree, {}));
+  const env5 = Object.fromEntries(
+    given.filter(([name]) => !name.startsWith("GIT_") || KEPT.test(name))
+  );
+  Object.assign(env5, FIXED, { GIT_CONFIG_COUNT: `${Object.keys(SETTINGS).length}` });
+  Object.entries(SETTINGS).forEach(([name, value], i) => {
+    env5[`GIT_CONFIG_KEY_${i}`] = name;
+    env5[`GIT_CONFIG_VALUE_${i}`] = value;
+  });
+  return env5;
+}
+
+// src/git/api.ts
+var vscode49 = __toESM(require("vscode"));
+var NAME = "vscode.git";
+var READY = 1e4;
+function hasGit() {
+  return vscode49.extensions.getExtension(NAME) !== void 0 && vscode49.workspace.getConfiguration("git").get("enabled") !== false;
+}
+async function gitApi() {
+  const extension2 = vscode49.extensions.getExtension(NAME);
+  if (extension2 === void 0) {
+    throw new Refusal("unsupported", "this editor has no git extension, or this folder is not trusted in it");
+  }
+  const { enabled, getAPI } = await bound(extension2);
+  if (!enabled) throw new Refusal("unsupported", "git is switched off in this editor; its setting is `git.enabled`");
+  const api = getAPI(1);
+  await ready(api);
+  return api;
+}
+async function bound(extension2) {
+  const found3 = extension2.isActive ? extension2.exports : await extension2.activate();
+  return { enabled: found3.enabled, getAPI: found3.getAPI.bind(found3) };
+}
+function ready(api) {
+  if (api.state === "initialized") return Promise.resolve();
+  return new Promise((resolve5, reject) => {
+    const over = (finish) => {
+      clearTimeout(late);
+      listening.dispose();
+      finish();
+    };
+    const refusal3 = new Refusal("timed_out", "the editor's git extension is not ready; try again");
+    const late = setTimeout(() => over(() => reject(refusal3)), READY);
+    const listening = api.onDidChangeState((state) => state === "initialized" && over(resolve5));
+  });
+}
+
+// src/git/entries.ts
+var INDEX = ["modified", "added", "deleted", "renamed", "copied"];
+var WORKTREE = {
+  5: "modified",
+  6: "deleted",
+  7: "untracked",
+  8: "ignored",
+  9: "added",
+  10: "renamed",
+  11: "type_changed"
+};
+function entriesOf(state, real2) {
+  const entries = /* @__PURE__ */ new Map();
+  const entry = (change2) => {
+    const path = real2(change2.uri.fsPath);
+    const found3 = entries.get(path) ?? { path, index: null, worktree: null };
+    entries.set(path, found3);
+    const from = real2(change2.originalUri.fsPath);
+    if (from !== path) found3.renamed_from = from;
+    return found3;
+  };
+  state.mergeChanges.forEach((change2) => Object.assign(entry(change2), { index: "unmerged", worktree: "unmerged" }));
+  state.indexChanges.forEach((change2) => {
+    entry(change2).index = INDEX[change2.status] ?? "modified";
+  });
+  [...state.workingTreeChanges, ...state.untrackedChanges ?? []].forEach((change2) => {
+    entry(change2).worktree = WORKTREE[change2.status] ?? "modified";
+  });
+  return [...entries.values()];
+}
+function numbersOf(output, real2) {
+  const records = output.split("\0");
+  const files2 = [];
+  for (let i = 0; i < records.length; i += 1) {
+    const [, added = "", removed = "", path = ""] = /^(\d+|-)\t(\d+|-)\t(.*)$/s.exec(records[i] ?? "") ?? [];
+    if (added === "") continue;
+    const lines = { added: added === "-" ? null : Number(added), removed: removed === "-" ? null : Number(removed) };
+    if (path !== "") {
+      files2.push({ path: real2(path), ...lines });
+      continue;
+    }
+    const [from, to] = [records[i + 1], records[i + 2]];
+    i += 2;
+    if (from !== void 0 && to !== void 0) files2.push({ path: real2(to), ...lines, renamed_from: real2(from) });
+  }
+  return files2;
+}
+
+// src/git/repository.ts
+var import_node_fs7 = require("node:fs");
+var import_node_path9 = require("node:path");
+var vscode50 = __toESM(require("vscode"));
+
+// src/git/folder.ts
+var import_node_fs6 = require("node:fs");
+var import_node_path8 = require("node:path");
+function gitFolderOf(worktree) {
+  const dot = (0, import_node_path8.join)(worktree, ".git");
+  const isFile2 = (0, import_node_fs6.statSync)(dot, { throwIfNoEntry: false })?.isFile();
+  const target = isFile2 ? firstLine(dot)?.replace(/^gitdir: /, "") : void 0;
+  return target === void 0 ? dot : (0, import_node_path8.resolve)(worktree, target);
+}
+function firstLine(path) {
+  try {
+    return (0, import_node_fs6.readFileSync)(path, "utf8").split("\n")[0];
+  } catch {
+    return void 0;
+  }
+}
+
+// src/git/repository.ts
+var OPENING = 15e3;
+var Repository = class _Repository {
+  constructor(worktree, git2, editors) {
+    this.worktree = worktree;
+    this.git = git2;
+    this.editors = editors;
+  }
+  worktree;
+  git;
+  editors;
+  static async open(call, folder2) {
+    const { desk, stop } = call;
+    const looked = upwards(call, folder2);
+    const worktree = looked.find(isWorktree);
+    if (worktree === void 0) {
+      const where = looked.length > 1 ? `${folder2}, nor above it up to the granted folder ${looked.at(-1)}` : folder2;
+      const next = "further up is not looked; name its folder as `cwd`";
+      throw new Refusal("not_found", `there is no git repository at ${where}; ${next}`);
+    }
+    const own = await desk.roots.real(gitFolderOf(worktree));
+    const common = firstLine((0, import_node_path9.join)(own, "commondir"));
+    for (const place2 of [own, common === void 0 ? own : await desk.roots.real((0, import_node_path9.resolve)(own, common))]) {
+      if (isBeneath(place2, worktree) || isGranted(call, place2)) continue;
+      throw new Refusal("outside_root", `its repository lies at ${place2}, outside of the granted folders`);
+    }
+    const api = await gitApi();
+    const uri = desk.roots.uri(worktree);
+    const known = api.getRepository(uri);
+    const isIt = (one) => one !== null && desk.roots.path(one.rootUri) === worktree;
+    const editors = isIt(known) ? known : await within2(api.openRepository(uri), "the editor did not open it in time");
+    if (!isIt(editors)) {
+      const why = "the editor's git extension does not open this repository; the person may have closed or hidden it there";
+      throw new Refusal("unsupported", why);
+    }
+    return new _Repository(worktree, new Git(api.git.path, worktree, stop), editors);
+  }
+  /** Has the editor look how it stands now: the person sees what was done. */
+  async refresh() {
+    await within2(this.editors.status(), "the editor did not say in time how the repository stands");
+  }
+  async add(paths) {
+    await within2(this.editors.add(paths), "git did not add it in time");
+  }
+  get state() {
+    return this.editors.state;
+  }
+  /** A path of the editor's, as it really is. */
+  real(path) {
+    return (0, import_node_path9.join)(this.worktree, (0, import_node_path9.relative)(this.editors.rootUri.fsPath, path));
+  }
+  /** Refuses a path that is not in the work tree. */
+  check(path) {
+    if (path !== this.worktree && !path.startsWith(this.worktree + import_node_path9.sep)) {
+      throw wrong(`${path} is not in the work tree ${this.worktree}`);
+    }
+    if ((0, import_node_path9.relative)(this.worktree, path).split(import_node_path9.sep)[0] === ".git") throw wrong(`${path} is git's own`);
+    return path;
+  }
+  /** Whether a setting of the editor's git keeps something from being listed. */
+  get hidesUntracked() {
+    return vscode50.workspace.getConfiguration("git").get("untrackedChanges") === "hidden";
+  }
+};
+function isWorktree(folder2) {
+  return (0, import_node_fs7.statSync)((0, import_node_path9.join)(gitFolderOf(folder2), "HEAD"), { throwIfNoEntry: false }) !== void 0;
+}
+async function within2(work, late) {
+  let timer;
+  const up = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Refusal("timed_out", late)), OPENING);
+  });
+  try {
+    return await Promise.race([work, up]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+// src/verbs/git.ts
+var MAX_ENTRIES = 5e3;
+var MAX_PATHS = 1e3;
+var MAX_MESSAGE2 = 64 << 10;
+var MAX_DIFF2 = 1 << 20;
+var MAX_BRANCHES = 1e3;
+var FORM = [
+  "--no-ext-diff",
+  "--no-textconv",
+  "--no-color",
+  "--ignore-submodules=dirty",
+  "--submodule=short",
+  "--src-prefix=a/",
+  "--dst-prefix=b/"
+];
+var git = hasGit() ? { git_status, git_add, git_commit, git_diff, git_branch } : {};
+async function opened2(call, cwd) {
+  return Repository.open(call, await folder(call.desk, cwd));
+}
+async function git_status(call) {
+  const cwd = call.args.maybeText("cwd");
+  call.args.done();
+  return status(await opened2(call, cwd));
+}
+async function status(repository) {
+  await repository.refresh();
+  const { state, worktree } = repository;
+  const entries = entriesOf(state, (path) => repository.real(path));
+  const head = state.HEAD;
+  const limit = vscode51.workspace.getConfiguration("git").get("statusLimit") ?? Infinity;
+  const isCut = entries.length > MAX_ENTRIES || limit > 0 && entries.length >= limit;
+  return {
+    path: worktree,
+    branch: head?.name ?? null,
+    commit: head?.commit ?? null,
+    upstream: head?.upstream === void 0 ? null : `${head.upstream.remote}/${head.upstream.name}`,
+    ahead: head?.ahead ?? null,
+    behind: head?.behind ?? null,
+    is_complete: !isCut && !repository.hidesUntracked,
+    entries: entries.slice(0, MAX_ENTRIES),
+    is_clean: entries.every((entry) => entry.worktree === "ignored"),
+    unsaved: unsavedBeneath(worktree),
+    fence: FENCE
+  };
+}
+async function git_add(call) {
+  const { args, desk } = call;
+  const cwd = args.maybeText("cwd");
+  const wanted = pathsOf(args);
+  args.done();
+  const repository = await opened2(call, cwd);
+  const real2 = await Promise.all(wanted.map((path) => desk.roots.realName(path)));
+  const paths = real2.map((path) => repository.check(path));
+  try {
+    await repository.add(paths.includes(repository.worktree) ? [] : paths);
+  } catch (error) {
+    throw addRefusal(error);
+  }
+  return status(repository);
+}
+function pathsOf(args) {
+  const [path, listed2, all] = [args.maybeText("path"), args.list("paths"), args.flag("all")];
+  const given = [path !== void 0, listed2 !== void 0, all].filter(Boolean);
+  if (given.length !== 1) throw wrong("give one of `path`, `paths` and `all: true`");
+  if (path !== void 0) return [path];
+  if (listed2 === void 0) return [];
+  if (listed2.length < 1 || listed2.length > MAX_PATHS) throw wrong(`\`paths\` must hold 1 to ${MAX_PATHS} paths`);
+  return listed2.map((one) => {
+    if (typeof one !== "string") throw wrong("`paths` must hold strings");
+    return one;
+  });
+}
+function addRefusal(error) {
+  if (error instanceof Refusal) return error;
+  const said = error.stderr ?? String(error);
+  if (said.includes("did not match any files")) {
+    return new Refusal("not_found", "one of the paths is neither there nor known to git");
+  }
+  if (said.includes("are ignored by one of your .gitignore")) {
+    return wrong("one of the paths is ignored (.gitignore), and nothing that is ignored is added");
+  }
+  return refusal2({ code: void 0, stdout: "", stderr: said }, "git could not add it");
+}
+async function git_commit(call) {
+  const { args } = call;
+  const cwd = args.maybeText("cwd");
+  const message2 = args.text("message");
+  args.done();
+  if (message2.trim() === "" || message2.includes("\0")) throw wrong("`message` must hold words, and no NUL");
+  const bytes = Buffer.byteLength(message2);
+  if (bytes > MAX_MESSAGE2) {
+    throw new Refusal("too_large", `a message of ${bytes} bytes; at most ${MAX_MESSAGE2} are allowed`);
+  }
+  const repository = await opened2(call, cwd);
+  const { git: git2, worktree } = repository;
+  const staged = await git2.run(["diff", "--cached", "--quiet", "--no-ext-diff", "--ignore-submodules=dirty"]);
+  const merging = await git2.run(["rev-parse", "--verify", "--quiet", "MERGE_HEAD"]);
+  if (staged.code === 0 && merging.code !== 0) throw new Refusal("failed", "nothing is staged; git_add first");
+  const words3 = ["commit", "--quiet", "--no-verify", "--no-gpg-sign", "--no-edit", "--cleanup=whitespace", "--file=-"];
+  const said = await git2.run(words3, { input: message2 });
+  if (said.code !== 0) throw commitRefusal(said);
+  const commit = (await git2.ask(["rev-parse", "--verify", "HEAD"])).trim();
+  const { files: files2 } = await numbers(
+    git2,
+    ["diff-tree", "-r", "-M", "--root", "--no-commit-id", "--diff-merges=first-parent"],
+    [commit]
+  );
+  await repository.refresh();
+  return { path: worktree, commit, branch: await current(git2), files: files2, fence: FENCE, unsaved: unsavedBeneath(worktree) };
+}
+function commitRefusal(said) {
+  const words3 = `${said.stderr}
+${said.stdout}`;
+  if (/identity unknown|auto-detection is disabled/.test(words3)) {
+    const set = "`git config --global user.name NAME` and `git config --global user.email ADDRESS`";
+    return new Refusal("failed", `git does not know who the person is; they set it once with ${set}`);
+  }
+  if (words3.includes("unmerged files")) {
+    const why = "some files are in conflict (git_status names them); solve them and git_add them first";
+    return new Refusal("failed", why);
+  }
+  return refusal2(said, "git could not commit it");
+}
+async function git_diff(call) {
+  const { args, desk } = call;
+  const cwd = args.maybeText("cwd");
+  const path = args.maybeText("path");
+  const isStaged = args.flag("staged");
+  const commit = nameOf(args, "commit");
+  args.done();
+  if (isStaged && commit !== void 0) throw wrong("give `staged` or `commit`, not both");
+  const repository = await opened2(call, cwd);
+  const { git: git2, worktree } = repository;
+  const paths = path === void 0 ? [] : [repository.check(await desk.roots.realName(path))];
+  const { words: words3, commits } = await compared(git2, isStaged, commit);
+  const diff = await git2.run([...words3, ...FORM, "--patch", "--end-of-options", ...commits, "--", ...paths], {
+    most: MAX_DIFF2
+  });
+  if (diff.code !== void 0 && diff.code !== 0) throw refusal2(diff, "git diff failed");
+  const isWhole = diff.code === 0;
+  const told6 = isWhole ? diff.stdout : diff.stdout.slice(0, diff.stdout.lastIndexOf("\n") + 1);
+  const { files: files2, areAll } = await numbers(git2, words3, commits, paths);
+  const isComplete = isWhole && areAll;
+  return {
+    path: worktree,
+    diff: told6,
+    files: files2,
+    is_complete: isComplete,
+    unsaved: unsavedBeneath(worktree),
+    fence: FENCE
+  };
+}
+async function compared(git2, isStaged, name) {
+  if (name === void 0) return { words: isStaged ? ["diff", "--cached"] : ["diff"], commits: [] };
+  const range = /^(.*?)\.\.(.*)$/.exec(name);
+  if (range === null) {
+    const words3 = ["diff-tree", "-r", "-M", "--root", "--no-commit-id", "--diff-merges=first-parent"];
+    return { words: words3, commits: [await commitOf(git2, name)] };
+  }
+  const [, old = "", now = ""] = range;
+  if (now.startsWith(".")) throw wrong("`commit` is one commit, or two with `..` between them");
+  const commits = [await commitOf(git2, old || "HEAD"), await commitOf(git2, now || "HEAD")];
+  return { words: ["diff-tree", "-r", "-M"], commits };
+}
+async function commitOf(git2, name) {
+  const said = await git2.run(["rev-parse", "--verify", "--quiet", "--end-of-options", `${name}^{commit}`]);
+  if (said.code !== 0) throw wrong(`there is no commit ${JSON.stringify(name)}`);
+  return said.stdout.trim();
+}
+async function numbers(git2, words3, commits, paths = []) {
+  const said = await git2.run([...words3, ...FORM, "--numstat", "-z", "--end-of-options", ...commits, "--", ...paths], {
+    most: MAX_DIFF2
+  });
+  if (said.code !== void 0 && said.code !== 0) throw refusal2(said, "git diff failed");
+  return { files: numbersOf(said.stdout, (path) => (0, import_node_path10.join)(git2.worktree, path)), areAll: said.code === 0 };
+}
+async function git_branch(call) {
+  const { args } = call;
+  const cwd = args.maybeText("cwd");
+  const name = nameOf(args, "name");
+  const [isCreate, isSwitch] = [args.flag("create"), args.flag("switch")];
+  const from = nameOf(args, "from");
+  args.done();
+  if (from !== void 0 && !isCreate) throw wrong("`from` is where a branch that is created begins");
+  if (name === void 0 && (isCreate || isSwitch)) throw wrong("`name` is missing: a string");
+  if (name !== void 0 && !isCreate && !isSwitch) throw wrong("say what to do with it: `create`, `switch` or both");
+  const repository = await opened2(call, cwd);
+  const { git: git2, worktree } = repository;
+  if (name !== void 0) {
+    const start = from === void 0 ? [] : [await commitOf(git2, from)];
+    await changed(git2, name, isCreate, isSwitch, start);
+    await repository.refresh();
+  }
+  return { ...await branches(git2), unsaved: unsavedBeneath(worktree) };
+}
+async function changed(git2, name, isCreate, isSwitch, start) {
+  const shown2 = JSON.stringify(name);
+  const full = `refs/heads/${name}`;
+  if ((await git2.run(["check-ref-format", full])).code !== 0) throw wrong(`${shown2} cannot be a branch's name`);
+  const isThere = (await git2.run(["show-ref", "--verify", "--quiet", full])).code === 0;
+  if (!isCreate && !isThere) throw new Refusal("not_found", `there is no branch ${shown2}; \`create\` makes it`);
+  if (isCreate && isThere) throw wrong(`there is a branch ${shown2} already`);
+  const making = isCreate ? ["--create"] : [];
+  const words3 = isSwitch ? ["switch", "--quiet", "--no-guess", "--no-progress", "--no-recurse-submodules", ...making, name, ...start] : ["branch", "--end-of-options", name, ...start];
+  const said = await git2.run(words3);
+  if (said.code !== 0) throw refusal2(said, "git could not do it");
+}
+async function branches(git2) {
+  const form3 = "--format=%(HEAD)%00%(refname:lstrip=2)%00%(objectname)%00%(upstream:lstrip=2)";
+  const count2 = `--count=${MAX_BRANCHES + 1}`;
+  const lines = (await git2.ask(["for-each-ref", "--sort=-committerdate", count2, form3, "refs/heads"])).split("\n");
+  const all = lines.filter(Boolean).map((line2) => {
+    const [mark, name, commit, upstream] = line2.split("\0");
+    return { name, commit, is_current: mark === "*", upstream: upstream || null };
+  });
+  return {
+    path: git2.worktree,
+    branches: all.slice(0, MAX_BRANCHES),
+    branch: await current(git2),
+    is_complete: all.length <= MAX_BRANCHES,
+    fence: FENCE
+  };
+}
+async function current(git2) {
+  const said = await git2.run(["symbolic-ref", "--quiet", "--short", "HEAD"]);
+  return said.code === 0 ? said.stdout.trim() : null;
+}
+function nameOf(args, argument) {
+  const most = 250;
+  const name = args.maybeText(argument);
+  if (name === void 0) return void 0;
+  if (name === "" || Buffer.byteLength(name) > most || name.startsWith("-") || /[\0-\x1f\x7f]/.test(name)) {
+    throw wrong(`\`${argument}\` must be 1 to ${most} bytes, not begin with \`-\`, and hold no line breaks`);
+  }
+  return name;
+}
+
+// src/verbs/panes.ts
+var vscode52 = __toESM(require("vscode"));
+var MAX_PANES = 16;
+async function switchBuffer({ args, desk, session }) {
+  const path = args.text("path");
+  args.done();
+  const text2 = await desk.texts.open(await desk.roots.file(path));
+  const isShown = vscode52.window.activeTextEditor?.document === text2.document;
+  desk.doing.note("tab_switched", text2.path, session);
+  await show(text2.document);
+  const pane = vscode52.window.tabGroups.activeTabGroup.viewColumn;
+  if (isShown) desk.voice.tell("tab_switched", text2.path, { pane, ...desk.doing.take("tab_switched", text2.path) });
+  return { path: text2.path, pane, is_active: true, ui: true };
+}
+async function splitPane({ args, desk, session }) {
+  const path = args.maybeText("path");
+  const direction = args.choice("direction", ["right", "down"]);
+  args.done();
+  const { tabGroups } = vscode52.window;
+  const text2 = path === void 0 ? activeText(desk) : await desk.texts.open(await desk.roots.file(path));
+  if (tabGroups.all.length >= MAX_PANES) {
+    throw wrong(`there are ${MAX_PANES} panes already; close a buffer to close its panes`);
+  }
+  desk.doing.note("pane_split", "", session);
+  desk.doing.note("tab_switched", text2.path, session);
+  await vscode52.commands.executeCommand(
+    direction === "down" ? "workbench.action.newGroupBelow" : "workbench.action.newGroupRight"
+  );
+  await vscode52.window.showTextDocument(text2.document, { viewColumn: vscode52.ViewColumn.Active, preview: false });
+  const panes2 = tabGroups.all.map((group) => ({
+    id: group.viewColumn,
+    path: pathIn(group, desk) ?? null,
+    is_active: group.isActive
+  }));
+  const pane = tabGroups.activeTabGroup.viewColumn;
+  desk.voice.tell("pane_split", text2.path, { pane, direction, by: session });
+  return { pane, panes: panes2, ui: true };
+}
+function activeText(desk) {
+  const document = vscode52.window.activeTextEditor?.document;
+  const text2 = document && desk.texts.of(document);
+  if (!text2) throw new Refusal("bad_arguments", "no buffer is active; name one by `path`");
+  return text2;
+}
+var panes = {
+  switch_buffer: switchBuffer,
+  split_pane: splitPane
+};
+
+// src/verbs/project.ts
+var project = {};
+
+// src/verbs/search/place.ts
+var import_promises12 = require("node:fs/promises");
+var nodePath6 = __toESM(require("node:path"));
+var vscode53 = __toESM(require("vscode"));
+
+// src/search/glob.ts
+var MAX_LENGTH2 = 1024;
+var MAX_ALTERNATIVES = 64;
+var Glob = class _Glob {
+  constructor(alternatives, isName) {
+    this.alternatives = alternatives;
+    this.isName = isName;
+  }
+  alternatives;
+  isName;
+  /** Understands a pattern, or says in words why it is none. */
+  static of(pattern) {
+    if (pattern === "" || Buffer.byteLength(pattern) > MAX_LENGTH2) return `must have 1 to ${MAX_LENGTH2} bytes`;
+    const all = expanded(pattern);
+    if (typeof all === "string") return all;
+    const alternatives = [];
+    let isName = true;
+    for (const one of all) {
+      const parts = one.split("/").filter((part) => part !== ".");
+      if (parts.includes("..") || one.startsWith("/")) return "is about names beneath `path`; it cannot lead out of it";
+      isName &&= parts.length === 1;
+      const understood = parts.filter((part) => part !== "").map(partOf);
+      const fault = understood.find((part) => typeof part === "object" && "fault" in part);
+      if (fault) return fault.fault;
+      alternatives.push(understood);
+    }
+    return new _Glob(alternatives, isName);
+  }
+  /** Tells whether a path, relative to the folder that is searched, is one of those that are meant. */
+  matches(path) {
+    const names = this.isName ? [path.slice(path.lastIndexOf("/") + 1)] : path.split("/");
+    return this.alternatives.some((parts) => matchesParts(parts, names));
+  }
+};
+function partOf(part) {
+  if (part === "**") return "any-folders";
+  const tokens = [];
+  const letters = [...part];
+  for (let i = 0; i < letters.length; i += 1) {
+    const letter = letters[i] ?? "";
+    if (letter === "*") tokens.push("any");
+    else if (letter === "?") tokens.push("any-one");
+    else if (letter === "\\") {
+      const escaped2 = letters[i += 1];
+      if (escaped2 === void 0) return { fault: "ends in a backslash" };
+      tokens.push({ one: escaped2 });
+    } else if (letter === "[") {
+      const set = setFrom(letters, i + 1);
+      if (!set) return { fault: "has a `[` without a `]`" };
+      tokens.push(set.token);
+      i = set.end;
+    } else tokens.push({ one: letter });
+  }
+  return tokens;
+}
+function setFrom(letters, from) {
+  const ranges = [];
+  const isNot = letters[from] === "!" || letters[from] === "^";
+  let i = isNot ? from + 1 : from;
+  for (; i < letters.length; i += 1) {
+    const first = letters[i] ?? "";
+    if (first === "]" && ranges.length > 0) return { token: { ranges, isNot }, end: i };
+    const last = letters[i + 1] === "-" ? letters[i + 2] : void 0;
+    if (last !== void 0 && last !== "]") {
+      ranges.push([first, last]);
+      i += 2;
+    } else ranges.push([first, first]);
+  }
+  return void 0;
+}
+function expanded(pattern) {
+  const open = [pattern];
+  const done2 = [];
+  for (let one = open.pop(); one !== void 0; one = open.pop()) {
+    const close = one.indexOf("}");
+    if (close < 0) {
+      if (one.includes("{")) return "has a `{` without a `}`";
+      done2.push(one);
+      continue;
+    }
+    const start = one.lastIndexOf("{", close);
+    if (start < 0) return "has a `}` without a `{`";
+    const [before, after] = [one.slice(0, start), one.slice(close + 1)];
+    for (const middle of one.slice(start + 1, close).split(",")) open.push(before + middle + after);
+    if (open.length + done2.length > MAX_ALTERNATIVES) return `stands for more than ${MAX_ALTERNATIVES} patterns`;
+  }
+  return done2;
+}
+function matchesParts(parts, names) {
+  let reached = names.map(() => false);
+  reached.unshift(true);
+  for (const part of parts) {
+    const next = reached.map(() => false);
+    if (part === "any-folders") {
+      const first = reached.indexOf(true);
+      if (first >= 0) next.fill(true, first);
+    } else {
+      names.forEach((name, i) => {
+        next[i + 1] = (reached[i] ?? false) && matchesName(part, [...name]);
+      });
+    }
+    reached = next;
+  }
+  return reached[names.length] ?? false;
+}
+function matchesName(tokens, letters) {
+  let [i, j] = [0, 0];
+  let star;
+  for (; ; ) {
+    const [token, letter] = [tokens[j], letters[i]];
+    if (token === "any") {
+      star = { at: j, from: i };
+      j += 1;
+    } else if (token !== void 0 && letter !== void 0 && isOf2(token, letter)) {
+      [i, j] = [i + 1, j + 1];
+    } else if (token === void 0 && letter === void 0) {
+      return true;
+    } else if (star && star.from < letters.length) {
+      star.from += 1;
+      [i, j] = [star.from, star.at + 1];
+    } else {
+      return false;
+    }
+  }
+}
+function isOf2(token, letter) {
+  if (token === "any-one") return true;
+  if ("one" in token) return token.one === letter;
+  return token.ranges.some(([first, last]) => first <= letter && letter <= last) !== token.isNot;
+}
+
+// src/search/ripgrep.ts
+var import_node_child_process5 = require("node:child_process");
+var import_node_fs8 = require("node:fs");
+var import_node_path11 = require("node:path");
+var import_node_readline = require("node:readline");
+var MAX_LENGTH3 = 8 * 1024;
+var WITHIN_MS3 = 2e4;
+var MAX_FILE = "64M";
+var MAX_COMPLAINT = 1e3;
+var Ripgrep = class _Ripgrep {
+  constructor(program) {
+    this.program = program;
+  }
+  program;
+  /** Finds it in the editor's own folder. Not on PATH: that would be another program by the same name. */
+  static in(appRoot) {
+    const name = process.platform === "win32" ? "rg.exe" : "rg";
+    const machine = `${process.platform}-${process.arch}`;
+    const homes = [
+      (0, import_node_path11.join)("@vscode", "ripgrep", "bin"),
+      (0, import_node_path11.join)("@vscode", "ripgrep-universal", "bin", machine),
+      (0, import_node_path11.join)("@vscode", `ripgrep-${machine}`, "bin")
+    ];
+    const folders = ["node_modules", "node_modules.asar.unpacked"];
+    const programs = folders.flatMap((folder2) => homes.map((home2) => (0, import_node_path11.join)(appRoot, folder2, home2, name)));
+    const program = programs.find((path) => (0, import_node_fs8.existsSync)(path));
+    return program === void 0 ? void 0 : new _Ripgrep(program);
+  }
+  /** Searches all files beneath a folder, by path. `visit` returns whether it wants more. */
+  async folder(pattern, folder2, scope, stop, visit) {
+    const args = ["--json", "--sort=path", ...wordsOf(pattern), ...rulesOf(scope), "--", "."];
+    return this.search(args, { cwd: folder2 }, stop, visit);
+  }
+  /** Searches a text, and gives the places as editors count them: by UTF-16 units. */
+  async text(pattern, text2, limit, stop) {
+    const bytes = Buffer.from(text2, "utf8");
+    const places = [];
+    let [byte, unit] = [0, 0];
+    const unitAt = (to) => {
+      unit += bytes.toString("utf8", byte, to).length;
+      byte = to;
+      return unit;
+    };
+    await this.search(["--json", "--text", ...wordsOf(pattern), "-"], { input: bytes }, stop, (found3) => {
+      for (const [start, end] of found3.places) {
+        places.push([unitAt(found3.offset + start), unitAt(found3.offset + end)]);
+        if (places.length > limit) return false;
+      }
+      return true;
+    });
+    return places;
+  }
+  /** Returns what each place that `text` finds is replaced by, with `$1` and `${name}` for parts of it. */
+  async replaced(pattern, text2, newText, stop) {
+    const mark = `prism-${Math.random().toString(36).slice(2)}`;
+    const args = [
+      "--text",
+      "--only-matching",
+      "--no-filename",
+      "--no-line-number",
+      "--color=never",
+      "--no-heading",
+      `--replace=${mark}${newText}${mark}`,
+      ...wordsOf(pattern),
+      "-"
+    ];
+    let output = "";
+    await this.run(args, { input: Buffer.from(text2, "utf8") }, stop, (piece) => {
+      output += piece;
+      return output.length <= MAX_REPLACED;
+    });
+    if (output.length > MAX_REPLACED) {
+      throw new Refusal(
+        "too_large",
+        "it would put in more than 8 MiB; `path` and `glob` narrow it down. Nothing was changed"
+      );
+    }
+    return output.split(mark).filter((_, i) => i % 2 === 1);
+  }
+  /** Lists the files beneath a folder that a search looks at. `visit` returns whether it wants more. */
+  async files(folder2, scope, stop, visit) {
+    await this.run(
+      ["--files", "--no-config", ...rulesOf(scope), "--", "."],
+      { cwd: folder2 },
+      stop,
+      void 0,
+      (line2) => visit(line2.replace(/^\.\//, ""))
+    );
+  }
+  async search(args, from, stop, visit) {
+    let hasEnded = false;
+    const run2 = await this.run(args, from, stop, void 0, (line2) => {
+      const message2 = JSON.parse(line2);
+      if (message2.type === "summary") hasEnded = true;
+      return message2.type === "match" ? visit(foundIn(message2.data)) : true;
+    });
+    if (run2.code === 2 && !hasEnded) {
+      const why = run2.complaint.trim().replace(/^rg: /, "");
+      const hint = why.includes("not allowed in a regex") ? "; `multiline` lets a match go over several lines" : "";
+      throw new Refusal("bad_arguments", `\`pattern\` is no expression that can be looked for: ${why}${hint}`);
+    }
+    return { isComplete: hasEnded && run2.code !== 2 };
+  }
+  /** Runs it. It is ended when nobody waits for it any more, when it has taken too long, or when enough was seen. */
+  run(args, from, stop, piece, line2) {
+    return new Promise((resolve5, reject) => {
+      const child = (0, import_node_child_process5.spawn)(this.program, args, { cwd: from.cwd, stdio: ["pipe", "pipe", "pipe"], windowsHide: true });
+      const end = () => void child.kill("SIGKILL");
+      const timer = setTimeout(end, WITHIN_MS3);
+      const stopped = stop.onCancellationRequested(end);
+      let [complaint, wantsMore] = ["", true];
+      const see = (wants) => {
+        if (!wantsMore) return;
+        try {
+          wantsMore = wants();
+        } catch (error) {
+          wantsMore = false;
+          reject(error instanceof Error ? error : new Error(String(error)));
+        }
+        if (!wantsMore) end();
+      };
+      child.stdout.setEncoding("utf8");
+      child.stderr.setEncoding("utf8");
+      child.stderr.on("data", (text2) => {
+        if (complaint.length < MAX_COMPLAINT) complaint += text2.slice(0, MAX_COMPLAINT - complaint.length);
+      });
+      if (piece) child.stdout.on("data", (text2) => see(() => piece(text2)));
+      const lines = line2 && (0, import_node_readline.createInterface)({ input: child.stdout, crlfDelay: Infinity });
+      const isRead = lines ? new Promise((done2) => lines.once("close", done2)) : Promise.resolve();
+      lines?.on("line", (text2) => see(() => line2?.(text2) ?? true));
+      child.stdin.on("error", () => void 0);
+      child.stdin.end(from.input ?? "");
+      const settled = () => {
+        clearTimeout(timer);
+        stopped.dispose();
+      };
+      child.once("error", (error) => {
+        settled();
+        reject(new Refusal("failed", `the editor's search cannot be started: ${error.message}`));
+      });
+      child.once("close", (code) => {
+        settled();
+        void isRead.then(() => resolve5({ code, complaint }));
+      });
+    });
+  }
+};
+var MAX_REPLACED = 8 << 20;
+function faultOf2(expression2) {
+  if (expression2 === "") return "is empty";
+  if (Buffer.byteLength(expression2) > MAX_LENGTH3) return `must have at most ${MAX_LENGTH3} bytes`;
+  return void 0;
+}
+function wordsOf(pattern) {
+  const words3 = ["--no-config", "--crlf", pattern.ignoresCase ? "--ignore-case" : "--case-sensitive"];
+  if (pattern.isFixed) words3.push("--fixed-strings");
+  if (pattern.isWord) words3.push("--word-regexp");
+  if (pattern.isMultiline) words3.push("--multiline");
+  words3.push(`--regexp=${pattern.text}`);
+  return words3;
+}
+function rulesOf({ also, isRoot }) {
+  const rules = ["--no-require-git", "--no-ignore-global", "--no-messages", `--max-filesize=${MAX_FILE}`];
+  if (isRoot) rules.push("--no-ignore-parent");
+  if (also.hidden) rules.push("--hidden");
+  if (also.ignored) rules.push("--no-ignore");
+  if (also.hidden && !also.ignored) rules.push("--glob=!.git");
+  return rules;
+}
+function foundIn(data) {
+  return {
+    path: data.path ? bytesOf(data.path).toString("utf8").replace(/^\.\//, "") : "",
+    lines: bytesOf(data.lines),
+    line: (data.line_number ?? 1) - 1,
+    offset: data.absolute_offset,
+    places: data.submatches.map(({ start, end }) => [start, end])
+  };
+}
+function bytesOf(text2) {
+  return "text" in text2 ? Buffer.from(text2.text, "utf8") : Buffer.from(text2.bytes, "base64");
+}
+
+// src/verbs/search/place.ts
+var MOST_MATCHES = 1e4;
+var USUAL_MATCHES = 1e3;
+var ripgrep = Ripgrep.in(vscode53.env.appRoot);
+function takeGlob(call) {
+  const written = call.args.maybeText("glob");
+  if (written === void 0) return void 0;
+  const glob = Glob.of(written);
+  if (typeof glob === "string") throw wrong(`\`glob\` ${glob}`);
+  return glob;
+}
+async function groundAt(call, path, glob, also) {
+  const { roots } = call.desk;
+  const real2 = path === void 0 ? roots.first : await roots.real(path);
+  const wants = (relative4) => glob?.matches(relative4) ?? true;
+  try {
+    const isFolder = (await (0, import_promises12.stat)(real2)).isDirectory();
+    return { path: real2, isFolder, also, isRoot: roots.all.includes(real2), wants };
+  } catch {
+    if (call.desk.texts.at(real2)) return { path: real2, isFolder: false, also, isRoot: false, wants };
+    throw new Refusal("not_found", `there is no ${JSON.stringify(path ?? real2)}`);
+  }
+}
+async function unsavedIn(call, ground) {
+  const unsaved = /* @__PURE__ */ new Map();
+  for (const text2 of call.desk.texts.all()) {
+    const relative4 = nodePath6.relative(ground.path, text2.path);
+    if (text2.isDirty && isBeneath(text2.path, ground.path) && ground.wants(relative4)) unsaved.set(relative4, text2);
+  }
+  if (unsaved.size === 0 || !ripgrep) return unsaved;
+  const left2 = new Set(unsaved.keys());
+  await ripgrep.files(ground.path, ground, call.stop, (path) => {
+    left2.delete(path);
+    return left2.size > 0;
+  });
+  for (const path of left2) {
+    const isThere = await (0, import_promises12.stat)(nodePath6.join(ground.path, path)).then(
+      () => true,
+      () => false
+    );
+    if (isThere) unsaved.delete(path);
+  }
+  return unsaved;
+}
+
+// src/verbs/search/find.ts
+async function find_in_file(call) {
+  const path = call.args.text("path");
+  const words3 = call.args.text("text");
+  const ignoresCase = call.args.flag("ignore_case");
+  const limit = call.args.number("limit", 1, MOST_MATCHES) ?? USUAL_MATCHES;
+  call.args.done();
+  const fault = faultOf(words3);
+  if (fault !== void 0) throw wrong(`\`text\` ${fault}`);
+  const text2 = await call.desk.texts.open(await call.desk.roots.file(path));
+  const content = text2.document.getText();
+  const { hits, isCut } = find2(content, words3, ignoresCase, limit);
+  return {
+    path: text2.path,
+    version: text2.version,
+    digest: digestOf(content),
+    matches: hits.map(({ range, line_text }) => ({ range, line_text })),
+    is_complete: !isCut
+  };
+}
+
+// src/verbs/search/project.ts
+var nodePath7 = __toESM(require("node:path"));
+
+// src/search/told.ts
+var BREAK = 10;
+var LINE_BYTES = 4 * 300;
+function told5(found3, path, most) {
+  const { lines } = found3;
+  let [byte, lineStart, line2, character2] = [0, 0, found3.line, 0];
+  const go = (to) => {
+    for (let at2 = lines.indexOf(BREAK, byte); at2 >= 0 && at2 < to; at2 = lines.indexOf(BREAK, byte)) {
+      [byte, lineStart, line2, character2] = [at2 + 1, at2 + 1, line2 + 1, 0];
+    }
+    character2 += lines.toString("utf8", byte, to).length;
+    byte = to;
+    return { line: line2, character: character2 };
+  };
+  return found3.places.slice(0, most).map(([start, end]) => {
+    const from = go(start);
+    const line_text = lineFrom(lines.toString("utf8", lineStart, lineStart + LINE_BYTES), 0);
+    return { path, range: { start: from, end: go(end) }, line_text };
+  });
+}
+
+// src/verbs/search/project.ts
+async function find_in_project(call) {
+  const text2 = call.args.text("text");
+  const ignoresCase = call.args.flag("ignore_case");
+  const isWord2 = call.args.flag("word");
+  return search(call, words2(text2, { ignoresCase, isWord: isWord2 }));
+}
+async function regex_search(call) {
+  const text2 = call.args.text("pattern");
+  const ignoresCase = call.args.flag("ignore_case");
+  const isMultiline = call.args.flag("multiline");
+  return search(call, expression(text2, { ignoresCase, isMultiline }));
+}
+function words2(text2, how) {
+  const fault = faultOf(text2);
+  if (fault !== void 0) throw wrong(`\`text\` ${fault}`);
+  return { text: text2, isFixed: true, isWord: false, isMultiline: false, ...how };
+}
+function expression(text2, how) {
+  const fault = faultOf2(text2);
+  if (fault !== void 0) throw wrong(`\`pattern\` ${fault}`);
+  if (text2.includes("\0")) throw wrong("`pattern` cannot hold a NUL");
+  return { text: text2, isFixed: false, isWord: false, isMultiline: false, ...how };
+}
+function engine() {
+  if (!ripgrep) throw new Refusal("unsupported", "this editor has no ripgrep of its own to search with");
+  return ripgrep;
+}
+async function search(call, pattern) {
+  const path = call.args.maybeText("path");
+  const glob = takeGlob(call);
+  const also = { hidden: call.args.flag("hidden"), ignored: call.args.flag("ignored") };
+  const limit = call.args.number("limit", 1, MOST_MATCHES) ?? USUAL_MATCHES;
+  call.args.done();
+  const { hits, isComplete } = await found2(call, pattern, await groundAt(call, path, glob, also), limit);
+  return { matches: hits, files: new Set(hits.map((hit) => hit.path)).size, is_complete: isComplete };
+}
+async function found2(call, pattern, ground, limit) {
+  if (!ground.isFolder) return inText(call, pattern, ground.path, limit);
+  const unsaved = await unsavedIn(call, ground);
+  const hits = [];
+  const { isComplete } = await engine().folder(pattern, ground.path, ground, call.stop, (some) => {
+    if (unsaved.has(some.path) || !ground.wants(some.path)) return true;
+    hits.push(...told5(some, nodePath7.join(ground.path, some.path), limit + 1 - hits.length));
+    return hits.length <= limit;
+  });
+  const isCut = hits.length > limit;
+  for (const text2 of unsaved.values()) hits.push(...(await inText(call, pattern, text2.path, limit)).hits);
+  hits.sort(
+    (a, b) => order(a.path, b.path) || a.range.start.line - b.range.start.line || a.range.start.character - b.range.start.character
+  );
+  return { hits: hits.slice(0, limit), isComplete: isComplete && !isCut && hits.length <= limit };
+}
+async function inText(call, pattern, path, limit) {
+  const text2 = call.desk.texts.at(path) ?? await call.desk.texts.open(call.desk.roots.uri(path));
+  const content = text2.document.getText();
+  const { hits, isCut } = hitsAt(content, await engine().text(pattern, content, limit, call.stop), limit);
+  return { hits: hits.map(({ range, line_text }) => ({ path: text2.path, range, line_text })), isComplete: !isCut };
+}
+function order(a, b) {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+// src/verbs/search/replace.ts
+var vscode54 = __toESM(require("vscode"));
+var MAX_FILES4 = 200;
+var MAX_NEW = 8 << 20;
+async function replace_text(call) {
+  const [text2, expressed] = [call.args.maybeText("text"), call.args.maybeText("pattern")];
+  const newText = call.args.text("new_text");
+  const path = call.args.maybeText("path");
+  const glob = takeGlob(call);
+  const ignoresCase = call.args.flag("ignore_case");
+  const isPreview = call.args.flag("preview");
+  const limit = call.args.number("limit", 1, MOST_MATCHES) ?? USUAL_MATCHES;
+  call.args.done();
+  if (newText.includes("\0")) throw wrong("a text cannot hold a NUL");
+  const pattern = patternOf(text2, expressed, ignoresCase);
+  const ground = await groundAt(call, path, glob, { hidden: false, ignored: false });
+  const { hits, isComplete } = await found2(call, pattern, ground, limit);
+  const paths = [...new Set(hits.map((hit) => hit.path))];
+  if (paths.length > MAX_FILES4)
+    throw tooMany(`it stands in ${paths.length} files; at most ${MAX_FILES4} can be changed at once`);
+  if (hits.length >= limit && !isComplete)
+    throw tooMany(`it stands in more than ${limit} places, and \`limit\` is that`);
+  const plan = [];
+  for (const one of paths) {
+    const open = await call.desk.texts.open(await call.desk.roots.file(one));
+    const edits = await editsOf(call, pattern, open, newText, limit);
+    if (edits.length > 0) plan.push({ text: open, edits });
+  }
+  const replacements = plan.reduce((sum, { edits }) => sum + edits.length, 0);
+  if (replacements > limit) throw new Refusal("failed", "the files change while they are searched; try again");
+  const bytes = plan.flatMap(({ edits }) => edits).reduce((sum, edit) => sum + Buffer.byteLength(edit.newText), 0);
+  if (bytes > MAX_NEW) throw tooMany(`it would put in more than ${MAX_NEW} bytes`);
+  if (isPreview) {
+    const [files3, whole] = [
+      plan.map(({ text: { path: file, version }, edits }) => toldFile(file, version, edits)),
+      differenceOf(plan)
+    ];
+    const diff = cut2(whole);
+    return { files: files3, replacements, is_preview: true, is_complete: isComplete && diff.length === whole.length, diff };
+  }
+  const changes = new Map(plan.map(({ text: { uri, version }, edits }) => [uri, { version, edits }]));
+  const made4 = plan.length > 0 ? await call.desk.texts.apply(changes, call.session, "replace") : [];
+  const files2 = made4.map((after, i) => toldFile(after.path, after.version, plan[i]?.edits ?? []));
+  return { files: files2, replacements, is_preview: false, is_complete: isComplete };
+}
+function patternOf(text2, expressed, ignoresCase) {
+  if (text2 !== void 0 && expressed !== void 0) throw wrong("give `text` or `pattern`, not both");
+  if (text2 !== void 0) return words2(text2, { ignoresCase });
+  if (expressed !== void 0) return expression(expressed, { ignoresCase });
+  throw wrong("`text` is missing: a string; or `pattern`, an expression");
+}
+async function editsOf(call, pattern, text2, newText, limit) {
+  const { document } = text2;
+  const content = document.getText();
+  const places = pattern.isFixed ? find2(content, pattern.text, pattern.ignoresCase, limit + 1).hits.map(({ start, end }) => [start, end]) : await engine().text(pattern, content, limit + 1, call.stop);
+  const news = pattern.isFixed ? void 0 : await engine().replaced(pattern, content, newText, call.stop);
+  if (news && news.length < places.length)
+    throw new Refusal("failed", `${JSON.stringify(text2.path)} could not be searched to its end; try again`);
+  return places.map(([start, end], i) => {
+    const range = new vscode54.Range(document.positionAt(start), document.positionAt(end));
+    return { edit: new vscode54.TextEdit(range, news?.[i] ?? newText), old: content.slice(start, end) };
+  }).filter(({ edit, old }) => edit.newText !== old).map(({ edit }) => edit);
+}
+function toldFile(path, version, edits) {
+  return { path, version, replacements: edits.length };
+}
+function tooMany(why) {
+  return new Refusal("too_large", `${why}; \`path\` and \`glob\` narrow it down. Nothing was changed`);
+}
+
+// src/verbs/search.ts
+var search2 = {
+  find_in_file,
+  ...ripgrep ? { find_in_project, regex_search, replace_text } : {}
+};
+
+// src/verbs/sync.ts
+var vscode55 = __toESM(require("vscode"));
+var SCREEN = 50;
+var MOST_LINES3 = 4294967295;
+var TOLD_WITHIN_MS2 = 250;
+async function getCursorPos({ args, desk }) {
+  const path = args.maybeText("path");
+  args.done();
+  const text2 = await lookedAt(desk, path);
+  const position2 = desk.spots.of(text2.document).active;
+  return { path: text2.path, position: toldPlace(position2), ui: true };
+}
+async function setCursorPos({ args, desk, session }) {
+  const path = args.text("path");
+  const position2 = args.position("position");
+  if (!position2) throw wrong("`position` is missing: {line, character}");
+  const range = args.range("selection");
+  args.done();
+  const text2 = await desk.texts.open(await desk.roots.file(path));
+  const lines = new Lines(text2.document.getText());
+  for (const place2 of [position2, range?.start, range?.end]) {
+    const offset = place2 === void 0 ? 0 : lines.offset(place2);
+    if (typeof offset === "string") throw wrong(offset);
+  }
+  const selection = selectionOf(
+    lines.nearest(position2),
+    range && { start: lines.nearest(range.start), end: lines.nearest(range.end) }
+  );
+  const told6 = /* @__PURE__ */ new Map([["cursor_moved", { position: toldPlace(selection.active) }]]);
+  if (range) told6.set("selection_changed", { range: toldSpan(selection) });
+  const endings = [...told6.keys()].map((event) => desk.doing.note(event, text2.path, session));
+  await show(text2.document, selection);
+  await desk.spots.until(text2.document, (spot) => spot.isEqual(selection), TOLD_WITHIN_MS2);
+  for (const [i, [event, where]] of [...told6].entries()) {
+    if (endings[i]?.()) desk.voice.tell(event, text2.path, { ...where, by: session });
+  }
+  return { path: text2.path, position: toldPlace(selection.active), ui: true };
+}
+function selectionOf(cursor, range) {
+  const at2 = (place2) => new vscode55.Position(place2.line, place2.character);
+  if (!range) return new vscode55.Selection(at2(cursor), at2(cursor));
+  const [start, end] = [at2(range.start), at2(range.end)];
+  return at2(cursor).isEqual(start) ? new vscode55.Selection(end, start) : new vscode55.Selection(start, end);
+}
+async function getSelection({ args, desk }) {
+  const path = args.maybeText("path");
+  args.done();
+  const text2 = await lookedAt(desk, path);
+  const range = text2.document.validateRange(desk.spots.of(text2.document));
+  return { path: text2.path, range: toldSpan(range), text: text2.document.getText(range), ui: true };
+}
+async function syncViewport({ args, desk, session }) {
+  const path = args.text("path");
+  const first = args.number("first_line", 0, MOST_LINES3);
+  const last = args.number("last_line", 0, MOST_LINES3);
+  args.done();
+  if (first !== void 0 && last !== void 0 && first > last) throw wrong("`first_line` comes after `last_line`");
+  const text2 = await desk.texts.open(await desk.roots.file(path));
+  const before = visible2(text2.document);
+  const isUntold = desk.doing.note("viewport_changed", text2.path, session);
+  const editor = before?.editor ?? await show(text2.document);
+  if (first !== void 0 || last !== void 0) {
+    const end = text2.document.lineCount - 1;
+    const from = Math.min(first ?? Math.max(0, (last ?? 0) - SCREEN + 1), end);
+    const to = Math.min(Math.max(last ?? from, from), end);
+    editor.revealRange(new vscode55.Range(from, 0, to, 0), vscode55.TextEditorRevealType.AtTop);
+    await desk.spots.untilViewport(text2.document, TOLD_WITHIN_MS2);
+  }
+  const now = visible2(text2.document);
+  const lines = { first_line: now?.first ?? 0, last_line: now?.last ?? 0 };
+  const isMoved = before?.first !== lines.first_line || before.last !== lines.last_line;
+  if (isUntold() && isMoved) desk.voice.tell("viewport_changed", text2.path, { ...lines, by: session });
+  return { path: text2.path, ...lines, ui: true };
+}
+function visible2(document) {
+  const editor = vscode55.window.visibleTextEditors.find((one) => one.document === document);
+  const [first, last] = [editor?.visibleRanges[0], editor?.visibleRanges.at(-1)];
+  return editor && first && last ? { editor, first: first.start.line, last: last.end.line } : void 0;
+}
+async function lookedAt(desk, path) {
+  if (path !== void 0) return desk.texts.open(await desk.roots.file(path));
+  const document = vscode55.window.activeTextEditor?.document;
+  const text2 = document && desk.texts.of(document);
+  if (!text2) throw new Refusal("not_found", "no buffer is active; name one by `path`, or switch_buffer");
+  return text2;
+}
+var sync = {
+  get_cursor_pos: getCursorPos,
+  set_cursor_pos: setCursorPos,
+  get_selection: getSelection,
+  sync_viewport: syncViewport
+};
+
+// src/verbs/terminal.ts
+var vscode57 = __toESM(require("vscode"));
+
+// src/terminal/child.ts
+var import_node_child_process7 = require("node:child_process");
+var import_node_fs10 = require("node:fs");
+var import_node_path12 = require("node:path");
+var import_promises13 = require("node:timers/promises");
+
+// src/terminal/program.ts
+var import_node_child_process6 = require("node:child_process");
+var import_node_fs9 = require("node:fs");
+var SIGNALS = ["INT", "TERM", "KILL", "HUP", "QUIT", "TSTP", "CONT", "USR1", "USR2"];
+function signalNamed(name) {
+  const bare = name.replace(/^SIG/, "");
+  if (SIGNALS.includes(bare)) return `SIG${bare}`;
+  throw new Refusal("bad_arguments", `${JSON.stringify(name)} is no signal; there are ${SIGNALS.join(", ")}`);
+}
+function signalForeground(leader2, signal) {
+  const foreground = about(leader2)?.foreground ?? leader2;
+  killGroup(foreground > 0 ? foreground : leader2, signal);
+}
+function killSession(leader2) {
+  const groups = /* @__PURE__ */ new Set([leader2]);
+  for (const name of listed()) {
+    const found3 = about(Number(name));
+    if (found3?.session === leader2) groups.add(found3.group);
+  }
+  groups.forEach((group) => killGroup(group, "SIGKILL"));
+}
+function setSize(device, { rows, cols }) {
+  return new Promise((resolve5, reject) => {
+    (0, import_node_child_process6.execFile)("stty", ["-F", device, "rows", `${rows}`, "cols", `${cols}`], { timeout: 5e3 }, (error) => {
+      if (error) reject(new Refusal("failed", `cannot resize the terminal: ${error.message}`));
+      else resolve5();
+    });
+  });
+}
+function listed() {
+  try {
+    return (0, import_node_fs9.readdirSync)("/proc").filter((name) => /^\d+$/.test(name));
+  } catch {
+    return [];
+  }
+}
+function about(pid) {
+  try {
+    const text2 = (0, import_node_fs9.readFileSync)(`/proc/${pid}/stat`, "utf8");
+    const fields = text2.slice(text2.lastIndexOf(")") + 2).split(" ").map(Number);
+    const [, , group = 0, session = 0, , foreground = 0] = fields;
+    return { group, session, foreground };
+  } catch {
+    return void 0;
+  }
+}
+
+// src/terminal/child.ts
+var STARTING = 5e3;
+var MAX_TYPED = 256 << 10;
+var LAST_WORDS2 = 200;
+async function startChild(wanted, ears) {
+  const run2 = beginRun();
+  const env5 = environment(wanted.cwd, { TERM: "xterm-256color", ...wanted.env, ...run2.env });
+  refuseMissing(wanted.words[0] ?? "", wanted.cwd, env5);
+  return isScriptThere() ? atTerminal(wanted, env5, run2, ears) : atPipes(wanted, env5, run2, ears);
+}
+async function atTerminal(wanted, env5, run2, ears) {
+  const { rows, cols } = wanted.size;
+  const shell2 = env5["SHELL"] === void 0 ? "unset SHELL" : `export SHELL=${quoted(env5["SHELL"])}`;
+  const said = `printf '%s %s\\n' "$$" "$(tty)" >&3; exec 3>&-`;
+  const line2 = `${shell2}; stty rows ${rows} cols ${cols}; ${said}; exec ${wanted.words.map(quoted).join(" ")}`;
+  const child = (0, import_node_child_process7.spawn)("script", ["-qefc", line2, "/dev/null"], {
+    cwd: wanted.cwd,
+    env: { ...env5, SHELL: "/bin/sh" },
+    detached: true,
+    stdio: ["pipe", "pipe", "pipe", "pipe"]
+  });
+  let isEnding = false;
+  attach(child, run2, ears, () => isEnding);
+  const [pid, device] = await leader(child);
+  lookAfter(pid);
+  child.on("exit", () => lookAway(pid));
+  const program = {
+    pid,
+    isTty: true,
+    size: wanted.size,
+    type: (input) => type(child, input),
+    async resize(size) {
+      await setSize(device, size);
+      program.size = size;
+    },
+    end() {
+      isEnding = true;
+      killSession(pid);
+      setTimeout(() => killGroup(child.pid, "SIGKILL"), LAST_WORDS2).unref();
+    }
+  };
+  return program;
+}
+function atPipes(wanted, env5, run2, ears) {
+  const [program = "", ...rest] = wanted.words;
+  const child = (0, import_node_child_process7.spawn)(program, rest, { cwd: wanted.cwd, env: env5, detached: true, stdio: ["pipe", "pipe", "pipe"] });
+  let isEnding = false;
+  attach(child, run2, ears, () => isEnding);
+  return {
+    pid: child.pid ?? 0,
+    isTty: false,
+    size: wanted.size,
+    type: (input) => type(child, input),
+    resize: () => Promise.reject(new Refusal("unsupported", "there is no terminal here that could have a size")),
+    end() {
+      isEnding = true;
+      killGroup(child.pid, "SIGKILL");
+    }
+  };
+}
+function attach(child, run2, ears, isEnding) {
+  child.stdout?.on("data", (bytes) => ears.printed(bytes));
+  child.stderr?.on("data", (bytes) => ears.printed(bytes));
+  child.stdin?.on("error", () => {
+  });
+  child.on("spawn", () => lookAfter(child.pid ?? 0));
+  child.on("error", () => ears.ended({ exitCode: null, signal: null }));
+  const closed = new Promise((resolve5) => child.on("close", resolve5));
+  child.on("exit", async (exitCode) => {
+    lookAway(child.pid ?? 0);
+    await run2.end();
+    await Promise.race([closed, (0, import_promises13.setTimeout)(LAST_WORDS2)]);
+    ears.ended(isEnding() ? { exitCode: null, signal: 9 } : { exitCode, signal: null });
+  });
+}
+function type(child, input) {
+  if ((child.stdin?.writableLength ?? 0) > MAX_TYPED) {
+    throw new Refusal("rate_limited", "the program does not read its input; wait, or send it a signal");
+  }
+  child.stdin?.write(input);
+}
+function leader(child) {
+  return new Promise((resolve5, reject) => {
+    let said = "";
+    const fail = (why) => {
+      clearTimeout(late);
+      killGroup(child.pid, "SIGKILL");
+      reject(new Refusal("failed", why));
+    };
+    const late = setTimeout(() => fail("the terminal was not there in time"), STARTING);
+    child.on("error", (error) => fail(`cannot open a terminal: ${error.message}`));
+    const ended = () => fail("the terminal has ended at once");
+    child.on("close", ended);
+    child.stdio[3]?.on("data", (bytes) => {
+      said += bytes.toString("utf8");
+      const found3 = /^(\d+) (\S+)\n/.exec(said);
+      if (found3 === null) return;
+      clearTimeout(late);
+      child.off("close", ended);
+      resolve5([Number(found3[1]), found3[2] ?? ""]);
+    });
+  });
+}
+var scriptIsThere;
+function isScriptThere() {
+  if (scriptIsThere === void 0) {
+    try {
+      scriptIsThere = (0, import_node_child_process7.execFileSync)("script", ["--version"], { timeout: 2e3 }).toString().includes("util-linux");
+    } catch {
+      scriptIsThere = false;
+    }
+  }
+  return scriptIsThere;
+}
+function refuseMissing(program, cwd, env5) {
+  const isPath = program.includes("/");
+  const folders = isPath ? [(0, import_node_path12.isAbsolute)(program) ? "" : cwd] : (env5["PATH"] ?? "").split(import_node_path12.delimiter);
+  const isThere = folders.some((folder2) => {
+    try {
+      (0, import_node_fs10.accessSync)((0, import_node_path12.join)(folder2, program), import_node_fs10.constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+  if (!isThere) throw new Refusal("not_found", `command ${JSON.stringify(program)} not found on the editor's PATH`);
+}
+function quoted(word) {
+  return `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+// src/terminal/drawing.ts
+function draw(size, printed) {
+  const drawing = new Drawing(size);
+  for (const token of printed.toString("utf8").matchAll(TOKENS)) drawing.take(token);
+  return drawing.told();
+}
+var TOKENS = /\x1b\[([?>=<]?)([\d;:]*)[ -/]*([@-~])|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[ -/]+.|\x1b([0-~])|([\x00-\x1f\x7f])|[^\x00-\x1f\x7f]+/gu;
+var WIDE = new RegExp("[\\u1100-\\u115f\\u2e80-\\ua4cf\\uac00-\\ud7a3\\uf900-\\ufaff\\ufe30-\\ufe6f\\uff00-\\uff60\\uffe0-\\uffe6]|\\p{Emoji_Presentation}", "u");
+var JOINED = /^[\p{Mn}\u200d\ufe0f]$/u;
+var Drawing = class _Drawing {
+  constructor(size) {
+    this.size = size;
+    this.rows = this.blank();
+    this.bottom = size.rows - 1;
+  }
+  size;
+  rows;
+  /** The other screen, while a program has the whole one for itself. */
+  main;
+  line = 0;
+  column = 0;
+  saved = { line: 0, column: 0 };
+  /** What scrolls. */
+  top = 0;
+  bottom;
+  isHidden = false;
+  take([all, mark, numbers2, final, escape, control]) {
+    if (final !== void 0) this.sequence(mark ?? "", (numbers2 ?? "").split(/[;:]/).map(Number), final);
+    else if (escape !== void 0) this.escape(escape);
+    else if (control !== void 0) this.control(control);
+    else if (!all.startsWith("\x1B")) for (const letter of all) this.put(letter);
+  }
+  told() {
+    const lines = this.rows.map(({ cells, isWrapped }) => {
+      return isWrapped ? cells.join("") : `${cells.join("").trimEnd()}
+`;
+    });
+    const column = Math.min(this.column, this.size.cols - 1);
+    return {
+      text: lines.join("").trimEnd(),
+      rows: this.size.rows,
+      cols: this.size.cols,
+      cursor: { line: this.line, character: column },
+      is_cursor_hidden: this.isHidden
+    };
+  }
+  put(letter) {
+    if (JOINED.test(letter)) {
+      const cells = this.row.cells;
+      const before = Math.max(this.column - 1, 0);
+      cells[before] = `${cells[before] ?? ""}${letter}`;
+      return;
+    }
+    const width = WIDE.test(letter) ? 2 : 1;
+    if (this.column + width > this.size.cols) {
+      this.row.isWrapped = true;
+      this.column = 0;
+      this.down();
+    }
+    this.row.cells[this.column] = letter;
+    if (width === 2) this.row.cells[this.column + 1] = "";
+    this.column += width;
+  }
+  control(letter) {
+    if (letter === "\r") this.column = 0;
+    if (letter === "\n" || letter === "\v" || letter === "\f") this.down();
+    if (letter === "\b") this.column = Math.max(Math.min(this.column, this.size.cols) - 1, 0);
+    if (letter === "	") this.column = Math.min((this.column >> 3) * 8 + 8, this.size.cols - 1);
+  }
+  escape(letter) {
+    if (letter === "7") this.saved = { line: this.line, column: this.column };
+    if (letter === "8") ({ line: this.line, column: this.column } = this.saved);
+    if (letter === "D" || letter === "E") this.down();
+    if (letter === "E") this.column = 0;
+    if (letter === "M") this.up();
+    if (letter === "c") this.reset();
+  }
+  sequence(mark, numbers2, final) {
+    const [first = 0, second = 0] = numbers2;
+    const count2 = Math.max(first, 1);
+    if (mark === "?") {
+      if (final === "h" || final === "l") numbers2.forEach((number2) => this.mode(number2, final === "h"));
+      return;
+    }
+    if (mark !== "") return;
+    switch (final) {
+      case "A":
+        return this.go(Math.max(this.line - count2, 0), this.column);
+      case "B":
+      case "e":
+        return this.go(this.line + count2, this.column);
+      case "C":
+      case "a":
+        return this.go(this.line, this.column + count2);
+      case "D":
+        return this.go(this.line, this.column - count2);
+      case "E":
+        return this.go(this.line + count2, 0);
+      case "F":
+        return this.go(this.line - count2, 0);
+      case "G":
+      case "`":
+        return this.go(this.line, count2 - 1);
+      case "d":
+        return this.go(count2 - 1, this.column);
+      case "H":
+      case "f":
+        return this.go(count2 - 1, Math.max(second, 1) - 1);
+      case "J":
+        return this.eraseScreen(first);
+      case "K":
+        return this.eraseLine(first);
+      case "L":
+        return this.scroll(this.line, -count2);
+      case "M":
+        return this.scroll(this.line, count2);
+      case "S":
+        return this.scroll(this.top, count2);
+      case "T":
+        return this.scroll(this.top, -count2);
+      case "X":
+        return this.erase(this.column, this.column + count2);
+      case "P":
+        return this.shift(this.column, count2);
+      case "@":
+        return this.shift(this.column, -count2);
+      case "s":
+        return this.escape("7");
+      case "u":
+        return this.escape("8");
+      case "r": {
+        this.top = Math.min(count2 - 1, this.size.rows - 1);
+        this.bottom = Math.min((second || this.size.rows) - 1, this.size.rows - 1);
+        return this.go(0, 0);
+      }
+    }
+  }
+  mode(number2, isSet) {
+    if (number2 === 25) this.isHidden = !isSet;
+    if (number2 !== 47 && number2 !== 1047 && number2 !== 1049) return;
+    if (isSet && this.main === void 0) {
+      this.escape("7");
+      this.main = this.rows;
+      this.rows = this.blank();
+    } else if (!isSet && this.main !== void 0) {
+      this.rows = this.main;
+      this.main = void 0;
+      this.escape("8");
+    }
+  }
+  go(line2, column) {
+    this.line = Math.min(Math.max(line2, 0), this.size.rows - 1);
+    this.column = Math.min(Math.max(column, 0), this.size.cols - 1);
+  }
+  down() {
+    if (this.line === this.bottom) this.scroll(this.top, 1);
+    else this.line = Math.min(this.line + 1, this.size.rows - 1);
+  }
+  up() {
+    if (this.line === this.top) this.scroll(this.top, -1);
+    else this.line = Math.max(this.line - 1, 0);
+  }
+  /** Moves the lines from one to the end of what scrolls: up, or down if `by` is below zero. */
+  scroll(from, by) {
+    if (from < this.top || from > this.bottom) return;
+    const count2 = Math.min(Math.abs(by), this.bottom - from + 1);
+    const fresh = this.blank(count2);
+    if (by > 0) {
+      this.rows.splice(from, count2);
+      this.rows.splice(this.bottom - count2 + 1, 0, ...fresh);
+    } else {
+      this.rows.splice(this.bottom - count2 + 1, count2);
+      this.rows.splice(from, 0, ...fresh);
+    }
+  }
+  eraseScreen(what) {
+    if (what === 0 || what === 1) this.eraseLine(what);
+    const [first, last] = what === 0 ? [this.line + 1, this.size.rows] : [0, what === 1 ? this.line : this.size.rows];
+    this.rows.splice(first, last - first, ...this.blank(last - first));
+  }
+  eraseLine(what) {
+    this.erase(what === 0 ? this.column : 0, what === 1 ? this.column + 1 : this.size.cols);
+  }
+  erase(from, to) {
+    this.row.cells.fill(" ", from, Math.min(to, this.size.cols));
+    if (to >= this.size.cols) this.row.isWrapped = false;
+  }
+  /** Takes letters out of the line, or puts blanks in if `by` is below zero. */
+  shift(at2, by) {
+    const { cells } = this.row;
+    const count2 = Math.min(Math.abs(by), this.size.cols - at2);
+    const blanks = Array(count2).fill(" ");
+    if (by > 0) {
+      cells.splice(at2, count2);
+      cells.push(...blanks);
+    } else {
+      cells.splice(at2, 0, ...blanks);
+      cells.length = this.size.cols;
+    }
+  }
+  reset() {
+    Object.assign(this, new _Drawing(this.size));
+  }
+  get row() {
+    return this.rows[this.line] ??= { cells: Array(this.size.cols).fill(" "), isWrapped: false };
+  }
+  blank(rows = this.size.rows) {
+    const cells = () => Array(this.size.cols).fill(" ");
+    return Array.from({ length: Math.max(rows, 0) }, () => ({ cells: cells(), isWrapped: false }));
+  }
+};
+
+// src/terminal/shell.ts
+var import_promises14 = require("node:timers/promises");
+var vscode56 = __toESM(require("vscode"));
+var INTEGRATING = 5e3;
+var hasFailed = false;
+var MARKS2 = /\x1b\]633;[^\x07\x1b]*(?:\x07|\x1b\\)/g;
+async function startShell(wanted, terminal2) {
+  if (!canIntegrate()) return void 0;
+  const run2 = beginRun();
+  const own = vscode56.window.createTerminal({
+    name: `Prism: ${terminal2.about.line}`,
+    cwd: wanted.cwd,
+    env: { ...wanted.env, ...run2.env },
+    isTransient: true
+  });
+  const pid = await Promise.race([own.processId, (0, import_promises14.setTimeout)(INTEGRATING, void 0)]);
+  if (pid === void 0 || !await isIntegrated(own)) {
+    own.dispose();
+    hasFailed = true;
+    return void 0;
+  }
+  const { ears } = terminal2;
+  lookAfter(pid);
+  const listening = [
+    vscode56.window.onDidStartTerminalShellExecution(async ({ terminal: where, execution }) => {
+      if (where !== own) return;
+      for await (const data of execution.read()) ears.printed(Buffer.from(data.replace(MARKS2, "")));
+    }),
+    vscode56.window.onDidEndTerminalShellExecution(({ terminal: where, execution, exitCode }) => {
+      if (where === own) ears.executed(execution.commandLine.value, exitCode ?? null);
+    }),
+    vscode56.window.onDidCloseTerminal((closed) => {
+      if (closed !== own) return;
+      ears.ended({ exitCode: own.exitStatus?.code ?? null, signal: null });
+      lookAway(pid);
+      void run2.end();
+      listening.forEach((one) => one.dispose());
+    })
+  ];
+  terminal2.whenLeft(() => own.dispose());
+  return {
+    pid,
+    isTty: true,
+    type: (input) => own.sendText(input, false),
+    resize: () => Promise.reject(noSize()),
+    end() {
+      killSession(pid);
+      own.dispose();
+    }
+  };
+}
+function canIntegrate() {
+  const isOn = vscode56.workspace.getConfiguration("terminal.integrated.shellIntegration").get("enabled") !== false;
+  return isOn && !hasFailed && vscode56.window.onDidStartTerminalShellExecution !== void 0;
+}
+function isIntegrated(own) {
+  if (own.shellIntegration !== void 0) return Promise.resolve(true);
+  return new Promise((resolve5) => {
+    const over = (answer) => {
+      clearTimeout(late);
+      listening.forEach((one) => one.dispose());
+      resolve5(answer);
+    };
+    const late = setTimeout(() => over(false), INTEGRATING);
+    const listening = [
+      vscode56.window.onDidChangeTerminalShellIntegration(({ terminal: terminal2 }) => terminal2 === own && over(true)),
+      vscode56.window.onDidCloseTerminal((closed) => closed === own && over(false))
+    ];
+  });
+}
+function noSize() {
+  return new Refusal("unsupported", "this terminal has the size of its panel; open one with `rows` and `cols`");
+}
+
+// src/verbs/terminal.ts
+var USUAL_OUTPUT = 64 << 10;
+var MOST_OUTPUT = 1 << 20;
+var LONGEST_WAIT = 6e4;
+var MAX_INPUT = 64 << 10;
+var MOST_ROWS = 500;
+var MOST_COLS = 1e3;
+var USUAL_SIZE = { rows: 24, cols: 80 };
+var MAX_NAME2 = 60;
+var ENDING = 5e3;
+var terminal = { open_terminal, get_output, send_input };
+async function open_terminal(call) {
+  const { args, desk, session } = call;
+  const given = args.take("command");
+  const run2 = given === void 0 ? [vscode57.env.shell || "/bin/sh"] : words(given);
+  const env5 = additions(args.take("env"));
+  const size = sizeOf2(args);
+  const wanted = args.maybeText("cwd");
+  args.done();
+  refuseLong(run2, env5);
+  const cwd = await folder(desk, wanted);
+  const start = { words: run2, cwd, env: env5, size: size ?? USUAL_SIZE };
+  const opened3 = await terminals.open({ session, line: line(run2), cwd }, async (terminal2) => {
+    const shell2 = given === void 0 && size === void 0 ? await startShell(start, terminal2) : void 0;
+    return shell2 ?? seenChild(start, terminal2);
+  });
+  if (call.stop.isCancellationRequested) terminals.forget(opened3);
+  return { terminal: opened3.name, pid: opened3.pid, is_tty: opened3.isTty, fence: FENCE };
+}
+async function seenChild(wanted, terminal2) {
+  const { ears, history, about: about2 } = terminal2;
+  let screen;
+  const program = await startChild(wanted, {
+    executed: ears.executed,
+    printed(bytes) {
+      ears.printed(bytes);
+      screen?.print(bytes);
+    },
+    ended(status2) {
+      ears.ended(status2);
+      screen?.print(Buffer.from(`\r
+\x1B[2m[ended, exit code ${status2.exitCode ?? "none"}]\x1B[0m\r
+`));
+    }
+  });
+  const { isTty, type: typed, end: closed } = program;
+  const hands = { isPlain: !isTty, printed: () => history.bytes(), typed, closed };
+  screen = new Screen(hands, wanted.size);
+  const name = `Prism: ${about2.line.slice(0, MAX_NAME2)}`;
+  const shown2 = vscode57.window.createTerminal({
+    name,
+    pty: screen,
+    iconPath: new vscode57.ThemeIcon("robot"),
+    isTransient: true
+  });
+  terminal2.whenLeft(() => shown2.dispose());
+  const { resize } = program;
+  return Object.assign(program, {
+    async resize(size) {
+      await resize(size);
+      screen.resize(size);
+    }
+  });
+}
+async function get_output(call) {
+  const { args, session, stop } = call;
+  const name = args.maybeText("terminal");
+  const after = args.number("after", 0, Number.MAX_SAFE_INTEGER);
+  const limit = args.number("limit", 1, MOST_OUTPUT) ?? USUAL_OUTPUT;
+  const wait = args.number("wait_ms", 0, LONGEST_WAIT) ?? 0;
+  const wantsScreen = args.flag("screen");
+  args.done();
+  if (name === void 0) return { terminals: terminals.of(session).map((terminal2) => terminal2.listed()) };
+  const found3 = terminals.named(name, session);
+  const from = after ?? found3.history.end;
+  const until = Date.now() + wait;
+  const isStill = () => found3.status === void 0 && found3.history.end <= from;
+  while (isStill() && Date.now() < until && !stop.isCancellationRequested) {
+    await found3.change(until - Date.now());
+  }
+  const told6 = found3.read(after, limit);
+  return wantsScreen ? { ...told6, screen: screenOf(found3) } : told6;
+}
+function screenOf(found3) {
+  const { size } = found3;
+  if (size !== void 0) return draw(size, found3.history.bytes());
+  const why = "of a shell of the editor itself only the output of commands is known; open it with `rows` and `cols`";
+  throw new Refusal("unsupported", why);
+}
+async function send_input(call) {
+  const { args, session } = call;
+  const name = args.text("terminal");
+  const input = args.maybeText("input");
+  const size = sizeOf2(args);
+  const signal = args.maybeText("signal");
+  const isClose = args.flag("close");
+  args.done();
+  const found3 = terminals.named(name, session);
+  const wishes = [input !== void 0, size !== void 0, signal !== void 0, isClose].filter(Boolean);
+  if (wishes.length !== 1) {
+    const needed = "one of `input`, `rows` with `cols`, `signal` or `close` is needed, and only one";
+    throw new Refusal("bad_arguments", needed);
+  }
+  if (isClose) {
+    await found3.end(ENDING);
+    terminals.forget(found3);
+    return { terminal: name, bytes: 0, exit_code: found3.status?.exitCode ?? null };
+  }
+  const program = found3.running();
+  if (size !== void 0) await program.resize(size);
+  if (signal !== void 0) signalForeground(program.pid, signalNamed(signal));
+  const bytes = Buffer.byteLength(input ?? "");
+  if (bytes > MAX_INPUT) {
+    throw new Refusal("too_large", `${bytes} bytes of input; at most ${MAX_INPUT} are allowed at once`);
+  }
+  if (input !== void 0) program.type(input);
+  return { terminal: name, bytes };
+}
+function sizeOf2(args) {
+  const rows = args.number("rows", 1, MOST_ROWS);
+  const cols = args.number("cols", 1, MOST_COLS);
+  if (rows === void 0 && cols === void 0) return void 0;
+  if (rows === void 0 || cols === void 0) throw new Refusal("bad_arguments", "`rows` and `cols` go together");
+  return { rows, cols };
+}
+
+// src/verbs.ts
+var verbs = new Map(
+  Object.entries({
+    ...files,
+    ...buffers,
+    ...panes,
+    ...sync,
+    ...analysis,
+    ...advanced,
+    ...search2,
+    ...project,
+    ...terminal,
+    ...command,
+    ...build,
+    ...git
+  })
+);
+
+// src/voice.ts
+var MAX_EVENTS_PER_SECOND = 400;
+var MOVES_EVERY_MS = 20;
+var MAX_MOVING = 256;
+var CATCH_UP_MS = 500;
+var Voice = class {
+  /** `buffers` lists all that is open, for the state. */
+  constructor(buffers2) {
+    this.buffers = buffers2;
+  }
+  buffers;
+  sender;
+  sequence = 0;
+  second = 0;
+  toldThisSecond = 0;
+  moving = /* @__PURE__ */ new Map();
+  behind;
+  dispose() {
+    this.disconnected();
+  }
+  /** Begins anew: what was told on another connection, this one does not know. */
+  connected(sender) {
+    this.disconnected();
+    this.sender = sender;
+    this.sequence = 0;
+    this.tellState();
+  }
+  disconnected() {
+    this.sender = void 0;
+    clearTimeout(this.behind);
+    this.behind = void 0;
+    for (const { timer } of this.moving.values()) clearTimeout(timer);
+    this.moving.clear();
+  }
+  /** Tells all that is open. */
+  tellState() {
+    this.sender?.({ type: "state", seq: this.sequence, buffers: this.buffers() });
+  }
+  /** Tells that something has happened. With nobody there it is told to nobody: the state is told to who comes. */
+  tell(event, path, data = {}) {
+    if (!this.sender) return;
+    if (!this.hasRoom()) return this.catchUp();
+    const seq = this.sequence + 1;
+    const sent = this.sender({ type: "event", event, seq, data: path === void 0 ? data : { path, ...data } });
+    if (sent) this.sequence = seq;
+    else this.catchUp();
+  }
+  /** The same of what moves all the time: the first is told at once, of those right after it only the last. */
+  tellMoving(event, path, data) {
+    const key = `${event}
+${path}`;
+    const tell2 = () => this.tell(event, path, data());
+    const moving = this.moving.get(key);
+    if (moving) {
+      moving.next = tell2;
+      return;
+    }
+    tell2();
+    if (this.moving.size < MAX_MOVING) this.rest(key);
+  }
+  rest(key) {
+    const timer = setTimeout(() => {
+      const next = this.moving.get(key)?.next;
+      this.moving.delete(key);
+      if (!next) return;
+      next();
+      this.rest(key);
+    }, MOVES_EVERY_MS);
+    this.moving.set(key, { timer, next: void 0 });
+  }
+  hasRoom() {
+    const second = Math.floor(Date.now() / 1e3);
+    if (second !== this.second) [this.second, this.toldThisSecond] = [second, 0];
+    this.toldThisSecond += 1;
+    return this.toldThisSecond <= MAX_EVENTS_PER_SECOND;
+  }
+  /** Something was not told. The state says what it came to, once there is room again. */
+  catchUp() {
+    this.behind ??= setTimeout(() => {
+      this.behind = void 0;
+      const sent = this.sender?.({ type: "state", seq: this.sequence, buffers: this.buffers() });
+      if (sent === false) this.catchUp();
+    }, CATCH_UP_MS);
+  }
+};
+
+// src/extension.ts
+function activate(context) {
+  const log = vscode58.window.createOutputChannel("Prism", { log: true });
+  const roots = new Roots();
+  const texts2 = new Texts(roots, log);
+  const spots = new Spots();
+  const mirror = new Mirror(texts2);
+  const voice = new Voice(() => mirror.state());
+  const line2 = new Line(self(context));
+  const desk = { roots, texts: texts2, spots, voice, line: line2, doing: new Doing(), log };
+  context.subscriptions.push(
+    log,
+    roots,
+    texts2,
+    spots,
+    voice,
+    line2,
+    // What becomes of files and repositories is told by the daemon, which watches every granted folder itself: told from here
+    // as well, each would come twice.
+    watchTexts(desk, mirror),
+    watchWindows(desk),
+    watchAnalysis(desk),
+    watchTerminal(desk),
+    watchProject(desk),
+    showPerson(desk),
+    watchChat(desk),
+    offerHub(desk, context)
+  );
+  line2.start(desk, verbs);
+}
+function deactivate() {
+}
+// Annotate the CommonJS export names for ESM import in node:
+0 && (module.exports = {
+  activate,
+  deactivate
+});

@@ -1,0 +1,26 @@
+// Whether somebody is at the window. An extension host outlives its window by hours, answers for it, and can do
+// nothing: only what the window itself has to answer proves that there is one.
+
+import * as vscode from 'vscode';
+
+/** How long a window may take. A pong is due within 10 s. */
+const WITHIN_MS = 5_000;
+
+let beats = 0;
+
+export async function isWindowAlive(): Promise<boolean> {
+  beats += 1;
+  const answered = vscode.commands.executeCommand('setContext', 'prism.alive', beats).then(
+    () => true,
+    () => false,
+  );
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<boolean>((done) => {
+    timer = setTimeout(() => done(false), WITHIN_MS);
+  });
+  try {
+    return await Promise.race([answered, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
