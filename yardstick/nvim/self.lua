@@ -1,0 +1,172 @@
+-- The plugin's parts that need no daemon: frames, places, digests, expressions. Fails with `:cquit`.
+local here = vim.fn.fnamemodify(debug.getinfo(1, 'S').source:sub(2), ':p:h')
+vim.g.loaded_prism = 1
+local parts = dofile(here .. '/../../editors/nvim/prism.lua').parts
+local text, place, frame = parts.text, parts.place, parts.frame
+local count, failed = 0, {}
+
+local function same(what, found, expected)
+  count = count + 1
+  if not vim.deep_equal(found, expected) then
+    failed[#failed + 1] = ('%s: %s, not %s'):format(what, vim.inspect(found), vim.inspect(expected))
+  end
+end
+
+-- What a client sends, read as a server would: unmasked by taking the mask bit and the key away.
+local function as_server(bytes)
+  local size = bytes:byte(2) - 128
+  local ends = size == 127 and 10 or size == 126 and 4 or 2
+  assert(bytes:sub(ends + 1, ends + 4) == '\0\0\0\0')
+  return bytes:sub(1, 1) .. string.char(size) .. bytes:sub(3, ends) .. bytes:sub(ends + 5)
+end
+
+for _, length in ipairs({ 0, 1, 125, 126, 127, 65535, 65536, 200000 }) do
+  local payload, heard = ('é'):rep(length):sub(1, length), {}
+  local bytes = as_server(frame.text(payload))
+  local take = frame.reader(function(opcode, message) heard[#heard + 1] = { opcode, message } end)
+  take(bytes)
+  same('a frame of ' .. length, heard, { { 1, payload } })
+  -- The same byte by byte, or in pieces where that would take long.
+  heard = {}
+  take = frame.reader(function(opcode, message) heard[#heard + 1] = { opcode, message } end)
+  for at = 1, #bytes, length < 1000 and 1 or 1371 do
+    take(bytes:sub(at, at + (length < 1000 and 0 or 1370)))
+  end
+  same('a frame of ' .. length .. ' in pieces', heard, { { 1, payload } })
+end
+do
+  local heard = {}
+  local take = frame.reader(function(opcode, message) heard[#heard + 1] = { opcode, message } end)
+  take('\1\3abc' .. '\137\2hi' .. '\0\1d' .. '\128\2ef' .. '\129\0')
+  same('a message in frames, with a ping between', heard, { { 9, 'hi' }, { 1, 'abcdef' }, { 1, '' } })
+  same('a masked frame', type(take('\129\129\0\0\0\0a')), 'string')
+  take = frame.reader(function() end)
+  same('a message that is too long', type(take('\129\127\0\0\0\0\1\0\0\1')), 'string')
+end
+
+-- Places: what is told and what comes back are the same place.
+local words = 'aß€😀b'
+for _, pair in ipairs({ { 0, 0 }, { 1, 1 }, { 2, 3 }, { 3, 6 }, { 5, 10 }, { 6, 11 }, { 99, 11 } }) do
+  same('UTF-16 unit ' .. pair[1], place.to_byte(words, pair[1]), pair[2])
+  if pair[1] < 99 then same('byte ' .. pair[2], place.to_units(words, pair[2]), pair[1]) end
+end
+same('within a character', place.to_byte(words, 4), nil)
+same('UTF-8', { place.to_byte(words, 6, 'utf-8'), place.to_units(words, 6, 'utf-8') }, { 6, 6 })
+same('UTF-32', { place.to_byte(words, 4, 'utf-32'), place.to_units(words, 10, 'utf-32') }, { 10, 4 })
+for _, case in ipairs({ { '', 1 }, { 'a', 1 }, { 'a\n', 2 }, { 'a\r\nb', 2 }, { 'a\rb\n\nc', 4 }, { '\r\r\n', 3 } }) do
+  local whole = case[1]
+  local lines = place.lines(whole)
+  same('lines of ' .. vim.inspect(whole), #lines, case[2])
+  for offset = 0, #whole do
+    local is_within_a_break = whole:sub(offset, offset + 1) == '\r\n'
+    if not is_within_a_break then
+      same(
+        ('byte %d of %s'):format(offset, vim.inspect(whole)),
+        place.offset(whole, lines, place.at(whole, lines, offset)),
+        offset
+      )
+    end
+  end
+end
+
+-- What is text.
+for _, good in ipairs({ '', 'a', 'ä', '€', '😀', 'a😀b\r\n' }) do
+  same(good, text.is_text(good), true)
+end
+for _, bad in ipairs({ '\0', 'a\255', '\192\128', '\237\160\128', '\240\159\152', '\244\144\128\128', 'a\228b' }) do
+  same(vim.inspect(bad), text.is_text(bad), false)
+end
+same('SHA-256', text.sha256('abc'), 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad')
+for _, length in ipairs({ 0, 55, 56, 63, 64, 65, 1000 }) do
+  local bytes = ('x'):rep(length)
+  same('SHA-256 of ' .. length, text.sha256(bytes), vim.fn.sha256(bytes))
+end
+local pairs_of_base64 = { { '', '' }, { 'f', 'Zg==' }, { 'fo', 'Zm8=' }, { 'foo', 'Zm9v' }, { '\251\255\254', '+//+' } }
+for _, pair in ipairs(pairs_of_base64) do
+  same('base64', { text.to_base64(pair[1]), text.from_base64(pair[2]) }, { pair[2], pair[1] })
+end
+for _, bad in ipairs({ 'Z', 'Zg', 'Zg=', 'Zh==', 'Zg==Zg==', '====', 'Z===', 'Zm9v\n', '+__+' }) do
+  same(bad, text.from_base64(bad), nil)
+end
+
+-- Rust's expressions as Vim's.
+local function first_of(expression, subject)
+  local pattern = parts.vim_pattern(expression)
+  return vim.fn.matchstr(subject, '\\%#=2\\C\\V' .. pattern)
+end
+for _, case in ipairs({
+  { '(\\w+)=(\\w+)', 'key=value', 'key=value' },
+  { 'v[0-9]+', 'a v22', 'v22' },
+  { 'a|bc', 'xbc', 'bc' },
+  { '^b', 'ab', '' },
+  { 'a.c', 'abc', 'abc' },
+  { 'a\\.c', 'abc a.c', 'a.c' },
+  { '"[^"]*?"', 'x "a" "b"', '"a"' },
+  { 'x{2,3}', 'xxxx', 'xxx' },
+  { 'x{2,3}?', 'xxxx', 'xx' },
+  { '\\bfoo\\b', 'afoo foo', 'foo' },
+  { '\\$\\^~', 'a$^~', '$^~' },
+  { '[\\]^-]+', 'a]^-b', ']^-' },
+  { '(?:ab)+', 'ababa', 'abab' },
+  { 'a\\\\b', 'a\\b', 'a\\b' },
+  { 'b$', 'bab', 'b' },
+  { '[a-c]\\d?', 'c7', 'c7' },
+}) do
+  same(case[1], first_of(case[1], case[2]), case[3])
+end
+same('what Vim has not', pcall(parts.vim_pattern, '(?i)a'), false)
+
+for _, case in ipairs({
+  { '*.rs', 'src/a.rs', true },
+  { '*.rs', 'a.rsx', false },
+  { 'src/*.rs', 'src/a.rs', true },
+  { 'src/*.rs', 'src/b/a.rs', false },
+  { '**/*.{rs,toml}', 'x/y/z.toml', true },
+  { '**/a.rs', 'a.rs', true },
+  { 'a-?.txt', 'a-b.txt', true },
+  { '[!a]x', 'bx', true },
+  { '[a-c]x', 'bx', true },
+  { '[!a]x', 'ax', false },
+}) do
+  same(case[1] .. ' ' .. case[2], parts.glob_of(case[1])(case[2]), case[3])
+end
+
+-- The edit that is told of a change leads from the text before to the text now.
+local function applied(whole, edit)
+  local lines = place.lines(whole)
+  local first, last = place.offset(whole, lines, edit.range.start), place.offset(whole, lines, edit.range['end'])
+  return whole:sub(1, first) .. edit.new_text .. whole:sub(last + 1)
+end
+local function record_of(whole)
+  local lines = vim.split(whole, '\n', { plain = true })
+  local has_end = #lines > 1 and lines[#lines] == ''
+  if has_end then lines[#lines] = nil end
+  return { text = whole, lines = lines, has_end = has_end, separator = '\n' }
+end
+local texts = {
+  '',
+  '\n',
+  'a',
+  'a\n',
+  'a\nb\n',
+  'a\nb',
+  'a\nx\nb\n',
+  'x\na\nb\n',
+  'a\nb\nx\n',
+  'b\n',
+  '\n\n',
+  'a\n\nb\n',
+  'ä\n😀\nb\n',
+}
+for _, before in ipairs(texts) do
+  for _, now in ipairs(texts) do
+    local edit = parts.voice.edit_between(record_of(before), record_of(now))
+    same(('%s -> %s'):format(vim.inspect(before), vim.inspect(now)), applied(before, edit), now)
+  end
+end
+
+io.stdout:write(
+  table.concat(failed, '\n'),
+  ('%snvim: %d of %d parts are right'):format(#failed > 0 and '\n' or '', count - #failed, count)
+)
+if #failed > 0 then vim.cmd('cquit') end
