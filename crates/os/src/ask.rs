@@ -7,9 +7,9 @@
 use std::{
     collections::BTreeMap,
     ffi::{OsStr, OsString},
-    io::{self, Read},
+    io::{self, PipeReader, Read},
     os::unix::process::CommandExt,
-    process::{ChildStdout, Command, Stdio},
+    process::{Command, Stdio},
     time::{Duration, Instant},
 };
 
@@ -51,6 +51,16 @@ pub fn ask(
     ask_until(program, arguments, env, patience, |_| false)
 }
 
+/// Like [`ask`], with what the program complains of on stderr in its answer, in the order it was said.
+pub fn ask_aloud(
+    program: &OsStr,
+    arguments: &[&str],
+    env: &BTreeMap<OsString, OsString>,
+    patience: Duration,
+) -> Result<Answer, AskError> {
+    run(program, arguments, env, patience, Complaints::Kept, |_| false)
+}
+
 /// Like [`ask`], but done as soon as `is_enough` says so of what was printed. What then still runs of the program's own
 /// group is ended.
 pub(crate) fn ask_until(
@@ -60,18 +70,41 @@ pub(crate) fn ask_until(
     patience: Duration,
     is_enough: impl Fn(&[u8]) -> bool,
 ) -> Result<Answer, AskError> {
+    run(program, arguments, env, patience, Complaints::Dropped, is_enough)
+}
+
+/// What becomes of what is said on stderr.
+enum Complaints {
+    Kept,
+    Dropped,
+}
+
+fn run(
+    program: &OsStr,
+    arguments: &[&str],
+    env: &BTreeMap<OsString, OsString>,
+    patience: Duration,
+    complaints: Complaints,
+    is_enough: impl Fn(&[u8]) -> bool,
+) -> Result<Answer, AskError> {
     let until = Instant::now() + patience;
     let name = || program.to_string_lossy().into_owned();
     let cannot_start = |source| AskError::Start { program: name(), source };
+    let (printed, printer) = io::pipe().map_err(cannot_start)?;
+    let stderr = match complaints {
+        Complaints::Kept => Stdio::from(printer.try_clone().map_err(cannot_start)?),
+        Complaints::Dropped => Stdio::null(),
+    };
     let mut command = Command::new(program);
     command.args(arguments).env_clear().envs(env);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command.stdin(Stdio::null()).stdout(printer).stderr(stderr);
     in_a_session_of_its_own(&mut command);
     let mut child = command.spawn().map_err(cannot_start)?;
+    // It holds our copies of the writing end, and there is no end of what is printed as long as one is open.
+    drop(command);
 
     let pid = Pid::from_child(&child);
-    let stdout = child.stdout.take().expect("stdout was asked for as a pipe above");
-    let read = read_until(stdout, until, &is_enough);
+    let read = read_until(printed, until, &is_enough);
     let ended = match &read {
         Ok(printed) if !is_enough(printed) => has_ended(pid, until),
         _ => false,
@@ -98,7 +131,7 @@ enum Stopped {
     Broken(io::Error),
 }
 
-fn read_until(mut stdout: ChildStdout, until: Instant, is_enough: &impl Fn(&[u8]) -> bool) -> Result<Vec<u8>, Stopped> {
+fn read_until(mut stdout: PipeReader, until: Instant, is_enough: &impl Fn(&[u8]) -> bool) -> Result<Vec<u8>, Stopped> {
     let mut printed = Vec::new();
     let mut piece = [0; 4096];
     loop {
@@ -167,6 +200,13 @@ mod tests {
         let answer = sh("echo yes; echo no >&2; exit 3", LONG).unwrap();
         assert_eq!((answer.stdout.as_slice(), answer.success), (&b"yes\n"[..], false));
         assert!(sh("true", LONG).unwrap().success);
+    }
+
+    #[test]
+    fn what_is_complained_of_is_in_the_answer_of_who_wants_it() {
+        let arguments = ["-c", "echo yes; echo no >&2; exit 3"];
+        let answer = ask_aloud(OsStr::new("sh"), &arguments, &environment(), LONG).unwrap();
+        assert_eq!((answer.stdout.as_slice(), answer.success), (&b"yes\nno\n"[..], false));
     }
 
     #[test]

@@ -8,12 +8,14 @@ mod change;
 pub(crate) mod diff;
 mod document;
 pub(crate) mod entry;
+pub(crate) mod extension;
 mod file;
 pub(crate) mod found;
 pub(crate) mod hooks;
 pub(crate) mod import;
 mod jsonc;
 pub(crate) mod migrate;
+pub(crate) mod neovim;
 mod node;
 mod record;
 mod splice;
@@ -62,6 +64,12 @@ pub enum InstallError {
         path.display()
     )]
     Foreign { path: PathBuf },
+    #[error(
+        "{} is there and is not what `prism install` wrote; nothing was changed\n  \
+         fix: move it elsewhere, or replace it with --force",
+        path.display()
+    )]
+    Taken { path: PathBuf },
 }
 
 /// Why a text cannot be changed.

@@ -80,6 +80,11 @@ impl Surfaces {
         named
     }
 
+    /// Returns whether this was named, which need not be a surface.
+    pub(super) fn names(&self, name: &str) -> bool {
+        self.named.iter().any(|named| named == name)
+    }
+
     /// Returns the surfaces that were named, or else a refusal that says which there are.
     pub(super) fn wanted(&self, command: &str, env: &Env) -> anyhow::Result<Vec<Surface>> {
         let named = self.named();
@@ -249,9 +254,20 @@ impl Outcome {
         self
     }
 
+    /// Returns what is to be done next, if anything was done.
+    pub(super) fn next_after_change(&self) -> Option<String> {
+        let (_, next) = self.more.iter().find(|(name, _)| *name == "next")?;
+        matches!(self.state, "added" | "updated" | "waiting")
+            .then(|| format!("next: {}", next.as_str().unwrap_or_default()))
+    }
+
     /// Returns whether the file is another one now.
     pub(super) fn has_changed(&self) -> bool {
         !self.diff.is_empty()
+    }
+
+    pub(super) fn is_unchanged(&self) -> bool {
+        self.state == "unchanged"
     }
 
     pub(super) fn has_failed(&self) -> bool {
@@ -303,7 +319,7 @@ impl Outcome {
     }
 }
 
-fn state(state: State) -> &'static str {
+pub(super) fn state(state: State) -> &'static str {
     match state {
         State::Added => "added",
         State::Updated => "updated",

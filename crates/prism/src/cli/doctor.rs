@@ -7,6 +7,7 @@ mod calls;
 mod config;
 mod daemon;
 mod editors;
+mod extensions;
 mod finding;
 mod home;
 mod languages;
@@ -83,6 +84,7 @@ impl Doctor {
         let ill: Vec<String> = lacking.iter().filter(|one| one.is_wrong()).map(|one| one.what.clone()).collect();
         found(lacking);
         found(editors::check(&patient));
+        found(extensions::check(&patient).await);
         // Before anything is started that would end them.
         found(machine::check(&patient));
         found(languages::check(&patient));

@@ -1,6 +1,9 @@
 //! `prism install`: writes Prism into the configs of the programs that agents live in (D-06). How that is done without
 //! hurting anything else is `crate::install`.
 
+pub(super) mod extension;
+pub(super) mod neovim;
+
 use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::bail;
@@ -23,13 +26,18 @@ use crate::{
 
 /// Write Prism into a program's config
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:
+#[command(
+    mut_arg("named", with_neovim),
+    after_help = "Examples:
   prism install cursor claude-code
   prism install --all
   prism install vscode --project
   prism install claude-code --hooks   and the hooks that wake its agents
+  prism install vscode                and Prism's extension, as for cursor and void
+  prism install neovim                Prism's plugin, which is all there is of it
 
-`prism uninstall` puts every file back as it was.")]
+`prism uninstall` puts every file back as it was."
+)]
 pub struct Install {
     #[command(flatten)]
     surfaces: Surfaces,
@@ -42,9 +50,18 @@ pub struct Install {
     /// Write the hooks, too, by which a signal wakes an agent: claude-code, codex, cursor
     #[arg(long)]
     hooks: bool,
-    /// Replace an entry named prism that is not Prism's
+    /// Leave Prism's extension out of VS Code, Cursor and Void
+    #[arg(long)]
+    no_extension: bool,
+    /// Replace an entry or an extension named prism that is not Prism's
     #[arg(long)]
     force: bool,
+}
+
+/// Lets Neovim be named, too. It has no servers, so it is none of the surfaces.
+pub(super) fn with_neovim(named: clap::Arg) -> clap::Arg {
+    let names = Surface::ALL.map(Surface::name).into_iter().chain([crate::install::neovim::NAME]);
+    named.value_parser(clap::builder::PossibleValuesParser::new(names))
 }
 
 impl Install {
@@ -53,7 +70,9 @@ impl Install {
         let place = Place::find(env)?;
         let mut outcomes = Vec::new();
         let mut wanted = self.surfaces.named();
+        let mut neovim = self.surfaces.names(crate::install::neovim::NAME);
         if self.all {
+            neovim |= !self.surfaces.project && neovim::is_there(env);
             for surface in Surface::ALL.into_iter().filter(|one| !wanted.contains(one)).collect::<Vec<_>>() {
                 let fits = !self.surfaces.project || self.surfaces.file(surface, &place, env).is_ok();
                 match is_there(surface, env) {
@@ -65,10 +84,10 @@ impl Install {
                     }
                 }
             }
-            if wanted.is_empty() && !self.surfaces.json {
+            if wanted.is_empty() && !neovim && !self.surfaces.json {
                 bail!("none of the programs that I know was found here\n  fix: prism install cursor");
             }
-        } else if wanted.is_empty() {
+        } else if wanted.is_empty() && !neovim {
             wanted = self.surfaces.wanted("install", env)?;
         }
 
@@ -84,6 +103,13 @@ impl Install {
             }
             let failed = outcome.has_failed();
             outcomes.push(outcome);
+            if !failed && !self.no_extension {
+                let extensions = extension::add(surface, &self.surfaces, self.force, &place, env);
+                if !self.surfaces.dry_run {
+                    closing.extend(extensions.iter().filter_map(Outcome::next_after_change));
+                }
+                outcomes.extend(extensions);
+            }
             // Hooks of a surface that has no way to the daemon's verbs would wake it for nothing.
             if let Some(outcome) = self.hooks(surface, &place, env).filter(|_| !failed) {
                 if outcome.has_changed() && !outcome.has_failed() && !self.surfaces.dry_run {
@@ -91,6 +117,13 @@ impl Install {
                 }
                 outcomes.push(outcome);
             }
+        }
+        if neovim {
+            let outcome = neovim::add(&self.surfaces, self.force, &place, env);
+            if !self.surfaces.dry_run {
+                closing.extend(outcome.next_after_change());
+            }
+            outcomes.push(outcome);
         }
         if needs_daemon && !place.running {
             closing.push("next: prism serve --detach (the daemon is not running)".to_owned());

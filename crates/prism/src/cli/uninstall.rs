@@ -2,7 +2,10 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use super::configs::{Outcome, Place, Surfaces};
+use super::{
+    configs::{Outcome, Place, Surfaces},
+    install::{extension, neovim, with_neovim},
+};
 use crate::{
     config::Env,
     install::{Action, Change, InstallError, State, entry::Marks, surface::Surface},
@@ -10,10 +13,13 @@ use crate::{
 
 /// Take Prism out of a program's config
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:
+#[command(
+    mut_arg("named", with_neovim),
+    after_help = "Examples:
   prism uninstall cursor
   prism uninstall claude-code --hooks   its hooks alone
-  prism uninstall --all")]
+  prism uninstall --all"
+)]
 pub struct Uninstall {
     #[command(flatten)]
     surfaces: Surfaces,
@@ -36,13 +42,16 @@ impl Uninstall {
             Marks { url: place.url.clone(), token: place.home.token().ok().map(|(t, _)| t.expose().to_owned()) };
         let mut outcomes = Vec::new();
         let mut done = Vec::new();
+        let is_named = self.surfaces.names(crate::install::neovim::NAME);
         let wanted = match self.all {
             true => Surface::ALL.to_vec(),
+            false if is_named && self.surfaces.named().is_empty() => Vec::new(),
             false => self.surfaces.wanted("uninstall", env)?,
         };
         if self.all {
             let mut records = place.records.all(Action::Install);
             records.retain(|record| !self.hooks || record.holds_hooks());
+            records.retain(|record| record.surface.as_deref() != Some(crate::install::neovim::NAME));
             // They came after the entries, into folders that may have been made for those.
             records.sort_by_key(|record| !record.holds_hooks());
             for record in records {
@@ -57,6 +66,9 @@ impl Uninstall {
             }
             if self.hooks {
                 continue;
+            }
+            if !self.surfaces.project {
+                outcomes.extend(extension::remove(surface, &self.surfaces, &place, env));
             }
             let path = match self.surfaces.file(surface, &place, env) {
                 Ok(path) => path,
@@ -75,6 +87,10 @@ impl Uninstall {
                 continue;
             }
             outcomes.push(self.outcome(Some(surface), change, &place));
+        }
+        if !self.hooks && (is_named || (self.all && !self.surfaces.project)) {
+            let removed = neovim::remove(&self.surfaces, &place, env);
+            outcomes.extend(removed.into_iter().filter(|outcome| is_named || !outcome.is_unchanged()));
         }
         if outcomes.is_empty() {
             outcomes.push(Outcome::said(None, "unchanged", "Prism is not installed in any config".to_owned()));

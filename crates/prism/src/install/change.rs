@@ -148,7 +148,7 @@ impl Change {
         records: &Records,
     ) -> Result<Self, InstallError> {
         let language = surface.map_or(Language::Toml, Surface::language);
-        Self::edited_in(language, file, after, state, action, surface, edits, records)
+        Self::edited_in(language, file, after, state, action, surface.map(Surface::name), edits, records)
     }
 
     /// The same, in a file of a surface that is written in another language than its servers are.
@@ -159,14 +159,13 @@ impl Change {
         after: String,
         state: State,
         action: Action,
-        surface: Option<Surface>,
+        surface: Option<&str>,
         edits: Vec<Edit>,
         records: &Records,
     ) -> Result<Self, InstallError> {
         file.check_writable()?;
-        let mut record = records
-            .find(action, &file.path)
-            .unwrap_or_else(|| Record::new(action, surface.map(Surface::name), &file.path, language));
+        let mut record =
+            records.find(action, &file.path).unwrap_or_else(|| Record::new(action, surface, &file.path, language));
         let folders = file.missing_folders();
         if !folders.is_empty() {
             record.folders = folders;

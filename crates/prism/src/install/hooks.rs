@@ -54,7 +54,10 @@ pub(crate) fn install(
     }
     match state {
         State::Unchanged => Ok(Change::nothing(file)),
-        state => Change::edited_in(Language::Json, file, after, state, Action::Install, Some(surface), edits, records),
+        state => {
+            let name = Some(surface.name());
+            Change::edited_in(Language::Json, file, after, state, Action::Install, name, edits, records)
+        }
     }
 }
 

@@ -57,6 +57,8 @@ pub(crate) enum Edit {
     Hooked {
         list: Container,
     },
+    /// The file is ours from end to end.
+    Whole,
 }
 
 /// What was done to one file.
@@ -143,13 +145,14 @@ fn file_name(action: Action, path: &Path) -> String {
         Action::Import => "import",
         Action::Migrate => "migrate",
     };
-    let bytes = path.as_os_str().as_encoded_bytes();
-    // FNV-1a: std's hashes may be others in the next release.
-    let hash = bytes
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
+    let hash = hash(path.as_os_str().as_encoded_bytes());
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     format!("{action}-{}-{hash:016x}.json", name.trim_start_matches('.'))
+}
+
+/// FNV-1a: std's hashes may be others in the next release.
+pub(super) fn hash(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 // === impl Record ===
@@ -231,8 +234,8 @@ impl Record {
                 Edit::Changed { container, name, old, new } if same(has(container, name)?.as_deref(), new) => {
                     now.replace(container, name, &Node::Raw(old.clone()))?
                 }
-                // Somebody else has decided on this entry since.
-                Edit::Removed { .. } | Edit::Changed { .. } => text.clone(),
+                // Somebody else has decided on this entry since, or made the file theirs.
+                Edit::Removed { .. } | Edit::Changed { .. } | Edit::Whole => text.clone(),
             };
         }
         Ok(text)
@@ -245,7 +248,7 @@ impl Edit {
     /// Names the entry, if it is one.
     fn entry(&self) -> Option<(&Container, &str)> {
         match self {
-            Self::Hooked { .. } => None,
+            Self::Hooked { .. } | Self::Whole => None,
             Self::Added { container, name }
             | Self::Removed { container, name, .. }
             | Self::Changed { container, name, .. } => Some((container, name)),

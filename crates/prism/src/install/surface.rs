@@ -217,6 +217,17 @@ impl Surface {
         }
     }
 
+    /// Returns the commands that can install our extension, each with the name of its application on macOS. VSCodium and
+    /// code-server are VS Code under other names, and are not told apart from it.
+    pub(crate) fn extension_programs(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::VsCode => &[("code", "Visual Studio Code"), ("codium", "VSCodium"), ("code-server", "code-server")],
+            Self::Cursor => &[("cursor", "Cursor")],
+            Self::Void => &[("void", "Void")],
+            _ => &[],
+        }
+    }
+
     /// Returns what a person does so that the program reads its config.
     pub(crate) fn next(self) -> &'static str {
         match self {
@@ -240,11 +251,11 @@ pub(super) fn is_second_version(file: &Value) -> bool {
     servers.is_some_and(|servers| !["type", "command", "url"].iter().any(|key| servers.contains_key(*key)))
 }
 
-fn home(env: &Env) -> Result<PathBuf, InstallError> {
+pub(super) fn home(env: &Env) -> Result<PathBuf, InstallError> {
     env.var("HOME").map(PathBuf::from).ok_or(InstallError::NoHome)
 }
 
-fn config_home(env: &Env, home: &Path) -> PathBuf {
+pub(super) fn config_home(env: &Env, home: &Path) -> PathBuf {
     env.var("XDG_CONFIG_HOME").map_or_else(|| home.join(".config"), PathBuf::from)
 }
 

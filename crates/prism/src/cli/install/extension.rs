@@ -1,0 +1,179 @@
+//! The extension, as `prism install` and `prism uninstall` put it into editors and take it out. What it consists of is
+//! `crate::install::extension`.
+
+use std::path::Path;
+
+use anyhow::anyhow;
+
+use crate::{
+    cli::configs::{Outcome, Place, Surfaces},
+    config::Env,
+    install::{
+        InstallError,
+        extension::{
+            self, VERSION,
+            kept::{Kept, Shelf},
+            program::{Program, ProgramError},
+        },
+        surface::Surface,
+    },
+};
+
+/// What is done for one surface.
+struct Errand<'a> {
+    surface: Surface,
+    options: &'a Surfaces,
+    shelf: Shelf,
+    package: Vec<u8>,
+}
+
+/// Puts the extension into a surface's editors, all that are here: what came of each. It is the user's, and no project's.
+pub(super) fn add(surface: Surface, options: &Surfaces, force: bool, place: &Place, env: &Env) -> Vec<Outcome> {
+    if options.project || surface.extension_programs().is_empty() {
+        return Vec::new();
+    }
+    let (shelf, package) = (Shelf::new(place.home.path()), extension::package());
+    let errand = Errand { surface, options, shelf, package };
+    let programs = Program::all_of(surface, env);
+    match programs.is_empty() {
+        true => vec![errand.leave()],
+        false => programs.iter().map(|program| errand.install(program, force)).collect(),
+    }
+}
+
+/// Takes the extension out of a surface's editors, wherever we put it.
+pub(in crate::cli) fn remove(surface: Surface, options: &Surfaces, place: &Place, env: &Env) -> Vec<Outcome> {
+    let shelf = Shelf::new(place.home.path());
+    let all = shelf.all(surface);
+    let removed = |kept: Kept| match remove_one(&kept, surface, options, env) {
+        Ok(outcome) => {
+            if !options.dry_run {
+                shelf.forget(&kept);
+            }
+            outcome
+        }
+        Err(error) => Outcome::failed(Some(surface), error.into()),
+    };
+    all.into_iter().map(removed).map(|outcome| outcome.with("extension", VERSION)).collect()
+}
+
+fn remove_one(kept: &Kept, surface: Surface, options: &Surfaces, env: &Env) -> Result<Outcome, ProgramError> {
+    let (title, said) = (surface.title(), |state, text| Ok(Outcome::said(Some(surface), state, text)));
+    let Some(path) = &kept.program else {
+        let text = if options.dry_run { "would be removed" } else { "was removed" };
+        return said("removed", format!("the package of the extension for {title} {text}"));
+    };
+    let (program, shown) = (Program::at(path.clone(), env), path.display());
+    if !program.is_there() {
+        return said("unchanged", format!("{shown} is gone, so nobody can be asked to remove the extension"));
+    }
+    if program.version()?.is_none() {
+        return said("unchanged", format!("the extension is not in {title} any more ({shown})"));
+    }
+    if options.dry_run {
+        return said("removed", format!("the extension would be removed from {title} ({shown})"));
+    }
+    program.uninstall()?;
+    said("removed", format!("the extension was removed from {title} ({shown})"))
+}
+
+// === impl Errand ===
+
+impl Errand<'_> {
+    fn install(&self, program: &Program, force: bool) -> Outcome {
+        let outcome = self.installed(program, force).unwrap_or_else(|error| self.failed(&error));
+        let path = program.path.to_string_lossy().into_owned();
+        outcome.with("extension", VERSION).with("program", path).with("next", next(self.surface))
+    }
+
+    fn installed(&self, program: &Program, force: bool) -> Result<Outcome, ProgramError> {
+        let wanted = Kept::new(self.surface, Some(&program.path), &self.package);
+        let known = self.shelf.all(self.surface).into_iter().find(|kept| kept.program == wanted.program);
+        let (title, shown) = (self.surface.title(), program.path.display());
+        let said = |state, text| Ok(Outcome::said(Some(self.surface), state, text));
+        let state = match program.version()? {
+            Some(there) if there == VERSION && known.as_ref().is_none_or(|known| *known == wanted) && !force => {
+                return said("unchanged", format!("extension {VERSION} already installed in {title} ({shown})"));
+            }
+            Some(there) if known.is_none() && !force => {
+                let text = format!("{title} has extension {there}, which `prism install` did not put there; it stays");
+                let fix = format!("{shown} is not told\n  fix: prism install {} --force", self.surface.name());
+                return said("foreign", text).map(|outcome| outcome.warn([fix]));
+            }
+            Some(_) => "updated",
+            None => "added",
+        };
+        if self.options.dry_run {
+            return said(state, format!("extension {VERSION} would be installed in {title} ({shown})"));
+        }
+        // Nothing is told to an editor that could not be taken back.
+        let package = match self.shelf.keep(&wanted).and_then(|()| self.shelf.put(&self.package)) {
+            Ok(package) => package,
+            Err(error) => return Ok(Outcome::failed(Some(self.surface), error.into())),
+        };
+        if let Err(error) = program.install(&package) {
+            self.remember(known, &wanted);
+            return Err(error);
+        }
+        self.nobody_waits();
+        let done = if state == "added" { "installed" } else { "updated" };
+        said(state, format!("extension {VERSION} {done} in {title} ({shown})"))
+    }
+
+    /// The editor has not taken it: what is remembered is what was.
+    fn remember(&self, known: Option<Kept>, wanted: &Kept) {
+        match known {
+            Some(known) => drop(self.shelf.keep(&known)),
+            None => self.shelf.forget(wanted),
+        }
+    }
+
+    /// Says why an editor did not install it, and how a person can.
+    fn failed(&self, error: &ProgramError) -> Outcome {
+        let waiting = self.options.dry_run || self.wait().is_ok();
+        let by_hand = by_hand(self.surface, &self.shelf.package());
+        let fix = if waiting { by_hand } else { format!("prism install {}", self.surface.name()) };
+        Outcome::failed(Some(self.surface), anyhow!("{error}\n  fix: {fix}"))
+    }
+
+    /// No command of the editor is here: leaves the package for the person to install.
+    fn leave(&self) -> Outcome {
+        let names = self.surface.extension_programs().iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+        let (title, path) = (self.surface.title(), self.shelf.package());
+        let is_there = self.shelf.has(&self.package);
+        let state = match (is_there, self.options.dry_run) {
+            (true, _) => "is",
+            (false, true) => "would be",
+            (false, false) => "is now",
+        };
+        if let Err(error) = if self.options.dry_run { Ok(()) } else { self.wait() } {
+            return Outcome::failed(Some(self.surface), error.into());
+        }
+        let text = format!("no command of {title} was found ({names}), so its extension {state} in {}", path.display());
+        let outcome = Outcome::said(Some(self.surface), "waiting", text);
+        outcome
+            .with("extension", VERSION)
+            .with("package", path.to_string_lossy().into_owned())
+            .with("next", by_hand(self.surface, &path))
+    }
+
+    /// Puts the package where the person finds it.
+    fn wait(&self) -> Result<(), InstallError> {
+        self.shelf.put(&self.package)?;
+        self.shelf.keep(&Kept::new(self.surface, None, &self.package))
+    }
+
+    /// It is installed: the package may go, unless another surface's person has yet to take it.
+    fn nobody_waits(&self) {
+        self.shelf.forget(&Kept::new(self.surface, None, &self.package));
+    }
+}
+
+/// Returns what a person does so that the extension runs.
+fn next(surface: Surface) -> String {
+    format!("windows of {} that are open may want a reload (Developer: Reload Window)", surface.title())
+}
+
+fn by_hand(surface: Surface, package: &Path) -> String {
+    format!("in {}, run Extensions: Install from VSIX… and choose {}", surface.title(), package.display())
+}

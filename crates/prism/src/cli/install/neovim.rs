@@ -1,0 +1,88 @@
+//! The plugin for Neovim, as `prism install` and `prism uninstall` put it there and take it out.
+
+use std::path::{Path, PathBuf};
+
+use crate::{
+    cli::{
+        add::is_program,
+        configs::{Outcome, Place, Surfaces, state},
+    },
+    config::Env,
+    install::{
+        Action, Change, InstallError, State,
+        neovim::{self, NAME, NEXT, TITLE},
+    },
+};
+
+/// Whether Neovim is on this machine.
+pub(super) fn is_there(env: &Env) -> bool {
+    is_program("nvim", None, env) || neovim::folder(env).is_ok_and(|folder| folder.is_dir())
+}
+
+pub(super) fn add(options: &Surfaces, force: bool, place: &Place, env: &Env) -> Outcome {
+    let dry = options.dry_run;
+    let planned = user_file(options, env).and_then(|path| neovim::install(&path, force, &place.records));
+    let outcome = made(planned, options, place, |change, file| match (change.state, dry) {
+        (State::Unchanged, _) => format!("plugin already installed in {TITLE} ({file})"),
+        (_, true) => format!("plugin would be installed in {TITLE} ({file})"),
+        (State::Updated, false) => format!("plugin updated in {TITLE} ({file})"),
+        (_, false) => format!("plugin installed in {TITLE} ({file})"),
+    });
+    outcome.with("next", NEXT)
+}
+
+/// Takes it out wherever we put it, or else looks where it would be.
+pub(in crate::cli) fn remove(options: &Surfaces, place: &Place, env: &Env) -> Vec<Outcome> {
+    let records =
+        place.records.all(Action::Install).into_iter().filter(|record| record.surface.as_deref() == Some(NAME));
+    let known: Vec<PathBuf> = records.map(|record| record.path).collect();
+    match known.is_empty() || options.project {
+        true => vec![remove_from(user_file(options, env), options, place)],
+        false => known.into_iter().map(|path| remove_from(Ok(path), options, place)).collect(),
+    }
+}
+
+fn remove_from(path: Result<PathBuf, InstallError>, options: &Surfaces, place: &Place) -> Outcome {
+    let dry = options.dry_run;
+    let planned = path.and_then(|path| neovim::uninstall(&path, &place.records));
+    made(planned, options, place, |change, file| match (change.state, dry) {
+        (State::Unchanged, _) if change.file.text.is_some() => {
+            format!("{file} is not as `prism install` writes it, so it stays")
+        }
+        (State::Unchanged, _) => format!("plugin not installed in {TITLE} ({file})"),
+        (_, true) => format!("plugin would be removed from {TITLE} ({file})"),
+        (_, false) if change.deletes() => format!("plugin removed from {TITLE} ({file} is gone, as before)"),
+        (_, false) => format!("plugin removed from {TITLE} ({file} is as it was before)"),
+    })
+}
+
+fn user_file(options: &Surfaces, env: &Env) -> Result<PathBuf, InstallError> {
+    match options.project {
+        true => Err(InstallError::NoProject { title: TITLE, name: NAME }),
+        false => neovim::file(env),
+    }
+}
+
+/// Makes a change, unless it is only to be shown. The text is all ours, so that its lines say nothing to the person.
+fn made(
+    planned: Result<Change, InstallError>,
+    options: &Surfaces,
+    place: &Place,
+    text: impl FnOnce(&Change, std::path::Display<'_>) -> String,
+) -> Outcome {
+    let made = planned.and_then(|change| {
+        if !options.dry_run {
+            change.make(&place.records)?;
+        }
+        Ok(change)
+    });
+    let outcome = match made {
+        Ok(change) => {
+            let path: &Path = &change.file.path;
+            let said = Outcome::said(None, state(change.state), text(&change, path.display()));
+            said.with("file", path.to_string_lossy().into_owned())
+        }
+        Err(error) => Outcome::failed(None, error.into()),
+    };
+    outcome.with("surface", NAME)
+}
