@@ -2,6 +2,7 @@
 
 mod bench;
 mod checks;
+mod extension;
 mod place;
 mod process;
 mod say;
@@ -16,11 +17,13 @@ use say::{complain, say};
 
 const USAGE: &str = "\
 cargo xtask test [LANE...]      format, lints, all tests and the yardsticks, fast ones first
-    lanes: fmt tidy checks lint unit fuzz release survival mesh-survival crosstalk conformance clients matrix servers newcomer real-clients
+    lanes: fmt tidy checks lint extension unit fuzz release survival mesh-survival crosstalk conformance clients matrix servers newcomer real-clients
     (default: all, in a line each where nobody watches, with their words in target/xtask; real-clients is skipped unless PRISM_REAL_CLIENTS=1, it fetches 1.2 GB)
     a yardstick lane builds the release binary first, and installs what it needs
 
 cargo xtask checks              what must hold between all revisions, each with the tests that assert it
+
+cargo xtask extension [--vsix]  build editors/vscode/dist/extension.js, and the package to install by hand
 
 cargo xtask bench [MEASURE...]  Prism and the floor, interleaved in one run, against the promises
     measures: call1 call16 call64 sess16 modern16 notify big proxy16 hublist hubcall gated idle many fanout signal mesh-scale first rest
@@ -38,6 +41,7 @@ fn main() -> ExitCode {
         // How a run that nobody watches starts each of its lanes.
         Some((verb, [lane])) if verb == "lane" => Place::find().and_then(|place| test::run_one(&place, lane)),
         Some((verb, [])) if verb == "checks" => Place::find().and_then(|place| checks::run(&place)),
+        Some((verb, rest)) if verb == "extension" => Place::find().and_then(|place| extension::build(&place, rest)),
         Some((verb, rest)) if verb == "bench" => Place::find().and_then(|place| bench::run(&place, rest)),
         Some((verb, _)) if !matches!(verb.as_str(), "help" | "--help" | "-h") => {
             Err(anyhow::anyhow!("unknown task {verb:?}; `cargo xtask` lists them"))

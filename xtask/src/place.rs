@@ -1,6 +1,7 @@
 //! Where things are: the workspace, the target directory, scratch space.
 
 use std::{
+    env,
     fs::{self, File},
     path::{Path, PathBuf},
     process::Command,
@@ -39,6 +40,9 @@ impl Place {
     pub(crate) fn cargo(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(cargo());
         command.args(arguments).current_dir(&self.root).env("CARGO_TARGET_DIR", &self.target);
+        for (name, _) in env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_of_this_run)) {
+            command.env_remove(name);
+        }
         command
     }
 
@@ -54,6 +58,13 @@ impl Place {
         let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
         Ok((file, path))
     }
+}
+
+/// Whether a variable is there because `cargo run` started us. Build scripts ask to be run anew when such a variable is
+/// another one (ring's does), so a build of ours and one of a person would undo each other, and all that depends on it.
+fn is_of_this_run(name: &str) -> bool {
+    const BEGINNINGS: [&str; 4] = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_"];
+    name == "CARGO_PRIMARY_PACKAGE" || BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
 }
 
 /// Returns the workspace's root, which is the directory above this crate.

@@ -6,15 +6,16 @@ use std::{
     fs,
     io::IsTerminal,
     panic::resume_unwind,
+    path::PathBuf,
     process::{Command, Stdio},
     sync::atomic::{AtomicUsize, Ordering},
     thread,
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 
-use crate::{Outcome, Place, checks, say::say, tidy, yardstick};
+use crate::{Outcome, Place, checks, extension, say::say, tidy, yardstick};
 
 /// How long each fuzz target runs: enough to notice a target that falls over, no substitute for a night.
 const FUZZ_SECS: u32 = 5;
@@ -82,6 +83,8 @@ const LANES: &[Lane] = &[
     lane(RELEASE, "the release binaries", release).beside(),
     lane("lint", "cargo clippy, warnings are errors", lint).beside(),
     lane("fuzz", "each fuzz target for a few seconds", fuzz).beside(),
+    lane("extension", "the extension of VS Code: types, tests, and that what is built is committed", extension::lane)
+        .beside(),
     lane("unit", "every test of the workspace", unit),
     yard("survival", "the daemon killed 50 times under load, and nothing lost or grown", survival),
     yard("mesh-survival", "the daemon killed 100 times under signals, each drained exactly once", mesh_survival),
@@ -103,6 +106,8 @@ const LANES: &[Lane] = &[
     yard("servers", "real servers behind one hub, one of them killed", yardstick::servers).beside(),
     yard("newcomer", "from an empty home to a call, as a new user types it", yardstick::newcomer).beside(),
     yard("console", "a person at a browser who decides, and an agent that waits", yardstick::console).beside(),
+    yard("vscode", "the extension in real windows of two VS Codes, and the contract (PRISM_SKIP_VSCODE=1)", vscode),
+    yard("neovim", "the plugin in a real Neovim, and the contract", neovim),
     yard("real-clients", "real agents that prism install has set up (PRISM_REAL_CLIENTS=1)", yardstick::real_clients),
 ];
 
@@ -272,6 +277,43 @@ fn editor(place: &Place) -> anyhow::Result<Verdict> {
     let mut command = integration(place, "contract::");
     command.env("PRISM_TESTED_BINARY", place.release("prism"));
     pass(command, "see above")
+}
+
+/// Real windows, in which the contract is played too.
+fn vscode(place: &Place) -> anyhow::Result<Verdict> {
+    match yardstick::vscode_is_unwanted() {
+        Some(why) => Ok(Verdict::Skipped(why)),
+        None => yardstick::vscode(place, &test_program(place)?),
+    }
+}
+
+fn neovim(place: &Place) -> anyhow::Result<Verdict> {
+    if let Verdict::Skipped(why) = yardstick::neovim(place)? {
+        return Ok(Verdict::Skipped(why));
+    }
+    let mut command = integration(place, "contract::a_real_editor_keeps_the_contract");
+    command.env("PRISM_EDITOR", "neovim").env("PRISM_TESTED_BINARY", place.release("prism"));
+    let open = place.root.join("yardstick/nvim/open.sh");
+    command.env("PRISM_EDITOR_COMMAND", format!("'{}'", open.display()));
+    pass(command, "see above")
+}
+
+/// Builds the integration tests, and returns the program that they are.
+fn test_program(place: &Place) -> anyhow::Result<PathBuf> {
+    let mut command = place.cargo(&["test", "--locked", "--workspace", "--test", "it", "--no-run"]);
+    let output = command
+        .args(["--message-format", "json-render-diagnostics"])
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .context("cannot start cargo")?;
+    ensure!(output.status.success(), "the tests cannot be built: see above");
+    let lines = String::from_utf8_lossy(&output.stdout).into_owned();
+    let built = lines.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let mut programs = built
+        .filter(|message| message["target"]["name"] == "it")
+        .filter_map(|message| Some(message["executable"].as_str()?.into()));
+    programs.next().context("cargo does not say where the tests are")
 }
 
 /// Some tests of the one integration binary, as the unit lane has built it: with `-p` cargo would choose other features,

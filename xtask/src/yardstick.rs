@@ -5,7 +5,9 @@ mod tools;
 
 use std::{
     env,
+    ffi::OsStr,
     fmt::Write,
+    path::Path,
     process::Command,
     time::{Duration, Instant},
 };
@@ -28,6 +30,12 @@ const LOOK: Duration = Duration::from_millis(250);
 
 /// Says that agents which are large, and not all free, may be fetched and run.
 const REAL_CLIENTS: &str = "PRISM_REAL_CLIENTS";
+
+/// Says that no window of VS Code is wanted.
+const SKIP_VSCODE: &str = "PRISM_SKIP_VSCODE";
+
+/// How a yardstick ends that needs what cannot be had here. Its last words say what that is.
+const IMPOSSIBLE: i32 = 77;
 
 /// What the fixture speaks: all revisions, or one era's.
 const ERAS: [&[&str]; 3] = [&[], &["--legacy-only"], &["--modern-only"]];
@@ -200,6 +208,28 @@ pub(crate) fn editor(place: &Place) -> anyhow::Result<Verdict> {
     by_itself(place, &[Tool::Node, Tool::Python], "editor/run.sh", Duration::from_secs(600))
 }
 
+/// Why nobody wants windows of VS Code here.
+pub(crate) fn vscode_is_unwanted() -> Option<String> {
+    let is_set = env::var_os(SKIP_VSCODE).is_some_and(|value| value == "1");
+    is_set.then(|| format!("{SKIP_VSCODE}=1 is set"))
+}
+
+/// Windows of two VS Codes, in which this test program plays the contract. Screenshots are in `target/vscode`. The first run
+/// fetches and builds both (some 4 minutes).
+pub(crate) fn vscode(place: &Place, contract: &Path) -> anyhow::Result<Verdict> {
+    let needed = [Tool::Node, Tool::Python, Tool::Chromium];
+    let verdict =
+        asked(place, &needed, "vscode/run.sh", Duration::from_secs(1200), &[("CONTRACT", contract.as_os_str())])?;
+    Ok(match verdict {
+        Verdict::Skipped(why) => Verdict::Skipped(format!("{why} (or set {SKIP_VSCODE}=1)")),
+        verdict => verdict,
+    })
+}
+
+pub(crate) fn neovim(place: &Place) -> anyhow::Result<Verdict> {
+    asked(place, &[Tool::Node, Tool::Python], "nvim/run.sh", Duration::from_secs(400), &[])
+}
+
 pub(crate) fn real_clients(place: &Place) -> anyhow::Result<Verdict> {
     if env::var_os(REAL_CLIENTS).is_none_or(|value| value != "1") {
         return Ok(Verdict::Skipped(format!("set {REAL_CLIENTS}=1 to fetch the agents (1.2 GB) and run them")));
@@ -210,6 +240,17 @@ pub(crate) fn real_clients(place: &Place) -> anyhow::Result<Verdict> {
 
 /// Runs a yardstick that is given the program and starts its daemon itself, as a person does.
 fn by_itself(place: &Place, needed: &[Tool], script: &'static str, limit: Duration) -> anyhow::Result<Verdict> {
+    asked(place, needed, script, limit, &[])
+}
+
+/// The same with these variables. What it cannot have here (77) is skipped, and says what to install.
+fn asked(
+    place: &Place,
+    needed: &[Tool],
+    script: &'static str,
+    limit: Duration,
+    variables: &[(&str, &OsStr)],
+) -> anyhow::Result<Verdict> {
     let tools = match Tools::find(place, needed)? {
         Ok(tools) => tools,
         Err(missing) => return Ok(Verdict::Skipped(missing)),
@@ -217,10 +258,14 @@ fn by_itself(place: &Place, needed: &[Tool], script: &'static str, limit: Durati
     // A daemon in the background is in no group of ours; whoever is left is known by this folder.
     let scratch = Scratch::new()?;
     let mut command = tools.bash(place, script);
-    command.arg(place.release("prism")).env("TMPDIR", scratch.path());
-    let outcome = process::run(command, limit, Show::Live, || ()).and_then(|ran| judge(&ran, &[]));
+    command.arg(place.release("prism")).env("TMPDIR", scratch.path()).envs(variables.iter().copied());
+    let ran = process::run(command, limit, Show::Live, || ());
     let left = process::sweep(&format!("={}", scratch.path().display()));
-    outcome?;
+    let ran = ran?;
+    if ran.status.code() == Some(IMPOSSIBLE) {
+        return Ok(Verdict::Skipped(ran.last_words()));
+    }
+    judge(&ran, &[])?;
     ensure!(left.is_empty(), "left behind: {}", left.join(", "));
     Ok(Verdict::Passed)
 }

@@ -1,6 +1,6 @@
 // A sub-agent: it asks for access with the client's token, claims its own, and works over a WebSocket.
 import WebSocket from 'ws';
-import { until } from './wait.mjs';
+import { until } from './lib/wait.mjs';
 
 export class Agent {
   constructor(daemon, name) { Object.assign(this, { daemon, name, waiting: new Map(), commands: 0 }); }

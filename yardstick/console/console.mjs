@@ -4,7 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { Agent } from './agent.mjs';
 import { Browser } from './browser.mjs';
 import { Daemon } from './daemon.mjs';
-import { until } from './wait.mjs';
+import { until } from './lib/wait.mjs';
 
 const [prism, chromium, work, shots] = process.argv.slice(2);
 const project = `${work}/project`;

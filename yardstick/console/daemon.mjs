@@ -2,7 +2,7 @@
 import { spawn, execFile } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { promisify } from 'node:util';
-import { until } from './wait.mjs';
+import { until } from './lib/wait.mjs';
 
 export class Daemon {
   constructor(prism, work) {

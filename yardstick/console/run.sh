@@ -7,11 +7,7 @@ set -uo pipefail
 . "$(dirname "$0")/../lib.sh"
 prism="$(realpath "${1:-}" 2>/dev/null)"
 [ -x "$prism" ] || die "usage: console/run.sh PRISM"
-chromium="${CHROMIUM:-}"
-for name in chromium chromium-browser google-chrome; do
-  [ -n "$chromium" ] || chromium="$(command -v "$name")"
-done
-[ -n "$chromium" ] || die "no Chromium; install Debian's package chromium, or set CHROMIUM"
+chromium="$(yard_chromium)" || exit 2
 dir="$(yard_npm console)" || exit 2
 shots="${CONSOLE_SHOTS:-$YARD/../target/console}"
 rm -rf "$shots" && mkdir -p "$shots" || exit 2

@@ -1,15 +1,18 @@
 // The checklist of the source ("Testing checklist (E2E) - Sub-Agent Capabilities"), in its order, for each language.
 //   node editor.mjs PRISM WORK TABLE LANGUAGE...
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
-import { Agent } from './agent.mjs';
-import { Daemon } from './daemon.mjs';
+import { Agent } from './lib/agent.mjs';
+import { Daemon } from './lib/daemon.mjs';
 import { PROJECTS, makeProject, place } from './projects.mjs';
 import { VERBS, Tally } from './tally.mjs';
-import { until } from './wait.mjs';
+import { until } from './lib/wait.mjs';
 
+// What the yardstick has installed lies where no person's tools would.
+const readable = (process.env.EDITOR_READABLE ?? '').split(':').filter(Boolean);
+const SETTINGS = ['[gate]', 'rate_limit = 200', 'max_edit_bytes = "100kB"', '[editor]', `readable = ${JSON.stringify(readable)}`];
 const [prism, work, file, ...languages] = process.argv.slice(2);
 const tally = new Tally(languages);
-const daemon = new Daemon(prism, work);
+const daemon = new Daemon(prism, work, SETTINGS);
 await daemon.start();
 
 const root = (language) => `${work}/${language}`;

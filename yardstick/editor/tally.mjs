@@ -1,5 +1,6 @@
-// What was checked, and how long each verb took in each language.
+// How long each verb took in each language.
 import { writeFileSync } from 'node:fs';
+import { Checks } from './lib/checks.mjs';
 
 export const VERBS = ('open_file create_file write_file delete_file rename_file search_files watch_file get_buffers edit_buffer save_buffer '
   + 'switch_buffer split_pane close_buffer analyze_syntax get_errors get_completions format_code goto_definition explore_tree '
@@ -7,28 +8,10 @@ export const VERBS = ('open_file create_file write_file delete_file rename_file 
   + 'git_diff git_branch find_in_file find_in_project replace_text regex_search get_cursor_pos set_cursor_pos get_selection '
   + 'sync_viewport get_code_lens apply_quick_fix refactor_symbol manage_plugins').split(' ');
 
-export class Tally {
-  constructor(languages) { Object.assign(this, { languages, passed: 0, all: 0, times: new Map(), begun: Date.now() }); }
-
-  section(name) { this.now = name; }
-
-  async check(text, language, run) {
-    this.all += 1;
-    const begun = performance.now();
-    const what = `${this.now}: ${text}${language && ` (${language})`}`;
-    try {
-      const came = await run();
-      if (!came || (typeof came === 'string' && came.length > 60)) throw new Error(`it came to ${came}`);
-      this.passed += 1;
-      console.log(`ok    ${what}  ${Math.round(performance.now() - begun)} ms`);
-    } catch (error) {
-      console.log(`FAIL  ${what}: ${error.message.slice(0, 1500)}`);
-    }
-  }
-
-  fail(why) {
-    this.all += 1;
-    console.log(`FAIL  ${why}`);
+export class Tally extends Checks {
+  constructor(languages) {
+    super();
+    Object.assign(this, { languages, times: new Map() });
   }
 
   // The best of all times counts: a first call may start a server.
@@ -53,8 +36,6 @@ export class Tally {
     ].join('\n');
     writeFileSync(file, table);
     console.log(`\n${table}`);
-    console.log(`(${((Date.now() - this.begun) / 1000).toFixed(1)} s)`);
-    console.log(`editor: ${this.passed}/${this.all} checks passed`);
-    process.exit(this.passed === this.all ? 0 : 1);
+    this.end('editor');
   }
 }

@@ -1,22 +1,21 @@
 //! The contract suite (`yardstick/contract`): what any runtime must do, verb by verb, over a real WebSocket to a real daemon
-//! with a real grant. Here the built-in editor owns the folders; a runtime of a plugin is held to the very same cases.
+//! with a real grant: the built-in editor, one behind the protocol, and real editors if there are any (`PRISM_EDITOR`). What
+//! came of it is in `target/contract`.
 
 mod case;
 mod check;
+mod real;
+mod tally;
 mod world;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    env, fs,
-    io::Write,
-    path::PathBuf,
-};
+use std::{collections::BTreeSet, env, fs, path::PathBuf};
 
 use prism_core::policy::Action;
 
 use self::{
     case::{Case, suites},
-    world::World,
+    tally::{Outcome, Tally},
+    world::{Stopped, World},
 };
 use crate::support::{gate::Gate, plugin::Editor};
 
@@ -29,13 +28,6 @@ const SERVERS: &str = "editor/node_modules/.bin";
 
 /// Which program serves a language.
 const PROGRAMS: &[(&str, &str)] = &[("typescript", "tsc"), ("python", "pyright-langserver"), ("rust", "rust-analyzer")];
-
-/// What came of one case.
-enum Outcome {
-    Kept,
-    Skipped(String),
-    Broken(String),
-}
 
 //
 #[test]
@@ -62,85 +54,70 @@ async fn the_built_in_editor_keeps_the_contract() {
     let path = path();
     let gate = Gate::start_in(SETTINGS, &environment(&path)).await;
     let everything = Action::all().map(|action| action.verb).collect();
-    let outcomes = kept_by(&gate, &path, &everything).await;
-    report("built-in", &outcomes);
+    played(&gate, &path, &everything, "built-in").await.report();
 }
 
 // E-02, E-04: the same through the protocol, by an editor that has the folders open and does every verb.
 #[tokio::test]
 async fn an_editor_behind_the_protocol_keeps_the_contract() {
     let path = path();
-    let gate = Gate::start_in(SETTINGS, &environment(&path)).await;
+    // Without the fence it does all of them itself.
+    let settings = format!("{SETTINGS}[editor]\nfence = false\n");
+    let gate = Gate::start_in(&settings, &environment(&path)).await;
     let everything: BTreeSet<&str> = Action::all().map(|action| action.verb).collect();
     let verbs: Vec<&str> = everything.iter().copied().collect();
     let _editor = Editor::start_in(&gate, "contract", &verbs, &environment(&path)).await;
-    let outcomes = kept_by(&gate, &path, &everything).await;
-    report("plugin", &outcomes);
+    played(&gate, &path, &everything, "plugin").await.report();
 }
 
-/// Plays all cases that a runtime with these verbs must keep.
-async fn kept_by(gate: &Gate, path: &str, verbs: &BTreeSet<&str>) -> Vec<(Case, Outcome)> {
+// E-01, E-02, E-04: a real one, with its window. `cargo xtask test vscode` and `neovim` say which.
+#[tokio::test]
+async fn a_real_editor_keeps_the_contract() {
+    let Some(told) = real::told() else { return };
+    let path = path();
+    let settings = format!("{SETTINGS}[editor]\nfence = false\n");
+    let gate = Gate::start_in(&settings, &environment(&path)).await;
+    let editor = real::Editor::start(&gate, &told, &path).await;
+    let verbs = editor.verbs(&gate).await;
+    let tally = played(&gate, &path, &verbs, &told.runtime).await;
+    editor.end().await;
+    tally.report();
+}
+
+/// Plays all cases in folders that a runtime with these verbs has open.
+async fn played(gate: &Gate, path: &str, verbs: &BTreeSet<&'static str>, runtime: &str) -> Tally {
     let only = env::var("PRISM_CONTRACT_ONLY").ok();
-    let mut outcomes = Vec::new();
+    let mut tally = Tally::new(runtime);
     for (at, case) in suites().into_iter().flat_map(|suite| suite.cases).enumerate() {
         if only.as_ref().is_some_and(|only| !case.verb.contains(only.as_str()) && !case.name.contains(only.as_str())) {
             continue;
         }
-        let lacks = case.needs().find(|verb| !verbs.contains(verb));
-        let outcome = match (missing(&case, path), lacks) {
-            (_, Some(verb)) => Outcome::Skipped(format!("the runtime did not register {verb}")),
-            (Some(program), None) => Outcome::Skipped(format!("no {program} here")),
-            (None, None) => {
+        let is_its_own = verbs.contains(case.verb.as_str());
+        let outcome = match missing(&case, path, runtime) {
+            Some(program) => Outcome::Skipped(format!("no {program} here")),
+            None => {
                 let root = PathBuf::from(gate.path(&format!("case-{at}")));
-                match World::new(gate, root, &case).await {
-                    Ok(mut world) => match world.play(&case).await {
-                        Ok(()) => Outcome::Kept,
-                        Err(why) => Outcome::Broken(why),
-                    },
-                    Err(why) => Outcome::Broken(format!("it cannot be played: {why}")),
+                let came_to = match World::new(gate, root, verbs, &case).await {
+                    Ok(mut world) => world.play(&case).await,
+                    Err(why) => Err(Stopped::Broken(format!("it cannot be played: {why}"))),
+                };
+                match came_to {
+                    Ok(()) if is_its_own => Outcome::Kept,
+                    Ok(()) => Outcome::KeptBesideIt,
+                    Err(Stopped::Lacks(verb)) => Outcome::Skipped(format!("the runtime did not register {verb}")),
+                    Err(Stopped::Broken(why)) => Outcome::Broken(why),
                 }
             }
         };
-        outcomes.push((case, outcome));
+        tally.add(&case, outcome);
     }
-    outcomes
+    tally
 }
 
-/// Prints a row for each verb, and fails if a case was not kept.
-fn report(runtime: &str, outcomes: &[(Case, Outcome)]) {
-    let mut rows: BTreeMap<usize, (usize, usize, usize)> = BTreeMap::new();
-    let mut lines = Vec::new();
-    for (case, outcome) in outcomes {
-        let row =
-            rows.entry(Action::all().position(|action| action.verb == case.verb).unwrap_or_default()).or_default();
-        match outcome {
-            Outcome::Kept => row.0 += 1,
-            Outcome::Skipped(why) => {
-                row.1 += 1;
-                lines.push(format!("skipped {}: {}: {why}", case.verb, case.name));
-            }
-            Outcome::Broken(why) => {
-                row.2 += 1;
-                lines.push(format!("BROKEN  {}: {}: {why}", case.verb, case.name));
-            }
-        }
-    }
-    let mut table = format!("\n| verb | {runtime}: kept | skipped | broken |\n|---|---|---|---|\n");
-    for (action, (at, row)) in rows.iter().map(|(at, row)| (Action::all().nth(*at), (at, row))) {
-        let verb = action.map_or_else(|| at.to_string(), |action| action.verb.to_owned());
-        table += &format!("| {verb} | {} | {} | {} |\n", row.0, row.1, row.2);
-    }
-    let (kept, skipped, broken) =
-        rows.values().fold((0, 0, 0), |sum, row| (sum.0 + row.0, sum.1 + row.1, sum.2 + row.2));
-    table +=
-        &format!("{}\ncontract: {runtime}: {kept}/{} cases kept, {skipped} skipped\n", lines.join("\n"), kept + broken);
-    let _ = std::io::stdout().write_all(table.as_bytes());
-    assert_eq!(broken, 0, "{table}");
-}
-
-/// A program that a case needs and that is not here.
-fn missing(case: &Case, path: &str) -> Option<String> {
-    let server = case.server.as_deref().map(|language| {
+/// A program that a case needs and that is not here. VS Code brings the server of its own language along.
+fn missing(case: &Case, path: &str, runtime: &str) -> Option<String> {
+    let brings = |language: &str| runtime.starts_with("vscode") && language == "typescript";
+    let server = case.server.as_deref().filter(|language| !brings(language)).map(|language| {
         let known = PROGRAMS.iter().find(|(one, _)| *one == language);
         known.unwrap_or_else(|| panic!("{}: no program serves {language}", case.name)).1
     });

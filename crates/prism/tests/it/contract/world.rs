@@ -1,13 +1,14 @@
 //! Where a case is played: a folder of its own, granted whole, and a holder on a WebSocket.
 
 use std::{
+    collections::BTreeSet,
     fs,
     os::unix::fs::symlink,
     path::{Path, PathBuf},
     process,
 };
 
-use prism_core::policy::{Action, Risk};
+use prism_core::policy::{Action, Code, Risk};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -28,17 +29,34 @@ const REPOSITORY: &[&[&str]] = &[
     &["git", "commit", "-q", "--allow-empty", "-m", "The beginning"],
 ];
 
+/// How the router refuses a verb that the folder's editor does not have and the built-in one may not do there.
+const NOBODY_ELSE: &str = "has this folder open and cannot ";
+
 pub(super) struct World<'a> {
     gate: &'a Gate,
+    /// What the runtime of the folder does.
+    verbs: &'a BTreeSet<&'static str>,
     root: PathBuf,
     holder: Holder,
     events: Vec<Value>,
     saved: Saved,
 }
 
+/// Why a case did not come to its end.
+pub(super) enum Stopped {
+    /// The runtime does not have this verb, and nobody else may do it in its folder.
+    Lacks(&'static str),
+    Broken(String),
+}
+
 impl<'a> World<'a> {
     /// Makes what is given, and has it granted.
-    pub(super) async fn new(gate: &'a Gate, root: PathBuf, case: &Case) -> Result<Self, String> {
+    pub(super) async fn new(
+        gate: &'a Gate,
+        root: PathBuf,
+        verbs: &'a BTreeSet<&'static str>,
+        case: &Case,
+    ) -> Result<Self, String> {
         let root = {
             fs::create_dir_all(&root).map_err(|error| error.to_string())?;
             root.canonicalize().map_err(|error| error.to_string())?
@@ -73,25 +91,38 @@ impl<'a> World<'a> {
         let holder = gate.hold(&granted).await;
         let mut saved = Saved::default();
         saved.0.insert("root".to_owned(), root.to_string_lossy().into());
-        Ok(Self { gate, root, holder, events: Vec::new(), saved })
+        Ok(Self { gate, verbs, root, holder, events: Vec::new(), saved })
     }
 
     /// Does all of it, and checks what came of it.
-    pub(super) async fn play(&mut self, case: &Case) -> Result<(), String> {
+    pub(super) async fn play(&mut self, case: &Case) -> Result<(), Stopped> {
         for step in &case.when {
             let came_to = self.step(step).await?;
+            if let Some(verb) = self.lacks(step, &came_to) {
+                return Err(Stopped::Lacks(verb));
+            }
             let name = step.name.as_deref();
             let is_expected = name.is_some_and(|name| {
                 case.then.iter().any(|check| check.of.as_deref() == Some(name) && check.error.is_some())
             });
             if came_to["status"] == "error" && !is_expected {
-                return Err(format!("{}: {came_to}", step.act.as_deref().unwrap_or_default()));
+                return Err(format!("{}: {came_to}", step.act.as_deref().unwrap_or_default()).into());
             }
             if let Some(name) = name {
                 self.saved.0.insert(name.to_owned(), came_to);
             }
         }
-        case.then.iter().try_for_each(|check| self.saved.holds(check, &self.root))
+        Ok(case.then.iter().try_for_each(|check| self.saved.holds(check, &self.root))?)
+    }
+
+    /// The verb of a step that was refused because the runtime does not have it.
+    fn lacks(&self, step: &Step, came_to: &Value) -> Option<&'static str> {
+        let op = step.args.get("op").and_then(Value::as_str);
+        let verb = Action::asked(step.act.as_deref()?, op).ok()?.verb;
+        let data = &came_to["data"];
+        let is_refused = data["code"] == Code::Unsupported.name()
+            && data["message"].as_str().is_some_and(|why| why.contains(NOBODY_ELSE));
+        (is_refused && !self.verbs.contains(verb)).then_some(verb)
     }
 
     async fn step(&mut self, step: &Step) -> Result<Value, String> {
@@ -103,6 +134,7 @@ impl<'a> World<'a> {
                 let open = step.until.iter().find_map(|check| self.saved.holds_of(check, action, &result).err());
                 match open {
                     None => return Ok(result),
+                    Some(_) if self.lacks(step, &result).is_some() => return Ok(result),
                     Some(why) if result["status"] == "error" || begun.elapsed() > DEADLINE => return Err(why),
                     Some(_) => {}
                 }
@@ -171,6 +203,12 @@ impl<'a> World<'a> {
         }
         let came: Vec<String> = self.events.iter().map(|event| event["data"].to_string()).collect();
         Err(format!("no event {} with {has}; there came {}", awaited.event, came.join(", ")))
+    }
+}
+
+impl From<String> for Stopped {
+    fn from(why: String) -> Self {
+        Self::Broken(why)
     }
 }
 

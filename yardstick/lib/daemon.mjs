@@ -4,21 +4,21 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { until } from './wait.mjs';
 
 export class Daemon {
-  constructor(prism, work) {
+  // `settings` are the lines of its prism.toml.
+  constructor(prism, work, settings = ['[gate]', 'rate_limit = 200']) {
     Object.assign(this, { prism, work, home: `${work}/home` });
     // The toolchains are the user's: cargo, rustup and npm are found as in any terminal.
     this.env = { ...process.env, LANG: 'C.UTF-8', PRISM_HOME: this.home };
-    // What the yardstick has installed lies where no person's tools would.
-    const readable = (process.env.EDITOR_READABLE ?? '').split(':').filter(Boolean);
-    writeFileSync(`${this.home}/prism.toml`, [
-      '[gate]', 'rate_limit = 200', 'max_edit_bytes = "100kB"', '[editor]', `readable = ${JSON.stringify(readable)}`, '',
-    ].join('\n'));
+    writeFileSync(`${this.home}/prism.toml`, `${settings.join('\n')}\n`);
   }
 
   async start() {
     this.process = spawn(this.prism, ['serve', '--port', '0'], { cwd: this.work, env: this.env, stdio: ['ignore', 'ignore', 'pipe'] });
     this.process.stderr.on('data', (text) => { this.log = ((this.log ?? '') + text).slice(-20_000); });
-    this.url = (await until('the daemon listens', () => JSON.parse(readFileSync(`${this.home}/http-mcp.json`, 'utf8')))).url;
+    this.url = (await until('the daemon listens', () => {
+      if (this.process.exitCode !== null) throw new Error(`it has ended: ${this.log}`);
+      return JSON.parse(readFileSync(`${this.home}/http-mcp.json`, 'utf8'));
+    })).url;
     this.token = readFileSync(`${this.home}/http-mcp-token`, 'utf8').trim();
     this.management = readFileSync(`${this.home}/management-token`, 'utf8').trim();
   }

@@ -8,10 +8,10 @@ const CONFIRMED = new Set(['delete_file', 'exec_command', 'open_terminal', 'send
 export class Agent {
   constructor(daemon, name) { Object.assign(this, { daemon, name, waiting: new Map(), events: [], commands: 0 }); }
 
-  async ask(scopes, roots) {
-    const { status, body } = await this.daemon.post('/mcp/request_access', { agent_id: this.name, scopes, roots, reason: 'the checklist' });
+  async ask(scopes, roots, reason = 'the checklist', more = {}) {
+    const { status, body } = await this.daemon.post('/mcp/request_access', { agent_id: this.name, scopes, roots, reason, ...more });
     if (status !== 200) throw new Error(`request_access: ${status} ${JSON.stringify(body)}`);
-    this.request = body.request_id;
+    Object.assign(this, { asked: body, request: body.request_id });
     return body;
   }
 
@@ -22,9 +22,18 @@ export class Agent {
     return body;
   }
 
+  // Its token, once somebody has decided.
+  async claim() {
+    const { request_id, claim } = this.asked;
+    const { body } = await this.daemon.post('/mcp/claim', { request_id, claim, wait_seconds: 20 });
+    Object.assign(this, { session: body.session_id, token: body.session_token });
+    return body;
+  }
+
   async connect() {
     const url = `${this.daemon.url.replace(/^http/, 'ws')}/mcp/session/${this.session}`;
     this.socket = new WebSocket(url, { headers: { Authorization: `Bearer ${this.token}` } });
+    this.closed = undefined;
     this.socket.on('close', (code) => {
       this.closed = code;
       for (const done of this.waiting.values()) done({ status: 'closed', data: { code } });
@@ -45,13 +54,13 @@ export class Agent {
   }
 
   // Does something. `took` is how long, without the time that a person took.
-  async act(action, args = {}) {
+  async act(action, args = {}, isAllowed = CONFIRMED.has(action)) {
     if (this.closed) return { status: 'closed', data: { code: this.closed } };
     const id = `c${++this.commands}`;
     const answer = new Promise((done) => this.waiting.set(id, done));
     let begun = performance.now();
     this.socket.send(JSON.stringify({ type: 'cmd', id, action, args }));
-    if (CONFIRMED.has(action)) begun = (await Promise.race([this.daemon.allow(), answer.then(() => begun)]));
+    if (isAllowed) begun = (await Promise.race([this.daemon.allow(), answer.then(() => begun)]));
     const late = new Promise((done) => { setTimeout(() => done({ status: 'late', data: {} }), 90_000).unref(); });
     const result = await Promise.race([answer, late]);
     this.waiting.delete(id);
