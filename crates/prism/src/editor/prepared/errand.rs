@@ -5,7 +5,7 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use prism_core::policy::{Code, Refusal, Root};
+use prism_core::policy::{Category, Code, Refusal, Root};
 use prism_editor::{Order, Progress, Shown, digest_of, edited_by, protocol::as_path, unified};
 use serde_json::{Map, Value, json};
 
@@ -218,7 +218,13 @@ impl Errand {
             return self.save_granted().await;
         }
         let Order { verb, args, roots, holder } = &self.order;
-        let result = self.plugin.call(verb.verb, args.clone(), (holder, roots), self.within(), progress).await?;
+        let call = self.plugin.call(verb.verb, args.clone(), (holder, roots), self.within(), progress);
+        let result = match self.paths.first() {
+            Some(folder) if verb.category == Category::Git => {
+                router.builtin.beside_git(roots, folder, holder.id, call).await?
+            }
+            _ => call.await?,
+        };
         if args.get("preview") == Some(&Value::Bool(true)) {
             refuse_beyond(&result, roots)?;
         }
