@@ -24,6 +24,8 @@ use crate::{
 /// What is needed to build and test it, below `editors/vscode`. What is not in every tree is left out.
 const SOURCES: [&str; 9] =
     ["package.json", "package-lock.json", ".npmrc", "tsconfig.json", "build.mjs", "README.md", "src", "test", "media"];
+/// What its tests read of the rest: what is said of the protocol, and what tools have said.
+const READ: [&str; 2] = ["docs", "crates/editor/src/project/tests"];
 const BUILT: &str = "dist/extension.js";
 
 /// How long the packages may take to come, on a slow line, and each step after that.
@@ -125,8 +127,9 @@ impl Workshop {
             let _ = if to.is_dir() { fs::remove_dir_all(&to) } else { fs::remove_file(&to) };
             copy(&from, &to).with_context(|| format!("cannot copy {}", from.display()))?;
         }
-        // Tests compare what is said there with what is done.
-        copy(&place.root.join("docs"), &tree.join("docs")).context("cannot copy docs")?;
+        for name in READ {
+            copy(&place.root.join(name), &tree.join(name)).with_context(|| format!("cannot copy {name}"))?;
+        }
         let workshop = Self { source, folder, _lock: lock };
         let stamp = workshop.folder.join(".installed");
         let wanted = fs::read(workshop.folder.join("package-lock.json")).context("package-lock.json")?;
