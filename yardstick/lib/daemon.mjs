@@ -23,9 +23,9 @@ export class Daemon {
     this.management = readFileSync(`${this.home}/management-token`, 'utf8').trim();
   }
 
-  async stop() {
+  async stop(signal = 'SIGTERM') {
     const ended = new Promise((done) => this.process.once('exit', done));
-    this.process.kill('SIGTERM');
+    this.process.kill(signal);
     await ended;
   }
 

@@ -153,7 +153,7 @@ check('it is back with its text', back.content === meanwhile.content && back.is_
 
 // The daemon dies and comes again.
 const killed = performance.now();
-daemon.process.kill('SIGKILL');
+await daemon.stop('SIGKILL');
 rmSync(`${daemon.home}/http-mcp.json`);
 await daemon.start();
 await owner('Neovim has found the new daemon');
