@@ -106,7 +106,8 @@ const LANES: &[Lane] = &[
     yard("servers", "real servers behind one hub, one of them killed", yardstick::servers).beside(),
     yard("newcomer", "from an empty home to a call, as a new user types it", yardstick::newcomer).beside(),
     yard("console", "a person at a browser who decides, and an agent that waits", yardstick::console).beside(),
-    yard("vscode", "the extension in real windows of two VS Codes, and the contract (PRISM_SKIP_VSCODE=1)", vscode),
+    yard("vscode", "a person and an agent in real windows of two VS Codes (PRISM_SKIP_VSCODE=1)", vscode),
+    yard("vscode-contract", "the contract, in real windows of two VS Codes (PRISM_SKIP_VSCODE=1)", vscode_contract),
     yard("neovim", "the plugin in a real Neovim, and the contract", neovim),
     yard("real-clients", "real agents that prism install has set up (PRISM_REAL_CLIENTS=1)", yardstick::real_clients),
 ];
@@ -279,11 +280,18 @@ fn editor(place: &Place) -> anyhow::Result<Verdict> {
     pass(command, "see above")
 }
 
-/// Real windows, in which the contract is played too.
+/// A person in real windows.
 fn vscode(place: &Place) -> anyhow::Result<Verdict> {
     match yardstick::vscode_is_unwanted() {
         Some(why) => Ok(Verdict::Skipped(why)),
-        None => yardstick::vscode(place, &test_program(place)?),
+        None => yardstick::vscode(place, None),
+    }
+}
+
+fn vscode_contract(place: &Place) -> anyhow::Result<Verdict> {
+    match yardstick::vscode_is_unwanted() {
+        Some(why) => Ok(Verdict::Skipped(why)),
+        None => yardstick::vscode(place, Some(&test_program(place)?)),
     }
 }
 
@@ -407,7 +415,7 @@ impl Mark {
 impl std::fmt::Display for Row {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mark = self.mark.word();
-        let line = format!("{:<13} {mark:<8} {:>6.1} s  {}", self.lane, self.took.as_secs_f64(), self.note);
+        let line = format!("{:<15} {mark:<8} {:>6.1} s  {}", self.lane, self.took.as_secs_f64(), self.note);
         f.write_str(line.trim_end())
     }
 }

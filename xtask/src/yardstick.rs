@@ -214,12 +214,12 @@ pub(crate) fn vscode_is_unwanted() -> Option<String> {
     is_set.then(|| format!("{SKIP_VSCODE}=1 is set"))
 }
 
-/// Windows of two VS Codes, in which this test program plays the contract. Screenshots are in `target/vscode`. The first run
-/// fetches and builds both (some 4 minutes).
-pub(crate) fn vscode(place: &Place, contract: &Path) -> anyhow::Result<Verdict> {
+/// A person in windows of two VS Codes; or, with the test program that has it, the contract played in both. Screenshots are in
+/// `target/vscode`. The first run fetches and builds both (some 4 minutes).
+pub(crate) fn vscode(place: &Place, contract: Option<&Path>) -> anyhow::Result<Verdict> {
     let needed = [Tool::Node, Tool::Python, Tool::Chromium];
-    let verdict =
-        asked(place, &needed, "vscode/run.sh", Duration::from_secs(1200), &[("CONTRACT", contract.as_os_str())])?;
+    let contract: Vec<_> = contract.iter().map(|program| ("CONTRACT", program.as_os_str())).collect();
+    let verdict = asked(place, &needed, "vscode/run.sh", Duration::from_secs(1200), &contract)?;
     Ok(match verdict {
         Verdict::Skipped(why) => Verdict::Skipped(format!("{why} (or set {SKIP_VSCODE}=1)")),
         verdict => verdict,

@@ -25,7 +25,7 @@ const SETTINGS = {
   'security.workspace.trust.enabled': false, 'typescript.disableAutomaticTypeAcquisition': true, 'npm.fetchOnlinePackageInfo': false,
   'json.schemaDownload.enable': false, 'terminal.integrated.showExitAlert': false, 'window.confirmBeforeClose': 'never',
   // What a person types is what is there afterwards.
-  'editor.autoClosingBrackets': 'never', 'editor.autoClosingQuotes': 'never', 'editor.autoIndent': 'none',
+  'editor.cursorBlinking': 'solid', 'editor.autoClosingBrackets': 'never', 'editor.autoClosingQuotes': 'never', 'editor.autoIndent': 'none',
   'editor.acceptSuggestionOnEnter': 'off', 'editor.acceptSuggestionOnCommitCharacter': false, 'editor.quickSuggestions': { other: 'off' },
 };
 
@@ -34,7 +34,7 @@ const WATCHED = `trap '' TERM HUP INT; (trap - TERM HUP INT; exec "$@") & read -
 
 export class Window {
   // options: code, chromium, home; extension (a folder), grace (seconds that the host outlives a lost window; 1.99 waits three hours),
-  // settings (more of them), env
+  // settings (more of them), env, size (of the window, { width, height })
   static async open(folder, options) {
     const self = new Window();
     Object.assign(self, { folder, options, complaints: [] });
@@ -97,7 +97,7 @@ export class Window {
   async look() {
     this.browserServer = await chromium.launchServer({ executablePath: this.options.chromium, args: FLAGS });
     this.browser = await chromium.connect(this.browserServer.wsEndpoint());
-    this.context = await this.browser.newContext({ viewport: SIZE, reducedMotion: 'reduce' });
+    this.context = await this.browser.newContext({ viewport: this.options.size ?? SIZE, reducedMotion: 'reduce' });
     this.page = await this.context.newPage();
     this.page.setDefaultTimeout(15_000);
     this.page.on('pageerror', (error) => this.complaints.push(error.message));
@@ -224,7 +224,7 @@ const DEEDS = {
 async function program() {
   const { values, positionals: [folder] } = parseArgs({
     allowPositionals: true,
-    options: Object.fromEntries(['code', 'chromium', 'home', 'extension', 'grace'].map((name) => [name, { type: 'string' }])),
+    options: Object.fromEntries(['code', 'chromium', 'home', 'extension', 'grace', 'size'].map((name) => [name, { type: 'string' }])),
   });
   const say = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
   if (!folder || !existsSync(folder)) throw new Error('usage: window.mjs --code PROGRAM --chromium FILE --home PRISM_HOME FOLDER');
@@ -236,7 +236,8 @@ async function program() {
   let over = false;
   lines.on('close', () => { over = true; wake(); });
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, () => { over = true; wake(); });
-  const window = await Window.open(folder, values);
+  const [width, height] = (values.size ?? '').split('x').map(Number);
+  const window = await Window.open(folder, { ...values, size: height ? { width, height } : undefined });
   say({ ok: true, did: 'open', url: window.url });
   for (;;) {
     while (!over && waiting.length === 0) await new Promise((done) => { wake = done; });
