@@ -71,6 +71,13 @@ impl Keeper {
         self.folder.join(format!("{}.json", text::digest_of(path.as_os_str().as_encoded_bytes())))
     }
 
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        match fs::remove_file(self.file(path)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
     fn write(&self, kept: &Kept) -> io::Result<()> {
         fs::create_dir_all(&self.folder)?;
         fs::set_permissions(&self.folder, Permissions::from_mode(0o700))?;
@@ -88,21 +95,28 @@ impl Buffers {
     pub(crate) fn keep(&self) {
         let Some(keeper) = &self.keeper else { return };
         for path in keeper.take_changed() {
-            let unsaved = self.at(&path).filter(|buffer| buffer.is_dirty());
-            let done = match unsaved {
+            let buffer = self.at(&path);
+            // Not while it is saved: what was saved meanwhile would come back as unsaved.
+            let _turn = buffer.as_ref().map(|buffer| buffer.saving());
+            let done = match buffer.as_ref().filter(|buffer| buffer.is_dirty()) {
                 Some(buffer) => {
                     let (text, digest) = buffer.unsaved();
                     keeper.write(&Kept { path: path.clone(), digest, text: text.to_string() })
                 }
-                None => match fs::remove_file(keeper.file(&path)) {
-                    Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-                    _ => Ok(()),
-                },
+                None => keeper.remove(&path),
             };
             if done.is_err() {
                 // The disk may be full; at the next change it is tried again.
                 keeper.changed.lock().unwrap_or_else(PoisonError::into_inner).insert(path);
             }
+        }
+    }
+
+    /// Keeps no text of a file that was just saved. To be called before anybody is told: after a `kill -9` an older text would be
+    /// taken for unsaved. Blocks.
+    pub(super) fn is_saved(&self, path: &Path) {
+        if let Some(keeper) = &self.keeper {
+            let _ = keeper.remove(path);
         }
     }
 

@@ -189,6 +189,9 @@ impl Saving {
                 Disk { digest: self.now.digest.clone(), version: self.now.version, stamp: None, is_other: false };
             state.is_dirty()
         };
+        if !is_dirty {
+            buffers.is_saved(self.buffer.path());
+        }
         let data = json!({ "version": self.now.version, "digest": self.now.digest });
         buffers.tell("file_saved", &self.buffer, Some(by), data);
         Ok(json!({

@@ -374,8 +374,11 @@ async fn unsaved_text_outlives_the_runtime() {
         let opened = run(&second, "open_file", json!({ "path": name })).await.unwrap();
         assert_eq!((&opened["content"], &opened["is_dirty"]), (&json!(text), &json!(true)), "{name}");
     }
+    let kept_of = |kept: &Path| fs::read_dir(kept).unwrap().count();
+    assert_eq!(kept_of(&kept), 3);
     run(&second, "save_buffer", json!({ "path": "a" })).await.unwrap();
     assert_eq!(place.read("a"), "mine");
+    assert_eq!(kept_of(&kept), 2, "at once: who is killed now must not find it unsaved");
     assert_eq!(run(&second, "save_buffer", json!({ "path": "b" })).await.unwrap_err().code, Code::Changed);
     run(&second, "close_buffer", json!({ "path": "b", "discard": true })).await.unwrap();
     run(&second, "save_buffer", json!({ "path": "c", "overwrite": true })).await.unwrap();
