@@ -178,8 +178,17 @@ async fn real_servers_serve_every_verb() {
             println!("SKIPPED: {} is not installed: {}", project.server, server["why"]);
             continue;
         }
+        if project.server == "gopls" && !is_released_gopls() {
+            println!("SKIPPED: this gopls is of no release; that of Debian 12 (0.5) says nothing after some edits");
+            continue;
+        }
         serve(&shop, project).await;
     }
+}
+
+fn is_released_gopls() -> bool {
+    let said = std::process::Command::new("gopls").arg("version").output();
+    said.is_ok_and(|said| String::from_utf8_lossy(&said.stdout).contains("gopls@v"))
 }
 
 /// Has one of the server's fixes applied: in the buffer, and not on the disk.
