@@ -58,7 +58,7 @@ async fn run(launch: Launch, patience: Duration) -> Result<Value, Refusal> {
     let _turn = launch.turn()?;
     let Started { what: child, launch, run, around } = launch.child().await?;
     let unsaved = desk.buffers.unsaved_beneath(&launch.cwd);
-    let fence = fence::told(child.enforced.as_ref());
+    let mut fence = fence::told(child.enforced.as_ref());
     let pid = child.group.pid();
     launch.tell("process_started", json!({ "command": launch.line(), "pid": pid }));
     let ended = |exit_code: Option<i32>| json!({ "command": launch.line(), "pid": pid, "exit_code": exit_code });
@@ -69,6 +69,9 @@ async fn run(launch: Launch, patience: Duration) -> Result<Value, Refusal> {
     let (stdout, stdout_left_out) = out.told();
     let (stderr, stderr_left_out) = err.told();
     let exit_code = status.code.filter(|_| !timed_out);
+    if let Some(hint) = fence::hint(&fence, &[&stdout, &stderr]).filter(|_| exit_code != Some(0)) {
+        fence["hint"] = hint.into();
+    }
     ending.is(ended(exit_code));
     launch.tell("command_executed", json!({ "command": launch.line(), "exit_code": exit_code }));
     Ok(json!({

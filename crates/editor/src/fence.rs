@@ -153,5 +153,18 @@ pub(crate) fn told(enforced: Option<&Enforced>) -> Value {
     }
 }
 
+/// What programs say that were kept from a file: in the system's words, or in Python's, which then misses its own library.
+const SIGNS: [&str; 5] =
+    ["Permission denied", "PermissionError", "EACCES", "No module named 'encodings'", "platform independent libraries"];
+
+const HINT: &str = "the fence may have kept it from a file: it reaches the granted folders, the system and the usual folders of \
+                    toolchains; a person can add another to `readable` of `[editor]` (`writable`, to write there)";
+
+/// What to say of a failure that may be the fence's doing. (R-35)
+pub(crate) fn hint(enforced: &Value, said: &[&str]) -> Option<&'static str> {
+    let is_sign = |said: &&str| SIGNS.iter().any(|sign| said.contains(sign));
+    (enforced["enforced"] == "landlock" && said.iter().any(is_sign)).then_some(HINT)
+}
+
 #[cfg(test)]
 mod tests;

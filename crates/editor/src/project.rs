@@ -84,7 +84,7 @@ async fn run(
     let _turn = launch.turn()?;
     let Started { what: child, launch, run, around } = launch.child().await?;
     let unsaved = launch.scene.desk.buffers.unsaved_beneath(&launch.cwd);
-    let fence = fence::told(child.enforced.as_ref());
+    let mut fence = fence::told(child.enforced.as_ref());
     let tool = project.tool.name();
     let ending = (goal == Goal::Build).then(|| {
         launch.tell("build_started", json!({ "tool": tool, "command": launch.line() }));
@@ -108,6 +108,10 @@ async fn run(
 
     let exit_code = status.code.filter(|_| !timed_out);
     let is_ok = exit_code == Some(0);
+    let (stdout, stderr) = (end_of(out), end_of(err));
+    if let Some(hint) = fence::hint(&fence, &[&stdout, &stderr]).filter(|_| !is_ok) {
+        fence["hint"] = hint.into();
+    }
     let base = Base { folder: launch.cwd.clone(), root: project.root.clone() };
     let mut answer = json!({
         "tool": tool,
@@ -121,8 +125,8 @@ async fn run(
         "errors": found.errors,
         "warnings": found.warnings,
         "is_complete": found.is_complete(),
-        "stdout": end_of(out),
-        "stderr": end_of(err),
+        "stdout": stdout,
+        "stderr": stderr,
         "duration_ms": duration,
         "fence": fence,
         "unsaved": unsaved,

@@ -41,6 +41,17 @@ struct Place {
 
 const SECRET: &str = "what nobody was granted\n";
 
+/// Says that this test is skipped here, and what to install: to whoever reads its output, and to the lane `unit`, which lists
+/// what was skipped (`PRISM_TESTS_SKIPPED` names the file).
+pub(crate) fn skipped(why: &str) {
+    let line = format!("{}: {why}", std::thread::current().name().unwrap_or("a test"));
+    println!("SKIPPED {line}");
+    if let Some(list) = environment().get(std::ffi::OsStr::new("PRISM_TESTS_SKIPPED")) {
+        let mut list = fs::File::options().append(true).create(true).open(list).unwrap();
+        std::io::Write::write_all(&mut list, format!("{line}\n").as_bytes()).unwrap();
+    }
+}
+
 impl Place {
     fn new() -> Self {
         Self::with(Settings::default(), "granted/home")

@@ -9,6 +9,7 @@ use std::{
     ffi::{OsStr, OsString},
     io::{self, PipeReader, Read},
     os::unix::process::CommandExt,
+    path::Path,
     process::{Command, Stdio},
     time::{Duration, Instant},
 };
@@ -25,6 +26,8 @@ use crate::proc::{Stat, pids};
 pub struct Answer {
     pub stdout: Vec<u8>,
     pub success: bool,
+    /// What it exited with, if it was not killed.
+    pub code: Option<i32>,
 }
 
 /// Why there is no answer.
@@ -58,7 +61,18 @@ pub fn ask_aloud(
     env: &BTreeMap<OsString, OsString>,
     patience: Duration,
 ) -> Result<Answer, AskError> {
-    run(program, arguments, env, patience, Complaints::Kept, |_| false)
+    run(program, arguments, env, None, patience, Complaints::Kept, |_| false)
+}
+
+/// The same, in this folder.
+pub fn ask_aloud_in(
+    folder: &Path,
+    program: &OsStr,
+    arguments: &[&str],
+    env: &BTreeMap<OsString, OsString>,
+    patience: Duration,
+) -> Result<Answer, AskError> {
+    run(program, arguments, env, Some(folder), patience, Complaints::Kept, |_| false)
 }
 
 /// Like [`ask`], but done as soon as `is_enough` says so of what was printed. What then still runs of the program's own
@@ -70,7 +84,7 @@ pub(crate) fn ask_until(
     patience: Duration,
     is_enough: impl Fn(&[u8]) -> bool,
 ) -> Result<Answer, AskError> {
-    run(program, arguments, env, patience, Complaints::Dropped, is_enough)
+    run(program, arguments, env, None, patience, Complaints::Dropped, is_enough)
 }
 
 /// What becomes of what is said on stderr.
@@ -83,6 +97,7 @@ fn run(
     program: &OsStr,
     arguments: &[&str],
     env: &BTreeMap<OsString, OsString>,
+    folder: Option<&Path>,
     patience: Duration,
     complaints: Complaints,
     is_enough: impl Fn(&[u8]) -> bool,
@@ -97,6 +112,9 @@ fn run(
     };
     let mut command = Command::new(program);
     command.args(arguments).env_clear().envs(env);
+    if let Some(folder) = folder {
+        command.current_dir(folder);
+    }
     command.stdin(Stdio::null()).stdout(printer).stderr(stderr);
     in_a_session_of_its_own(&mut command);
     let mut child = command.spawn().map_err(cannot_start)?;
@@ -116,8 +134,8 @@ fn run(
     }
     let status = child.wait().map_err(cannot_start)?;
     match read {
-        Ok(stdout) if is_enough(&stdout) => Ok(Answer { stdout, success: true }),
-        Ok(stdout) if ended => Ok(Answer { stdout, success: status.success() }),
+        Ok(stdout) if is_enough(&stdout) => Ok(Answer { stdout, success: true, code: None }),
+        Ok(stdout) if ended => Ok(Answer { stdout, success: status.success(), code: status.code() }),
         Ok(_) | Err(Stopped::Late) => Err(AskError::Late { program: name(), patience }),
         Err(Stopped::Long) => Err(AskError::Long { program: name() }),
         Err(Stopped::Broken(source)) => Err(cannot_start(source)),
@@ -207,6 +225,8 @@ mod tests {
         let arguments = ["-c", "echo yes; echo no >&2; exit 3"];
         let answer = ask_aloud(OsStr::new("sh"), &arguments, &environment(), LONG).unwrap();
         assert_eq!((answer.stdout.as_slice(), answer.success), (&b"yes\nno\n"[..], false));
+        let answer = ask_aloud_in(Path::new("/"), OsStr::new("sh"), &["-c", "pwd"], &environment(), LONG).unwrap();
+        assert_eq!((answer.stdout.as_slice(), answer.code), (&b"/\n"[..], Some(0)));
     }
 
     #[test]

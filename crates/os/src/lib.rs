@@ -14,6 +14,7 @@ pub mod memory;
 pub mod peek;
 mod proc;
 pub mod process;
+pub mod program;
 pub mod pty;
 pub mod reader;
 pub mod root;

@@ -1,14 +1,20 @@
 //! Other processes, named so that nobody else can be meant: a pid is given away again, and pid plus start time is not.
 //! Who may be ended, and why, is decided elsewhere.
 
-use std::{io, os::fd::OwnedFd, time::Duration};
+use std::{collections::BTreeMap, io, os::fd::OwnedFd, time::Duration};
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     process::{Pid, PidfdFlags, Signal, geteuid, pidfd_open, pidfd_send_signal},
 };
 
-use crate::proc::{self, Stat};
+use crate::{
+    ask::ask,
+    proc::{self, Stat},
+};
+
+/// How long the system may take to look up a name, which can be in a directory on another machine.
+const NAMED_WITHIN: Duration = Duration::from_secs(2);
 
 /// Which process is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +41,14 @@ pub fn starter() -> Option<Identity> {
 /// Returns the user that this process acts as.
 pub fn user_id() -> u32 {
     geteuid().as_raw()
+}
+
+/// Returns what the system calls the user of this process; `None` where it has no name for the number, as in some
+/// containers. Asks `id`, which knows every directory that the system looks names up in.
+pub fn user_name() -> Option<String> {
+    let answer = ask("/usr/bin/id".as_ref(), &["-un"], &BTreeMap::new(), NAMED_WITHIN).ok()?;
+    let name = String::from_utf8(answer.stdout).ok()?.trim().to_owned();
+    (answer.success && !name.is_empty()).then_some(name)
 }
 
 // === impl Identity ===

@@ -1,18 +1,19 @@
-//! The source's four presets.
+//! The source's four presets. The source lists for each what is new in it; an agent gets that and all below it.
 
 use super::{Scope, Scopes};
 
 /// Scopes for a kind of sub-agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preset {
+    Restricted,
     Basic,
     Standard,
     Advanced,
-    Restricted,
 }
 
 impl Preset {
-    pub const ALL: [Self; 4] = [Self::Basic, Self::Standard, Self::Advanced, Self::Restricted];
+    /// From the lowest to the highest; each contains those before it.
+    pub const ALL: [Self; 4] = [Self::Restricted, Self::Basic, Self::Standard, Self::Advanced];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -29,16 +30,18 @@ impl Preset {
 
     pub fn in_words(self) -> &'static str {
         match self {
-            Self::Basic => "read-only",
-            Self::Standard => "development",
-            Self::Advanced => "what goes beyond development: files come and go, commands run, git",
-            Self::Restricted => "sandboxed: neither writes nor runs anything",
+            Self::Restricted => "read and search files; writes and runs nothing",
+            Self::Basic => "also see open buffers and the cursor",
+            Self::Standard => "also write and edit files",
+            Self::Advanced => "also create and delete files, run builds, tests and terminals, use git",
         }
     }
 
-    pub fn scopes(self) -> Scopes {
+    /// What it holds beyond the one below it, as the source lists it; `Restricted` is the lowest.
+    fn own(self) -> &'static [Scope] {
         use Scope::*;
-        let scopes: &[Scope] = match self {
+        match self {
+            Self::Restricted => &[ReadFiles, AnalyzeSyntax, SearchContent],
             Self::Basic => &[ReadFiles, ReadBuffers, SearchFiles, AnalyzeSyntax, SyncCursor],
             Self::Standard => &[
                 ReadFiles,
@@ -65,8 +68,34 @@ impl Preset {
                 RefactorCode,
                 ManagePlugins,
             ],
-            Self::Restricted => &[ReadFiles, AnalyzeSyntax, SearchContent],
-        };
-        scopes.iter().copied().collect()
+        }
+    }
+
+    /// Returns its scopes and those of every preset below it: an agent that may delete a file may also open it.
+    pub fn scopes(self) -> Scopes {
+        let included = Self::ALL.into_iter().take_while(|below| *below != self).chain([self]);
+        included.flat_map(Self::own).copied().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    //
+    #[test]
+    fn each_preset_contains_the_ones_below_it() {
+        for pair in Preset::ALL.windows(2) {
+            let [below, above] = [pair[0].scopes(), pair[1].scopes()];
+            assert!(below.is_within(above) && !above.is_within(below), "{:?}", pair);
+        }
+    }
+
+    #[test]
+    fn the_advanced_one_can_open_list_edit_and_write_files() {
+        let scopes = Preset::Advanced.scopes();
+        for scope in [Scope::ReadFiles, Scope::SearchFiles, Scope::EditBuffers, Scope::WriteFiles] {
+            assert!(scopes.has(scope), "{scope:?}");
+        }
     }
 }

@@ -131,6 +131,39 @@ async fn of_the_home_folder_only_toolchains_are_there() {
     assert!(said.contains("Permission denied"), "{said}");
 }
 
+//
+#[tokio::test]
+async fn a_python_environment_on_path_works_with_all_that_belongs_to_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().canonicalize().unwrap();
+    // As `python3 -m venv` and conda lay them out; the base lies outside of the system, too.
+    for (name, content) in [
+        ("venv/pyvenv.cfg", format!("home = {}\nversion = 3.12\n", folder.join("base/bin").display())),
+        ("venv/bin/tool", "#!/bin/sh\n".to_owned()),
+        ("venv/lib/module.py", "library".to_owned()),
+        ("base/lib/encodings.py", "base".to_owned()),
+        ("conda/conda-meta/history", "history".to_owned()),
+        ("conda/bin/tool", "#!/bin/sh\n".to_owned()),
+        ("conda/lib/module.py", "library".to_owned()),
+        ("plain/bin/tool", "#!/bin/sh\n".to_owned()),
+        ("plain/secret", "secret".to_owned()),
+    ] {
+        fs::create_dir_all(folder.join(name).parent().unwrap()).unwrap();
+        fs::write(folder.join(name), content).unwrap();
+    }
+    let mut env = environment();
+    let path = env.get(OsStr::new("PATH")).unwrap().to_str().unwrap().to_owned();
+    let bins = ["venv/bin", "conda/bin", "plain/bin"].map(|bin| folder.join(bin).display().to_string()).join(":");
+    env.insert("PATH".into(), format!("{path}:{bins}").into());
+    let place = Place::with(Settings::default(), env);
+    for name in ["venv/lib/module.py", "base/lib/encodings.py", "conda/lib/module.py"] {
+        let (code, said) = place.run(&format!("cat {}", folder.join(name).display())).await;
+        assert_eq!(code, Some(0), "{name}: {said}");
+    }
+    let (code, said) = place.run(&format!("cat {}", folder.join("plain/secret").display())).await;
+    assert!(code == Some(1) && said.contains("Permission denied"), "{said}");
+}
+
 #[tokio::test]
 async fn a_person_can_open_more() {
     let more = tempfile::tempdir().unwrap();

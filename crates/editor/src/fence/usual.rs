@@ -3,6 +3,8 @@
 use std::{
     collections::BTreeMap,
     ffi::{OsStr, OsString},
+    fs::File,
+    io::Read,
     path::{Path, PathBuf},
 };
 
@@ -60,6 +62,14 @@ const TOOLCHAINS: &[&str] = &[
     ".asdf",
     ".mise",
     ".pyenv",
+    ".virtualenvs",
+    ".conda/envs",
+    ".conda/pkgs",
+    "anaconda3",
+    "mambaforge",
+    "micromamba",
+    "miniconda3",
+    "miniforge3",
     ".rbenv",
     ".sdkman",
     ".bun",
@@ -70,7 +80,10 @@ const TOOLCHAINS: &[&str] = &[
     ".local/pipx",
     ".local/state/nix",
     ".local/share/fnm",
+    ".local/share/hatch",
+    ".local/share/mamba",
     ".local/share/mise",
+    ".local/share/pdm",
     ".local/share/pipx",
     ".local/share/pnpm",
     ".local/share/uv",
@@ -134,15 +147,33 @@ const IN_CACHE: &[&str] = &[
 ];
 
 /// Variables that say where a toolchain is, if it is not in its usual place.
-const PLACES: &[&str] = &["RUSTUP_HOME", "PYENV_ROOT", "NVM_DIR", "FNM_DIR", "VOLTA_HOME", "BUN_INSTALL", "GOROOT"];
+const PLACES: &[&str] = &[
+    "RUSTUP_HOME",
+    "PYENV_ROOT",
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
+    "MAMBA_ROOT_PREFIX",
+    "WORKON_HOME",
+    "NVM_DIR",
+    "FNM_DIR",
+    "VOLTA_HOME",
+    "BUN_INSTALL",
+    "GOROOT",
+];
+
+/// What marks the folder of a Python environment, whose `bin` is on PATH.
+const ENVIRONMENTS: [&str; 2] = ["pyvenv.cfg", "conda-meta"];
+
+/// Bytes of a `pyvenv.cfg`; it has a few lines.
+const MAX_VENV: u64 = 1 << 14;
 
 impl Usual {
     pub(super) fn new(settings: &Settings, env: &BTreeMap<OsString, OsString>, closed: Vec<PathBuf>) -> Self {
         let named = |name: &str| env.get(OsStr::new(name)).map(PathBuf::from).filter(|path| path.is_absolute());
         let mut read: Vec<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
         let mut write: Vec<PathBuf> = DEVICES.iter().map(PathBuf::from).collect();
-        read.extend(PLACES.iter().filter_map(|name| named(name)));
         let home = settings.home.as_deref();
+        read.extend(PLACES.iter().filter_map(|name| named(name)).filter(|folder| !is_above(folder, home)));
         if let Some(home) = home {
             read.extend(TOOLCHAINS.iter().map(|name| home.join(name)));
             write.extend(CACHES.iter().map(|name| home.join(name)));
@@ -162,11 +193,28 @@ impl Usual {
         write.extend(go_cache);
         // What can be called by its name can be executed; a home folder that is on PATH is not opened by that.
         let on_path = env.get(OsStr::new("PATH")).map(std::env::split_paths).into_iter().flatten();
-        read.extend(on_path.filter(|folder| folder.is_absolute() && !is_above(folder, home)));
+        let on_path: Vec<PathBuf> = on_path.filter(|folder| folder.is_absolute() && !is_above(folder, home)).collect();
+        // A Python there needs the rest of its environment, and the one that it was made from.
+        let needed = on_path.iter().flat_map(|folder| environment(folder)).filter(|folder| !is_above(folder, home));
+        read.extend(needed.collect::<Vec<_>>());
+        read.extend(on_path);
         read.extend(settings.readable.iter().cloned());
         write.extend(settings.writable.iter().cloned());
         Self { read, write, closed, lacks_go_cache }
     }
+}
+
+/// The folder of the Python environment that a `bin` is of, and that of the Python which it was made from.
+fn environment(bin: &Path) -> Vec<PathBuf> {
+    let Some(folder) = bin.parent().filter(|folder| ENVIRONMENTS.iter().any(|mark| folder.join(mark).exists())) else {
+        return Vec::new();
+    };
+    let mut text = String::new();
+    let config = File::open(folder.join(ENVIRONMENTS[0]));
+    let _ = config.and_then(|file| file.take(MAX_VENV).read_to_string(&mut text));
+    let base = text.lines().filter_map(|line| line.split_once('=')).find(|(key, _)| key.trim() == "home");
+    let base = base.and_then(|(_, bin)| Path::new(bin.trim()).parent()).filter(|base| base.is_absolute());
+    [Some(folder), base].into_iter().flatten().map(Path::to_owned).collect()
 }
 
 /// Tells whether the home folder is this one, or lies in it.

@@ -13,6 +13,7 @@ use std::{
 use prism_core::policy::{Code, Refusal};
 use serde_json::{Value, json};
 
+use super::proof::Look;
 use crate::{Settings, language::Language};
 
 /// A server that is known by name.
@@ -30,6 +31,8 @@ pub(crate) struct Kind {
     /// Whether it is told of changed files and does not look for itself. So it never reads a file before that was looked at
     /// here (`planted.rs`).
     pub(crate) leaves_watching: bool,
+    /// How it is seen whether a program of this name can work.
+    pub(super) look: Look,
     install: &'static str,
 }
 
@@ -39,8 +42,7 @@ pub struct UsualServer {
     /// The first of its languages, by LSP's name.
     pub language: &'static str,
     pub program: &'static str,
-    /// How a person gets it.
-    pub install: &'static str,
+    kind: &'static Kind,
 }
 
 /// What serves a language here.
@@ -60,7 +62,8 @@ const KINDS: &[Kind] = &[
         wide: Some("[workspace]"),
         tells_quiet: true,
         leaves_watching: true,
-        install: "install it with `rustup component add rust-analyzer`",
+        look: Look::Version { words: &["--version"], least: 0 },
+        install: "install it with `rustup component add rust-analyzer rust-src`",
     },
     Kind {
         name: "pyright",
@@ -70,6 +73,7 @@ const KINDS: &[Kind] = &[
         wide: None,
         tells_quiet: false,
         leaves_watching: false,
+        look: Look::Start,
         install: "install it with `npm install --global pyright`",
     },
     Kind {
@@ -80,6 +84,7 @@ const KINDS: &[Kind] = &[
         wide: None,
         tells_quiet: false,
         leaves_watching: false,
+        look: Look::Version { words: &["--version"], least: 7 },
         install: "install TypeScript 7 or newer with `npm install --global typescript`",
     },
     Kind {
@@ -91,6 +96,7 @@ const KINDS: &[Kind] = &[
         wide: None,
         tells_quiet: false,
         leaves_watching: false,
+        look: Look::Version { words: &["--version"], least: 13 },
         install: "install the package `clangd`, 13 or newer",
     },
     Kind {
@@ -101,6 +107,7 @@ const KINDS: &[Kind] = &[
         wide: None,
         tells_quiet: false,
         leaves_watching: false,
+        look: Look::Version { words: &["version"], least: 0 },
         install: "install it with `go install golang.org/x/tools/gopls@latest`",
     },
 ];
@@ -114,13 +121,14 @@ static OTHER: Kind = Kind {
     wide: None,
     tells_quiet: false,
     leaves_watching: false,
+    look: Look::Start,
     install: "see `[editor.servers]`",
 };
 
 /// Returns the servers that are looked for where nothing is configured.
 pub fn usual_servers() -> impl Iterator<Item = UsualServer> {
-    KINDS.iter().filter_map(|Kind { languages, command, install, .. }| {
-        Some(UsualServer { language: languages.first()?.id(), program: command.first()?, install })
+    KINDS.iter().filter_map(|kind| {
+        Some(UsualServer { language: kind.languages.first()?.id(), program: kind.command.first()?, kind })
     })
 }
 
@@ -132,6 +140,7 @@ pub(crate) fn choose(
     env: &BTreeMap<OsString, OsString>,
     reach: &Path,
     project: &Path,
+    prove: &dyn Fn(&Kind, &Path) -> Result<(), String>,
 ) -> Result<Choice, Refusal> {
     let id = language.id();
     let unsupported = |message: String| Refusal::new(Code::Unsupported, message);
@@ -150,9 +159,17 @@ pub(crate) fn choose(
     let Some((program, arguments)) = words.split_first() else {
         return Err(unsupported(format!("`[editor.servers]` has no program for {id}")));
     };
-    let found = find(program, settings, env, reach, project).ok_or_else(|| {
+    // A person's own program under another name takes words of its own.
+    let is_usual = Path::new(program).file_name() == kind.command.first().map(OsStr::new);
+    let prove = |path: &Path| if is_usual { prove(kind, path) } else { Ok(()) };
+    let found = find(program, settings, env, reach, project, &prove).map_err(|broken| {
         let next = if settings.servers.contains_key(id) { "correct `[editor.servers]`" } else { kind.install };
-        unsupported(format!("the language server for {id}, {program:?}, was not found on PATH; {next}"))
+        unsupported(match broken {
+            None => format!("the language server for {id}, {program:?}, was not found on PATH; {next}"),
+            Some((path, why)) => {
+                format!("the language server for {id} is not installed: {} cannot work ({why}); {next}", path.display())
+            }
+        })
     })?;
     let command = [found].into_iter().chain(arguments.iter().cloned()).collect();
     Ok(Choice { command, kind })
@@ -175,28 +192,57 @@ pub(crate) fn languages(settings: &Settings) -> Vec<Language> {
     usual.chain(others.into_iter().filter(|language| settings.servers.contains_key(language.id()))).collect()
 }
 
+/// Finds a program that can work. If there is none: the first one that cannot, and why.
 fn find(
     program: &str,
     settings: &Settings,
     env: &BTreeMap<OsString, OsString>,
     reach: &Path,
     project: &Path,
-) -> Option<String> {
-    let is_program = |path: &Path| {
-        let is_file = path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0);
-        // Where it is linked to is where its code is; where the link lies, somebody else may have laid it.
-        let is_foreign = |path: &Path| settings.runs_project_code || !path.starts_with(reach);
-        is_file && is_foreign(path) && path.canonicalize().is_ok_and(|path| is_foreign(&path))
+    prove: &dyn Fn(&Path) -> Result<(), String>,
+) -> Result<String, Option<(PathBuf, String)>> {
+    // Where it is linked to is where its code is; where the link lies, somebody else may have laid it.
+    let is_foreign = |path: &Path| settings.runs_project_code || !path.starts_with(reach);
+    let places: Vec<PathBuf> = if program.contains('/') {
+        vec![PathBuf::from(program)]
+    } else {
+        let own = settings.runs_project_code.then(|| project.join("node_modules/.bin"));
+        let path = env.get(OsStr::new("PATH")).map(|path| path.as_bytes()).unwrap_or_default();
+        let listed = path.split(|byte| *byte == b':').map(|folder| PathBuf::from(OsStr::from_bytes(folder)));
+        own.into_iter().chain(listed).map(|folder| folder.join(program)).collect()
     };
-    if program.contains('/') {
-        return Some(program.to_owned()).filter(|program| program.starts_with('/') && is_program(Path::new(program)));
+    let mut broken = None;
+    for place in places.into_iter().filter(|place| place.is_absolute() && is_foreign(place)) {
+        let outcome = match place.metadata() {
+            Ok(found) if !found.is_file() => continue,
+            Ok(found) if found.permissions().mode() & 0o111 == 0 => Err("it may not be executed".to_owned()),
+            Ok(_) if !place.canonicalize().is_ok_and(|real| is_foreign(&real)) => continue,
+            Ok(_) => prove(&place),
+            Err(_) if place.is_symlink() => Err("it is a link that leads nowhere".to_owned()),
+            Err(_) => continue,
+        };
+        match (outcome, place.to_str()) {
+            (Ok(()), Some(found)) => return Ok(found.to_owned()),
+            (Ok(()), None) => {}
+            (Err(why), _) => broken = broken.or(Some((place, why))),
+        }
     }
-    let own = settings.runs_project_code.then(|| project.join("node_modules/.bin"));
-    let path = env.get(OsStr::new("PATH")).map(|path| path.as_bytes()).unwrap_or_default();
-    let listed = path.split(|byte| *byte == b':').map(|folder| PathBuf::from(OsStr::from_bytes(folder)));
-    let folders = own.into_iter().chain(listed.filter(|folder| folder.is_absolute()));
-    let found: Option<PathBuf> = folders.map(|folder| folder.join(program)).find(|path| is_program(path));
-    found.and_then(|path| path.to_str().map(str::to_owned))
+    Err(broken)
+}
+
+// === impl UsualServer ===
+
+impl UsualServer {
+    /// Finds it as whoever has this environment would, and says of none that can work what helps. Blocks.
+    pub fn find(&self, env: &BTreeMap<OsString, OsString>) -> Result<String, String> {
+        let (settings, root) = (Settings::default(), Path::new("/"));
+        let prove = |path: &Path| self.kind.look.at(path, root, env, None);
+        // Nothing is granted here, so nothing is a project's own.
+        find(self.program, &settings, env, Path::new("/no-project"), root, &prove).map_err(|broken| match broken {
+            None => self.kind.install.to_owned(),
+            Some((path, why)) => format!("{} cannot work: {why}; {}", path.display(), self.kind.install),
+        })
+    }
 }
 
 // === impl Kind ===

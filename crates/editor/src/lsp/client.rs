@@ -182,9 +182,10 @@ impl Client {
         self.is_proven.store(true, Ordering::Relaxed);
     }
 
-    /// Tells whether it has heard of all that has changed in its project's files, and has read them anew.
+    /// Tells whether it has loaded all that the project is made of, has heard of all that has changed in its files, and has
+    /// read them anew.
     pub(crate) fn sees_all(&self) -> bool {
-        self.is_watched_whole() && self.known.read(|facts| facts.unread.is_empty())
+        self.is_watched_whole() && self.known.read(|facts| facts.unread.is_empty() && facts.note().is_none())
     }
 
     /// Tells whether nothing can change in its project's files unnoticed.

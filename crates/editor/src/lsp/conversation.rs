@@ -13,6 +13,7 @@ use tokio::{sync::oneshot, time::Instant};
 use super::{
     documents::{Document, Documents},
     known::{Came, Known, Phase},
+    lack,
     message::{self, Complaint, NO_SUCH_METHOD, Said},
     uri,
 };
@@ -329,7 +330,8 @@ impl Conversation {
             }
             "experimental/serverStatus" => {
                 if let Some(is_quiet) = params["quiescent"].as_bool() {
-                    self.known.write(|facts| facts.quiet(is_quiet));
+                    let lacks = lack::of(params["message"].as_str().unwrap_or_default());
+                    self.known.write(|facts| facts.status(is_quiet, lacks));
                 }
             }
             _ => {}
@@ -356,6 +358,14 @@ pub(crate) enum Change {
 pub(crate) fn brief(words: &str) -> String {
     let words = words.replace(char::is_control, " ");
     words.trim().chars().take(300).collect()
+}
+
+/// The line of what a program said last that tells most: the one that it calls an error, as what comes after may be where in
+/// its code that was, or else the last.
+pub(crate) fn telling(words: &str) -> Option<&str> {
+    let mut lines = words.lines().filter(|line| !line.trim().is_empty());
+    let is_error = |line: &&str| line.trim_start().get(..5).is_some_and(|start| start.eq_ignore_ascii_case("error"));
+    lines.clone().find(is_error).or_else(|| lines.next_back())
 }
 
 fn section(configuration: &Value, name: Option<&str>) -> Value {

@@ -1,7 +1,7 @@
 //! get_errors. Diagnostics are told with the version that they are about: servers need time, and an empty list must not look
 //! like "no errors" before anybody has looked. Servers that can be asked for them are asked; of others it is waited for.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use prism_core::policy::Refusal;
 use serde_json::{Value, json};
@@ -61,7 +61,8 @@ async fn of_file(site: &Site, until: Instant, progress: &Progress) -> Result<Val
         }
     };
     let version = site.snapshot().version;
-    let (diagnosed, is_busy) = client.known.read(|facts| (facts.of(site.path()), facts.busy_with().is_some()));
+    let (diagnosed, is_busy, note) =
+        client.known.read(|facts| (facts.of(site.path()), facts.busy_with().is_some(), facts.note()));
     let analyzed = diagnosed.as_ref().and_then(|diagnosed| diagnosed.version);
     let is_cut = diagnosed.as_ref().is_some_and(|diagnosed| diagnosed.is_cut);
     let diagnostics: Vec<Value> = diagnosed.iter().flat_map(told).collect();
@@ -71,6 +72,7 @@ async fn of_file(site: &Site, until: Instant, progress: &Progress) -> Result<Val
         "analyzed_version": analyzed,
         "is_complete": analyzed == Some(version) && !is_busy && !is_cut && client.sees_all(),
         "server": site.told(&client),
+        "note": note,
     }))
 }
 
@@ -136,6 +138,7 @@ async fn all(scene: &Scene, until: Instant) -> Value {
     let clients: Vec<&Arc<Client>> = running.iter().map(|(_, _, client)| client).collect();
     let quiet = |facts: &Facts| (facts.busy_with().is_none() || facts.phase.end().is_some()).then_some(());
     let (mut told_all, mut is_complete, mut names) = (Vec::new(), !clients.is_empty(), Vec::new());
+    let mut notes: BTreeSet<String> = BTreeSet::new();
     for (key, kind, client) in &running {
         if !scene.ground.holds(&key.folder) {
             // What a wider grant has found out here is this one's too, as far as it is about its files.
@@ -147,6 +150,7 @@ async fn all(scene: &Scene, until: Instant) -> Value {
         names.push(kind.name);
         is_complete &= client.known.wait(until, quiet).await.is_some();
         is_complete &= client.known.read(|facts| !facts.is_cut) && client.sees_all();
+        notes.extend(client.known.read(Facts::note));
         let files: Vec<Diagnosed> = client.known.read(|facts| facts.all().collect());
         for file in files.iter().filter(|file| scene.ground.holds(&file.path)) {
             let now = scene.desk.buffers.at(&file.path).map(|buffer| buffer.snapshot().version);
@@ -156,8 +160,10 @@ async fn all(scene: &Scene, until: Instant) -> Value {
     }
     is_complete &= told_all.len() <= MAX_TOLD && !names.is_empty();
     told_all.truncate(MAX_TOLD);
+    let note = notes.into_iter().reduce(|all, next| format!("{all}; {next}"));
     json!({
         "diagnostics": told_all, "version": null, "analyzed_version": null, "is_complete": is_complete, "server": names,
+        "note": note,
     })
 }
 

@@ -10,6 +10,8 @@ use std::{
 use serde_json::Value;
 use tokio::{sync::watch, time::Instant};
 
+use super::lack;
+
 #[derive(Debug)]
 pub(crate) struct Known {
     facts: Mutex<Facts>,
@@ -26,6 +28,8 @@ pub(crate) struct Facts {
     progress: BTreeMap<String, String>,
     /// Whether it says that all is loaded; `None` if it is none that says so.
     is_quiet: Option<bool>,
+    /// What it has not loaded and cannot, in words for who asks. What it says of the meaning of a text is a guess then.
+    lacks: Vec<&'static str>,
     /// How often it has asked for its diagnostics to be fetched again.
     pub(crate) refreshes: u64,
     /// The texts that it has, and the numbers that it has them under.
@@ -111,6 +115,7 @@ impl Known {
             registered: BTreeMap::new(),
             progress: BTreeMap::new(),
             is_quiet: tells_quiet.then_some(false),
+            lacks: Vec::new(),
             refreshes: 0,
             open: BTreeMap::new(),
             unread: BTreeSet::new(),
@@ -213,8 +218,13 @@ impl Facts {
         self.progress.remove(token);
     }
 
-    pub(crate) fn quiet(&mut self, is_quiet: bool) {
-        self.is_quiet = Some(is_quiet);
+    pub(crate) fn status(&mut self, is_quiet: bool, lacks: Vec<&'static str>) {
+        (self.is_quiet, self.lacks) = (Some(is_quiet), lacks);
+    }
+
+    /// Why its answers are not to be taken for the whole truth, and what helps.
+    pub(crate) fn note(&self) -> Option<String> {
+        (!self.lacks.is_empty()).then(|| self.lacks.join("; "))
     }
 
     /// Notes what it says of a file. Returns whether that is another than before.
@@ -256,12 +266,22 @@ impl Facts {
     }
 
     pub(crate) fn of(&self, path: &Path) -> Option<Diagnosed> {
-        self.files.get(path).map(|file| file.told(path, self.open.get(path).copied()))
+        self.files.get(path).map(|file| self.told(path, file))
     }
 
     /// What it has said of all files.
     pub(crate) fn all(&self) -> impl Iterator<Item = Diagnosed> {
-        self.files.iter().map(|(path, file)| file.told(path, self.open.get(path).copied()))
+        self.files.iter().map(|(path, file)| self.told(path, file))
+    }
+
+    /// What it has said of a file, less what it cannot know.
+    fn told(&self, path: &Path, file: &File) -> Diagnosed {
+        let mut told = file.told(path, self.open.get(path).copied());
+        if !self.lacks.is_empty() {
+            told.items.retain(lack::is_certain);
+            told.is_cut = true;
+        }
+        told
     }
 
     /// The number of the text that what it said of its own accord is about.

@@ -8,7 +8,7 @@ use super::catalogue;
 use crate::{
     Shown,
     args::{Args, wrong},
-    ground::Ground,
+    language::Language,
     prepared::{Doing, Work},
     scene::Scene,
 };
@@ -40,9 +40,10 @@ pub(crate) fn manage(mut args: Args, scene: Scene) -> Doing<(Shown, Work)> {
                 }
             }
             let mut told = servers.list(is_within);
-            let (ground, desk) = (scene.ground.clone(), scene.desk.clone());
+            let its = scene.clone();
             let running: Vec<Value> = told.iter().map(|server| server["language"].clone()).collect();
-            let others = move |_: &crate::runtime::Stop| Ok(others(&ground, &desk.servers, &running));
+            let asked = language.clone();
+            let others = move |_: &crate::runtime::Stop| Ok(others(&its, &running, asked.as_deref()));
             told.extend(scene.desk.blocking(others).await?);
             if let Some(language) = &language {
                 told.retain(|server| server["language"] == language.as_str());
@@ -53,13 +54,16 @@ pub(crate) fn manage(mut args: Args, scene: Scene) -> Doing<(Shown, Work)> {
     })
 }
 
-/// The languages whose server was not asked anything yet: whether there is one.
-fn others(ground: &Ground, servers: &super::Servers, running: &[Value]) -> Vec<Value> {
-    let Some(root) = ground.roots().first().map(ToString::to_string) else { return Vec::new() };
+/// The languages, or the one, whose server was not asked anything yet: whether there is one that can work.
+fn others(scene: &Scene, running: &[Value], asked: Option<&str>) -> Vec<Value> {
+    let Some(root) = scene.ground.roots().first().map(ToString::to_string) else { return Vec::new() };
     let root = Path::new(&root);
-    let idle = catalogue::languages(servers.settings()).into_iter();
-    let told = idle.filter(|language| !running.iter().any(|running| running == language.id())).map(|language| {
-        let choice = catalogue::choose(language, servers.settings(), servers.env(), root, root);
+    let idle = catalogue::languages(scene.desk.servers.settings()).into_iter();
+    let is_told = |language: &Language| {
+        asked.is_none_or(|asked| asked == language.id()) && !running.iter().any(|running| running == language.id())
+    };
+    let told = idle.filter(is_told).map(|language| {
+        let choice = scene.desk.servers.choose(scene, language, root, root);
         let (command, state, why) = match choice {
             Ok(choice) => (Some(choice.command), "not_started", None),
             Err(refusal) => (None, "not_found", Some(refusal.message)),

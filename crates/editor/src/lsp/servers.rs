@@ -24,17 +24,19 @@ use tokio::time::{Instant, timeout};
 
 use super::{
     attend,
-    catalogue::Kind,
+    catalogue::{self, Choice, Kind},
     client::{Client, Command, Terms},
     conversation::{Change, Greeting},
     outside::Outside,
     planted,
+    proof::Proofs,
     slot::Slot,
 };
 use crate::{
     Settings,
     fence::Around,
     happening::Happenings,
+    language::Language,
     runtime::{Desk, failed},
     scene::Scene,
 };
@@ -50,6 +52,7 @@ struct Shared {
     happenings: Happenings,
     is_attended: AtomicBool,
     slots: Mutex<BTreeMap<Key, Slot>>,
+    proofs: Proofs,
 }
 
 /// What a server is for.
@@ -96,8 +99,8 @@ impl Servers {
         settings: Settings,
         happenings: Happenings,
     ) -> Self {
-        let (is_attended, slots) = (AtomicBool::new(false), Mutex::default());
-        Self(Arc::new(Shared { env, owner, settings, happenings, is_attended, slots }))
+        let (is_attended, slots, proofs) = (AtomicBool::new(false), Mutex::default(), Proofs::default());
+        Self(Arc::new(Shared { env, owner, settings, happenings, is_attended, slots, proofs }))
     }
 
     /// Has servers hear of what happens, from the first that is needed on.
@@ -111,8 +114,28 @@ impl Servers {
         &self.0.settings
     }
 
-    pub(crate) fn env(&self) -> &BTreeMap<OsString, OsString> {
-        &self.0.env
+    /// Finds the server of a language for a project: one that can work. Blocks.
+    pub(crate) fn choose(
+        &self,
+        scene: &Scene,
+        language: Language,
+        reach: &Path,
+        project: &Path,
+    ) -> Result<Choice, Refusal> {
+        let prove = |kind: &Kind, program: &Path| self.prove(scene, kind, program, reach, project);
+        catalogue::choose(language, &self.0.settings, &self.0.env, reach, project, &prove)
+    }
+
+    /// Says why a program cannot work, looking at it as it would be started: of the project's own files rustup, say, reads
+    /// which toolchain is meant.
+    fn prove(&self, scene: &Scene, kind: &Kind, program: &Path, reach: &Path, project: &Path) -> Result<(), String> {
+        let folder = if self.0.settings.runs_project_code { project } else { Path::new("/") };
+        self.0.proofs.of(program, folder, || {
+            // Why there is no fence, who starts it is told.
+            let Ok(around) = self.fence(scene, program, reach) else { return Ok(()) };
+            let env = self.env_of(kind, folder, &around);
+            kind.look.at(program, folder, &env, around.fence.as_ref())
+        })
     }
 
     /// Finds the running server, or starts one.
@@ -167,7 +190,8 @@ impl Servers {
             Place::None => return Err(all_busy()),
         }
         let slot = slots.get_mut(key).ok_or_else(|| failed("the language server's place is gone"))?;
-        let around = self.fence(scene, key, reach)?;
+        let program = key.command.first().map(Path::new).unwrap_or(Path::new(""));
+        let around = self.fence(scene, program, reach)?;
         slot.starts += 1;
         let child = self.spawn(key, kind, &around).map_err(|error| {
             let source = std::error::Error::source(&error).map(|source| format!(": {source}")).unwrap_or_default();
@@ -200,13 +224,13 @@ impl Servers {
 
     /// What a server may touch: the granted folder that its project is in, and where its own program lies. Unless it is
     /// allowed, nothing in the granted folder can be executed.
-    fn fence(&self, scene: &Scene, key: &Key, reach: &Path) -> Result<Around, Refusal> {
+    fn fence(&self, scene: &Scene, program: &Path, reach: &Path) -> Result<Around, Refusal> {
         let held = scene.ground.way(&reach.display().to_string()).and_then(|way| way.folder())?;
         let around = scene.desk.fences.around_folders(vec![held], scene.holder.id);
         let mut around =
             around.map_err(|error| failed(format!("cannot make a folder for temporary files: {error}")))?;
         if let Some(fence) = &mut around.fence {
-            fence.read.extend(key.command.first().and_then(|program| home_of(Path::new(program))));
+            fence.read.extend(home_of(program));
             if !self.0.settings.runs_project_code {
                 fence.exec = Some(fence.read.clone());
             }
@@ -216,15 +240,19 @@ impl Servers {
 
     /// The one place where a server's process begins: in a group of its own, without secrets, and behind the fence.
     fn spawn(&self, key: &Key, kind: &Kind, around: &Around) -> Result<Child, SpawnError> {
-        let Shared { env, owner, settings, .. } = &*self.0;
-        let mut env = env.clone();
-        env.insert("PWD".into(), key.folder.clone().into());
+        let (env, fence) = (self.env_of(kind, &key.folder, around), around.fence.as_ref());
+        let spec = Spec { command: &key.command, env: &env, cwd: Some(&key.folder), cgroup: None, fence };
+        Child::spawn(&spec, &self.0.owner)
+    }
+
+    fn env_of(&self, kind: &Kind, folder: &Path, around: &Around) -> BTreeMap<OsString, OsString> {
+        let mut env = self.0.env.clone();
+        env.insert("PWD".into(), folder.into());
         env.remove(std::ffi::OsStr::new("OLDPWD"));
-        let added = kind.additions(settings, &env);
+        let added = kind.additions(&self.0.settings, &env);
         env.extend(added);
         env.extend(around.env.iter().map(|(name, value)| (name.clone(), value.clone())));
-        let fence = around.fence.as_ref();
-        Child::spawn(&Spec { command: &key.command, env: &env, cwd: Some(&key.folder), cgroup: None, fence }, owner)
+        env
     }
 
     /// Those that run.

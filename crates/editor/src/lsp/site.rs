@@ -27,6 +27,7 @@ use crate::{
     args::wrong,
     buffers::{Buffer, Snapshot},
     edit::Lines,
+    fence,
     files::MAX_BYTES,
     language::Language,
     scene::Scene,
@@ -81,8 +82,7 @@ impl Site {
         let outside = || Refusal::new(Code::OutsideRoot, format!("{path:?} is in none of the granted folders"));
         let reach = project::root_of(buffer.path(), &scene.ground).ok_or_else(outside)?;
         let folder = project::of(buffer.path(), catalogue::marks(language), &scene.ground).ok_or_else(outside)?;
-        let servers = &scene.desk.servers;
-        let choice = catalogue::choose(language, servers.settings(), servers.env(), &reach, &folder)?;
+        let choice = scene.desk.servers.choose(&scene, language, &reach, &folder)?;
         let (key, kind) = (Key { folder, command: choice.command }, choice.kind);
         let wanted = Wanted { key, kind, language: language.id(), reach };
         Ok(Self { buffer, kind, language, wanted, scene })
@@ -198,7 +198,12 @@ impl Site {
         match fault {
             Fault::Gone(reason) => Refusal {
                 code: Code::Failed,
-                message: format!("the language server {name} was lost: {}; {}", brief(&reason), self.kind.hint()),
+                message: {
+                    let enforced =
+                        json!({ "enforced": if self.scene.desk.settings.fence { "landlock" } else { "none" } });
+                    let next = fence::hint(&enforced, &[&reason]).unwrap_or(self.kind.hint());
+                    format!("the language server {name} was lost: {}; {next}", brief(&reason))
+                },
                 retry_after: Some(Duration::from_secs(1)),
             },
             Fault::TimedOut => {

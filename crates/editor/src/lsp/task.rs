@@ -16,7 +16,7 @@ use tokio::{
 
 use super::{
     client::{Command, Heard},
-    conversation::{Conversation, brief},
+    conversation::{Conversation, brief, telling},
     frame::Frames,
     known::{Known, Phase},
     message,
@@ -245,7 +245,7 @@ impl Task {
 
     fn with_last_words(&self, why: String) -> String {
         let words = String::from_utf8_lossy(&self.complaints);
-        match words.lines().rev().find(|line| !line.trim().is_empty()) {
+        match telling(&words) {
             Some(line) => format!("{why}; its last words: {}", brief(line)),
             None => why,
         }

@@ -1,6 +1,7 @@
 //! Verbs against language servers: a scripted one for what real ones rarely do, and the real ones where they are installed.
 
 mod edits;
+mod finding;
 mod lifecycle;
 mod listening;
 mod planted;
@@ -19,7 +20,7 @@ use prism_core::policy::{self, Action, Code, Refusal};
 use prism_os::census::Owner;
 use serde_json::{Value, json};
 
-use crate::{Holder, Order, Prepared, Progress, Runtime, Settings, Surroundings};
+use crate::{Holder, Order, Prepared, Progress, Runtime, Settings, Surroundings, tests::skipped};
 
 /// A granted folder, and beside it the scripted server with its notes.
 struct Workshop {
@@ -106,11 +107,34 @@ impl Workshop {
         list["servers"][0].clone()
     }
 
+    /// Tells whether a language has a server here that can work. If not, the test is skipped, and that is said.
+    async fn has_server(&self, language: &str) -> bool {
+        let server = self.server(language).await;
+        if server["state"] != "not_started" {
+            skipped(server["why"].as_str().unwrap_or_default());
+            return false;
+        }
+        let is_whole = language != "rust" || has_standard_library();
+        if !is_whole {
+            skipped(
+                "rust-analyzer cannot load the standard library; type: rustup component add rust-src, then cargo xtask test unit",
+            );
+        }
+        is_whole
+    }
+
     /// Replaces the text of a file in its buffer.
     async fn edit(&self, path: &str, old: &str, new: &str) -> u64 {
         let edited = self.run("edit_buffer", json!({ "path": path, "old_text": old, "new_text": new })).await;
         edited["version"].as_u64().unwrap()
     }
+}
+
+/// Tells whether rust-analyzer can load the standard library without fetching anything (R-46).
+fn has_standard_library() -> bool {
+    const LOAD: &str = "RUSTC_BOOTSTRAP=1 cargo metadata --offline --locked --format-version 1 --manifest-path \
+                        \"$(rustc --print sysroot)/lib/rustlib/src/rust/library/Cargo.toml\"";
+    std::process::Command::new("sh").args(["-c", LOAD]).output().is_ok_and(|loaded| loaded.status.success())
 }
 
 fn python() -> String {
@@ -127,7 +151,7 @@ fn text(path: &Path) -> String {
 }
 
 /// The environment of the tests themselves.
-fn environment() -> BTreeMap<OsString, OsString> {
+pub(super) fn environment() -> BTreeMap<OsString, OsString> {
     let text = fs::read("/proc/self/environ").unwrap();
     let variables = text.split(|byte| *byte == 0).filter_map(|line| {
         let end = line.iter().position(|byte| *byte == b'=')?;

@@ -198,7 +198,20 @@ async fn a_command_reaches_nothing_but_what_was_granted() {
     assert_eq!(answer["stderr"].as_str().unwrap().matches("ermission denied").count(), 2, "{answer}");
     assert_eq!(answer["fence"]["enforced"], "landlock");
     assert!(answer["fence"]["abi"].as_u64().unwrap() >= 1);
+    assert!(answer["fence"].get("hint").is_none(), "it has not failed: {answer}");
     place.assert_untouched();
+}
+
+//
+#[tokio::test]
+async fn a_command_that_the_fence_makes_fail_says_so_and_what_helps() {
+    let place = Place::roomy();
+    let answer = place.run("exec_command", json!({ "command": ["cat", place.outside.join("secret")] })).await.unwrap();
+    assert_eq!(answer["exit_code"], 1, "{answer}");
+    let hint = answer["fence"]["hint"].as_str().unwrap();
+    assert!(hint.contains("the fence") && hint.contains("`readable` of `[editor]`"), "{hint}");
+    let answer = place.run("exec_command", json!({ "command": "echo nothing is wrong here; exit 3" })).await.unwrap();
+    assert!(answer["exit_code"] == 3 && answer["fence"].get("hint").is_none(), "{answer}");
 }
 
 //

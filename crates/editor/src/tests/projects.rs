@@ -124,7 +124,7 @@ fn python_with_pytest() -> Option<PathBuf> {
         let is_made = run(Command::new("python3").args(["-m", "venv"]).arg(&folder))
             && run(Command::new(&python).args(["-m", "pip", "install", "-q", "pytest"]));
         if !is_made || !has_it() {
-            println!("left out: there is no pytest here, and none could be installed");
+            skipped("there is no pytest, and none could be installed; type: python3 -m pip install pytest");
             return None;
         }
     }
@@ -161,7 +161,7 @@ async fn pytest_tests() {
 #[tokio::test]
 async fn go_builds_and_tests() {
     if !is_here("go") {
-        println!("left out: there is no go here");
+        skipped("there is no go; install the package `golang`");
         return;
     }
     let place = Place::roomy();

@@ -306,7 +306,7 @@ async fn a_server_sees_the_granted_folder_and_runs_nothing_from_it() {
     shop.run("get_errors", json!({ "path": path })).await;
     let fence = shop.server("markdown").await["fence"].clone();
     if fence["enforced"] != "landlock" {
-        println!("SKIPPED: this kernel has no landlock: {fence}");
+        skipped(&format!("this kernel has no landlock: {fence}"));
         return;
     }
     assert_eq!(shop.notes("peeked"), ["PermissionError", "yes", "PermissionError"]);

@@ -13,28 +13,14 @@ struct Trap {
 }
 
 impl Trap {
-    fn new(language: &str, set: impl FnOnce(&mut Settings)) -> Option<Self> {
+    async fn new(language: &str, set: impl FnOnce(&mut Settings)) -> Option<Self> {
         let shop = Workshop::with("pull", set);
         let mark = shop.notes.join("mark");
-        let trap = Self { shop, mark };
-        let choice = super::super::catalogue::choose(
-            crate::language::Language::of(Path::new(language)).unwrap(),
-            &Settings::default(),
-            &environment(),
-            &trap.shop.granted,
-            &trap.shop.granted,
-        );
-        match choice {
-            Ok(_) => Some(trap),
-            Err(refusal) => {
-                println!("SKIPPED: {}", refusal.message);
-                None
-            }
-        }
+        shop.has_server(language).await.then_some(Self { shop, mark })
     }
 
-    fn rust(set: impl FnOnce(&mut Settings)) -> Option<Self> {
-        let trap = Self::new("lib.rs", set)?;
+    async fn rust(set: impl FnOnce(&mut Settings)) -> Option<Self> {
+        let trap = Self::new("rust", set).await?;
         trap.shop.write("project/Cargo.toml", CARGO);
         trap.shop.write("project/src/lib.rs", LIB);
         Some(trap)
@@ -76,7 +62,7 @@ const MAIN: &str = "project/src/lib.rs";
 //
 #[tokio::test(flavor = "multi_thread")]
 async fn projects_whose_files_reach_the_compiler_are_refused() {
-    let Some(trap) = Trap::rust(|settings| settings.fence = false) else { return };
+    let Some(trap) = Trap::rust(|settings| settings.fence = false).await else { return };
     let library = trap.shop.granted.join("evil.so");
     let source = format!(
         "#include <fcntl.h>\n__attribute__((constructor)) static void mark(void) {{ open(\"{}\", O_CREAT, 0600); }}\n",
@@ -116,7 +102,7 @@ async fn projects_whose_files_reach_the_compiler_are_refused() {
 #[tokio::test(flavor = "multi_thread")]
 async fn programs_that_a_cargo_project_names_are_not_run() {
     for fence in [false, true] {
-        let Some(trap) = Trap::rust(|settings| settings.fence = fence) else { return };
+        let Some(trap) = Trap::rust(|settings| settings.fence = fence).await else { return };
         trap.program("project/toolchain/bin/rustc", "rustc");
         trap.program("project/toolchain/bin/cargo", "cargo");
         let evil = trap.program("project/evil", "rustc");
@@ -138,7 +124,7 @@ fn build_script(trap: &Trap) -> String {
 // The agent that may write and not run plants it while the server runs.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_planted_later_is_not_heard_of_and_ends_the_server() {
-    let Some(trap) = Trap::rust(|settings| settings.fence = false) else { return };
+    let Some(trap) = Trap::rust(|settings| settings.fence = false).await else { return };
     let formatted = trap.shop.run("format_code", json!({ "path": MAIN })).await;
     assert_eq!(formatted["is_changed"], true);
     let pid = trap.shop.server("rust").await["pid"].as_u64().unwrap();
@@ -164,7 +150,9 @@ async fn build_scripts_run_where_a_person_has_said_so() {
     let Some(trap) = Trap::rust(|settings| {
         settings.runs_project_code = true;
         settings.fence = false;
-    }) else {
+    })
+    .await
+    else {
         return;
     };
     trap.shop.write("project/build.rs", &build_script(&trap));
@@ -176,7 +164,7 @@ async fn build_scripts_run_where_a_person_has_said_so() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pyright_runs_no_python_of_the_project() {
-    let Some(trap) = Trap::new("main.py", |settings| settings.fence = false) else { return };
+    let Some(trap) = Trap::new("python", |settings| settings.fence = false).await else { return };
     let mark = format!("open({:?}, \"w\")\n", text(&trap.mark));
     let version = std::process::Command::new(python())
         .args(["-S", "-c", "import sys; print('%d.%d' % sys.version_info[:2], end='')"])
@@ -203,7 +191,7 @@ async fn pyright_runs_no_python_of_the_project() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn tsc_loads_no_plugin_of_the_project() {
-    let Some(trap) = Trap::new("main.ts", |settings| settings.fence = false) else { return };
+    let Some(trap) = Trap::new("typescript", |settings| settings.fence = false).await else { return };
     let evil = format!("require('fs').writeFileSync({:?}, '')\n", text(&trap.mark));
     trap.shop.write("node_modules/evil/index.js", &evil);
     trap.shop.write("node_modules/evil/package.json", "{ \"name\": \"evil\", \"main\": \"index.js\" }");
@@ -217,7 +205,7 @@ async fn tsc_loads_no_plugin_of_the_project() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn clangd_asks_no_compiler_of_the_project() {
-    let Some(trap) = Trap::new("main.cpp", |settings| settings.fence = false) else { return };
+    let Some(trap) = Trap::new("cpp", |settings| settings.fence = false).await else { return };
     let evil = trap.program("evil++", "c++");
     let file = trap.shop.write("main.cpp", "int one() { return 1; }\n");
     let command = json!({ "directory": trap.shop.granted, "file": file, "arguments": [evil, "-c", file] });
@@ -228,7 +216,7 @@ async fn clangd_asks_no_compiler_of_the_project() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn gopls_runs_no_toolchain_and_no_hook_of_the_project() {
-    let Some(trap) = Trap::new("main.go", |settings| settings.fence = false) else { return };
+    let Some(trap) = Trap::new("go", |settings| settings.fence = false).await else { return };
     let evil = trap.program("evil", "true");
     let git = |args: &[&str]| {
         let done = std::process::Command::new("git").args(args).current_dir(&trap.shop.granted).output().unwrap();
