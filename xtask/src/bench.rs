@@ -53,6 +53,11 @@ pub(crate) fn run(place: &Place, arguments: &[String]) -> anyhow::Result<Outcome
     Ok(Outcome::Bad)
 }
 
+/// The measures, as they are typed.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    MEASURES.iter().map(|measure| measure.name)
+}
+
 fn build(place: &Place, options: &Options) -> anyhow::Result<()> {
     let mut arguments = vec!["build", "--release", "--locked", "-p", "perf"];
     if options.bridge.is_none() {

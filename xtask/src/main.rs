@@ -15,9 +15,10 @@ use std::process::ExitCode;
 use place::Place;
 use say::{complain, say};
 
+/// `{lanes}` and `{measures}` are filled in with those that there are. (R-03)
 const USAGE: &str = "\
 cargo xtask test [LANE...]      format, lints, all tests and the yardsticks, fast ones first
-    lanes: fmt tidy checks lint extension unit fuzz release survival mesh-survival crosstalk conformance clients matrix servers newcomer real-clients
+    lanes: {lanes}
     (default: all, in a line each where nobody watches, with their words in target/xtask; real-clients is skipped unless PRISM_REAL_CLIENTS=1, it fetches 1.2 GB)
     a yardstick lane builds the release binary first, and installs what it needs
 
@@ -26,7 +27,7 @@ cargo xtask checks              what must hold between all revisions, each with 
 cargo xtask extension [--vsix]  build editors/vscode/dist/extension.js, and the package to install by hand
 
 cargo xtask bench [MEASURE...]  Prism and the floor, interleaved in one run, against the promises
-    measures: call1 call16 call64 sess16 modern16 notify big proxy16 hublist hubcall gated idle many fanout signal mesh-scale first rest
+    measures: {measures}
     (default: all)
     --rounds N     back-to-back pairs a measure; the ratio is their median (5)
     --secs S       seconds of load in a round (3)
@@ -47,7 +48,7 @@ fn main() -> ExitCode {
             Err(anyhow::anyhow!("unknown task {verb:?}; `cargo xtask` lists them"))
         }
         _ => {
-            say(USAGE);
+            say(usage());
             Ok(Outcome::Good)
         }
     };
@@ -61,9 +62,31 @@ fn main() -> ExitCode {
     }
 }
 
+fn usage() -> String {
+    let listed = |names: &mut dyn Iterator<Item = &'static str>| names.collect::<Vec<_>>().join(" ");
+    USAGE.replace("{lanes}", &listed(&mut test::names())).replace("{measures}", &listed(&mut bench::names()))
+}
+
 /// Whether everything a task checked held. A task that could not check is an error instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
     Good,
     Bad,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // R-03
+    #[test]
+    fn the_usage_names_every_lane_and_every_measure() {
+        let said = usage();
+        let named = |list: &str| -> Vec<String> {
+            let line = said.lines().find_map(|line| line.trim_start().strip_prefix(list)).unwrap();
+            line.split_whitespace().map(str::to_owned).collect()
+        };
+        assert_eq!(named("lanes: "), test::names().collect::<Vec<_>>());
+        assert_eq!(named("measures: "), bench::names().collect::<Vec<_>>());
+    }
 }

@@ -3,10 +3,11 @@
 mod apart;
 
 use std::{
+    collections::BTreeSet,
     fs,
     io::IsTerminal,
     panic::resume_unwind,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::atomic::{AtomicUsize, Ordering},
     thread,
@@ -59,6 +60,8 @@ enum Needs {
 #[derive(Debug)]
 pub(crate) enum Verdict {
     Passed,
+    /// With something that whoever reads the summary should know.
+    PassedBut(String),
     Skipped(String),
 }
 
@@ -85,7 +88,7 @@ const LANES: &[Lane] = &[
     lane("fuzz", "each fuzz target for a few seconds", fuzz).beside(),
     lane("extension", "the extension of VS Code: types, tests, and that what is built is committed", extension::lane)
         .beside(),
-    lane("unit", "every test of the workspace", unit),
+    lane(UNIT, "every test of the workspace", unit),
     yard("survival", "the daemon killed 50 times under load, and nothing lost or grown", survival),
     yard("mesh-survival", "the daemon killed 100 times under signals, each drained exactly once", mesh_survival),
     yard(
@@ -102,6 +105,11 @@ const LANES: &[Lane] = &[
     yard("crosstalk", "many sessions with the same ids on one child", yardstick::crosstalk).beside(),
     yard("conformance", "the official suite, both ways", yardstick::conformance).beside(),
     yard("clients", "real clients on a server of either era", yardstick::clients).beside(),
+    yard(
+        "sdks",
+        "clients on the SDKs that people use, by every way, as whole as directly (PRISM_SDKS=1)",
+        yardstick::sdks,
+    ),
     yard("matrix", "every revision on every kind of server", yardstick::matrix).beside(),
     yard("servers", "real servers behind one hub, one of them killed", yardstick::servers).beside(),
     yard("newcomer", "from an empty home to a call, as a new user types it", yardstick::newcomer).beside(),
@@ -113,6 +121,7 @@ const LANES: &[Lane] = &[
 ];
 
 const RELEASE: &str = "release";
+const UNIT: &str = "unit";
 
 const fn lane(name: &'static str, about: &'static str, run: fn(&Place) -> anyhow::Result<Verdict>) -> Lane {
     Lane { name, about, needs: Needs::Nothing, beside: Beside::Nothing, run }
@@ -145,6 +154,9 @@ pub(crate) fn run(place: &Place, names: &[String]) -> anyhow::Result<Outcome> {
         failed().for_each(|row| apart::explain(place, row.lane));
     }
     say("");
+    if rows.iter().any(|row| row.lane == UNIT) {
+        skipped(&skipped_tests(place)).iter().for_each(|test| say(format_args!("skipped: {test}")));
+    }
     rows.iter().filter(|row| !is_quiet || row.mark == Mark::Failed).for_each(say);
     let count = |mark| rows.iter().filter(|row| row.mark == mark).count();
     let (passed, failed, skipped) = (count(Mark::Passed), count(Mark::Failed), count(Mark::Skipped));
@@ -165,6 +177,11 @@ fn side_by_side(lanes: &[&'static Lane], run: impl Fn(&Lane) -> Row + Sync) -> V
         rows.extend(others.into_iter().flat_map(|other| other.join().unwrap_or_else(|panic| resume_unwind(panic))));
         rows
     })
+}
+
+/// The lanes, as they are typed.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    LANES.iter().map(|lane| lane.name)
 }
 
 /// Runs one lane, and nothing that it needs.
@@ -199,15 +216,36 @@ fn lint(place: &Place) -> anyhow::Result<Verdict> {
 }
 
 fn unit(place: &Place) -> anyhow::Result<Verdict> {
+    yardstick::prepare(place).iter().for_each(|missing| say(format_args!("missing: {missing}")));
+    let list = skipped_tests(place);
+    let _ = fs::remove_file(&list);
+    fs::create_dir_all(place.target.join("xtask")).context("cannot make a folder for the list of skipped tests")?;
+    let run = |arguments: &[&str], hint| {
+        let mut command = place.cargo(arguments);
+        command.env("PRISM_TESTS_SKIPPED", &list);
+        pass(command, hint)
+    };
     if !succeeds(place.cargo(&["nextest", "--version"])) {
-        return pass(place.cargo(&["test", "--workspace", "--locked", "--no-fail-fast"]), "see above");
+        run(&["test", "--workspace", "--locked", "--no-fail-fast"], "see above")?;
+    } else {
+        let words = ["nextest", "run", "--workspace", "--locked", "--no-fail-fast", "--status-level", "slow"];
+        run(&words, "see above")?;
+        // nextest does not run the examples in doc comments.
+        run(&["test", "--doc", "--workspace", "--locked", "--quiet"], "an example in a doc comment")?;
     }
-    pass(
-        place.cargo(&["nextest", "run", "--workspace", "--locked", "--no-fail-fast", "--status-level", "slow"]),
-        "see above",
-    )?;
-    // nextest does not run the examples in doc comments.
-    pass(place.cargo(&["test", "--doc", "--workspace", "--locked", "--quiet"]), "an example in a doc comment")
+    Ok(match skipped(&list).len() {
+        0 => Verdict::Passed,
+        count => Verdict::PassedBut(format!("{count} skipped, named below")),
+    })
+}
+
+/// Where tests write down that they were skipped, and what to install.
+fn skipped_tests(place: &Place) -> PathBuf {
+    place.target.join("xtask/skipped-tests")
+}
+
+fn skipped(list: &Path) -> BTreeSet<String> {
+    fs::read_to_string(list).unwrap_or_default().lines().map(str::to_owned).collect()
 }
 
 fn fuzz(place: &Place) -> anyhow::Result<Verdict> {
@@ -244,8 +282,11 @@ fn fuzz(place: &Place) -> anyhow::Result<Verdict> {
     Ok(Verdict::Passed)
 }
 
+/// With the same features as `cargo run --release` has them, so that what a person has compiled is compiled.
+const RELEASED: [&str; 4] = ["-p", "prism", "-p", "perf"];
+
 fn release(place: &Place) -> anyhow::Result<Verdict> {
-    pass(place.cargo(&["build", "--release", "--locked", "-p", "prism", "-p", "perf"]), "see above")
+    pass(place.cargo(&[&["build", "--release", "--locked"], &RELEASED[..]].concat()), "see above")
 }
 
 /// A test of the workspace, which kills a few times only, on the binary that people use.
@@ -385,6 +426,7 @@ impl Row {
         let begun = Instant::now();
         let (mark, note) = match run() {
             Ok(Verdict::Passed) => (Mark::Passed, String::new()),
+            Ok(Verdict::PassedBut(note)) => (Mark::Passed, note),
             Ok(Verdict::Skipped(why)) => (Mark::Skipped, why),
             Err(error) => (Mark::Failed, format!("{error:#}")),
         };
@@ -459,6 +501,22 @@ mod tests {
         ran.sort_unstable();
         names.sort_unstable();
         assert_eq!(ran, names);
+    }
+
+    //
+    #[test]
+    fn the_release_that_lanes_build_is_the_one_that_a_person_runs() {
+        let place = Place::find().unwrap();
+        let built = |of: &[&str]| {
+            let words = ["tree", "--locked", "--offline", "--prefix", "none", "--format", "{p} {f}", "--edges"];
+            let output = place.cargo(&[&words[..], &["normal,build"], of].concat()).output().unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            let lines = String::from_utf8(output.stdout).unwrap();
+            lines.lines().map(|line| line.replace(" (*)", "")).collect::<BTreeSet<String>>()
+        };
+        let (of_a_person, of_the_lane) = (built(&[]), built(&RELEASED));
+        let twice: Vec<&String> = of_a_person.difference(&of_the_lane).collect();
+        assert!(of_a_person.len() > 100 && twice.is_empty(), "compiled twice, with other features: {twice:?}");
     }
 
     #[test]

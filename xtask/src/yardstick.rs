@@ -25,11 +25,16 @@ use crate::{
 use bridge::{Auth, Bridge, Fixture, Server, TOKEN, tail};
 use tools::{Tool, Tools};
 
+pub(crate) use tools::prepare;
+
 /// How often a daemon's processes are looked at while a yardstick runs.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// Says that agents which are large, and not all free, may be fetched and run.
 const REAL_CLIENTS: &str = "PRISM_REAL_CLIENTS";
+
+/// Says that clients on every SDK are to be held to what a direct connection gives them, though some cells are not whole yet.
+const SDKS: &str = "PRISM_SDKS";
 
 /// Says that no window of VS Code is wanted.
 const SKIP_VSCODE: &str = "PRISM_SKIP_VSCODE";
@@ -153,6 +158,16 @@ pub(crate) fn clients(place: &Place) -> anyhow::Result<Verdict> {
     // W-04: the Inspector among them, by the URL alone and by a config.
     wrong.of(run.on_its_own_hub(place, &tools, Auth::Token, &tools.fixture(place, &[])?, "fixture as it is"));
     wrong.verdict()
+}
+
+/// It uses both cores by itself. Long, because the first run fetches the SDKs.
+pub(crate) fn sdks(place: &Place) -> anyhow::Result<Verdict> {
+    if env::var_os(SDKS).is_none_or(|value| value != "1") {
+        return Ok(Verdict::Skipped(format!(
+            "set {SDKS}=1 to run it; yardstick/README.md says which cells are not whole yet"
+        )));
+    }
+    by_itself(place, &[Tool::Python, Tool::Node], "sdks/run.sh", Duration::from_secs(1800))
 }
 
 pub(crate) fn matrix(place: &Place) -> anyhow::Result<Verdict> {

@@ -13,13 +13,6 @@ shots="${CONSOLE_SHOTS:-$YARD/../target/console}"
 rm -rf "$shots" && mkdir -p "$shots" || exit 2
 work="$(mktemp -d "${TMPDIR:-/tmp}/console-XXXXXX")" || exit 2
 # Everything that was started here has this home.
-left() { grep -lzx "PRISM_HOME=$work/home" /proc/[0-9]*/environ 2>/dev/null | cut -d/ -f3; }
-finish() {
-  for pid in $(left); do kill "$pid" 2>/dev/null; done
-  for _ in $(seq 100); do [ -n "$(left)" ] || break; sleep 0.05; done
-  rm -rf "$work"
-}
-trap finish EXIT
-trap 'exit 2' INT TERM
+yard_end_with "$work" "^PRISM_HOME=$work/home$"
 mkdir -m 700 "$work/home" && mkdir "$work/project" || exit 2
 timeout 300 node "$dir/console.mjs" "$prism" "$chromium" "$work" "$shots"

@@ -16,22 +16,12 @@ if python="$(yard_venv editor/python)"; then
   languages="$languages python"
   PATH="$(dirname "$python"):$PATH"
 else skipped Python "pytest cannot be installed"; fi
-if command -v cargo >/dev/null; then
-  rust-analyzer --version >/dev/null 2>&1 || quiet rustup component add rust-analyzer
-  if rust-analyzer --version >/dev/null 2>&1; then languages="rust $languages"; else skipped Rust "rustup component add rust-analyzer fails"; fi
-else skipped Rust "there is no cargo"; fi
+if missing="$(yard_rust)"; then languages="rust $languages"; else skipped Rust "type: $missing"; fi
 table="${EDITOR_TABLE:-$YARD/../target/editor/table.md}"
 mkdir -p "$(dirname "$table")" || exit 2
 work="$(realpath "$(mktemp -d "${TMPDIR:-/tmp}/editor-XXXXXX")")" || exit 2
 # Everything that was started here has this home, or was started by somebody who had it.
-left() { grep -lzE "^(PRISM_HOME=$work/home|PRISM_CHILD_OF=$work/home\|.*)$" /proc/[0-9]*/environ 2>/dev/null | cut -d/ -f3; }
-finish() {
-  for pid in $(left); do kill "$pid" 2>/dev/null; done
-  for _ in $(seq 100); do [ -n "$(left)" ] || break; sleep 0.05; done
-  rm -rf "$work"
-}
-trap finish EXIT
-trap 'exit 2' INT TERM
+yard_end_with "$work" "^(PRISM_HOME=$work/home|PRISM_CHILD_OF=$work/home\|.*)$"
 mkdir -m 700 "$work/home" || exit 2
 # A project's own settings, and nobody else's, decide where cargo builds.
 unset CARGO_TARGET_DIR CARGO_BUILD_TARGET_DIR

@@ -11,13 +11,7 @@ nvim="$("$here/install.sh" "${2:-system}")" || exit 77
 dir="$(yard_npm editor)" || exit 2
 work="$(realpath "$(mktemp -d "${TMPDIR:-/tmp}/nvim-run-XXXXXX")")" || exit 2
 # Everything that was started here has this home.
-left() { grep -lzE "^PRISM_HOME=$work/home$" /proc/[0-9]*/environ 2>/dev/null | cut -d/ -f3; }
-finish() {
-  for pid in $(left); do kill -KILL "$pid" 2>/dev/null; done
-  rm -rf "$work"
-}
-trap finish EXIT
-trap 'exit 2' INT TERM
+yard_end_with "$work" "^PRISM_HOME=$work/home$"
 mkdir -m 700 "$work/home" || exit 2
 timeout 30 "$nvim" --headless -u NONE -i NONE -c "luafile $here/self.lua" -c 'qall!' </dev/null >"$work/self" 2>&1
 cat "$work/self"

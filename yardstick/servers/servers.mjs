@@ -132,6 +132,25 @@ async function era(mode) {
     return '-';
   });
 
+  // Some offer more to clients that can do more: from the first list on, and to those only (R-20).
+  await check(rows.everything, 'for the able', async () => {
+    const able = new Client({ name: 'yard-able', version: '1.0.0' }, { capabilities: { sampling: {}, elicitation: {} }, versionNegotiation: { mode } });
+    await inTime(able.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } })), STEP_MS);
+    try {
+      const more = ['trigger-sampling-request', 'trigger-elicitation-request'].map((tool) => `everything__${tool}`);
+      const offered = async () => (await able.request({ method: 'tools/list', params: {} })).tools.map((tool) => tool.name);
+      let names = [];
+      await until(async () => (names = await offered()).some((tool) => tool.startsWith('everything__')), STARTED_MS, () => 'not listed');
+      const hidden = more.filter((tool) => !names.includes(tool));
+      if (hidden.length) throw new Error(`not in its first list: ${hidden}`);
+      const shown = more.filter((tool) => tools.includes(tool));
+      if (shown.length) throw new Error(`shown to a client that cannot be asked: ${shown}`);
+      return `${names.filter((tool) => tool.startsWith('everything__')).length} tools`;
+    } finally {
+      await able.close();
+    }
+  });
+
   for (const server of SERVERS) await check(rows[server], 'call', () => CALLS[server](call, `${name}-1`));
   await check(rows.everything, 'progress', async () => {
     let notes = 0;
@@ -178,7 +197,7 @@ for (const mode of ['legacy', 'auto']) {
     faults.push(`${mode}: ${error?.message ?? error}`);
   }
 }
-const columns = ['era', 'server', 'listed', 'unavailable', 'call', 'progress', 'beside the kill', 'afterwards'];
+const columns = ['era', 'server', 'listed', 'unavailable', 'for the able', 'call', 'progress', 'beside the kill', 'afterwards'];
 console.log(`| ${columns.join(' | ')} |\n|${'---|'.repeat(columns.length)}`);
 for (const row of table) console.log(`| ${columns.map((column) => row[column] ?? '-').join(' | ')} |`);
 faults.forEach((fault) => console.log(fault));

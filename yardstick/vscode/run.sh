@@ -19,14 +19,7 @@ work="$(realpath "$(mktemp -d "${TMPDIR:-/tmp}/v-XXXXXX")")" || exit 2
 extension="$(realpath "$YARD/../editors/vscode")"
 
 # Everything that was started here has a folder of ours in its environment.
-left() { grep -lzF "$work/" /proc/[0-9]*/environ 2>/dev/null | cut -d/ -f3; }
-finish() {
-  for pid in $(left); do kill "$pid" 2>/dev/null; done
-  for _ in $(seq 100); do [ -n "$(left)" ] || break; sleep 0.05; done
-  rm -rf "$work"
-}
-trap finish EXIT
-trap 'exit 2' INT TERM
+yard_end_with "$work" "$work/"
 
 # Folders have short names: a socket's path has 107 letters.
 scenarios() { # VERSION PROGRAM SCENARIO…

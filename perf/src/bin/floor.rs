@@ -16,13 +16,16 @@ use std::{
     collections::HashMap,
     convert::Infallible,
     pin::Pin,
-    process::Stdio,
+    process::{Command, Stdio},
     sync::{Arc, Mutex},
     task::{Context, Poll},
 };
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
-    net::TcpListener,
+    net::{
+        TcpListener,
+        unix::pipe::{Receiver, Sender},
+    },
     sync::{mpsc, oneshot},
 };
 
@@ -64,14 +67,14 @@ struct Shared {
 async fn main() -> anyhow::Result<()> {
     let mut args = std::env::args().skip(1);
     let port: u16 = args.next().expect("usage: floor PORT COMMAND [ARGS]").parse()?;
-    let mut child = tokio::process::Command::new(args.next().expect("a command"))
+    let mut child = Command::new(args.next().expect("a command"))
         .args(args)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .kill_on_drop(true)
         .spawn()?;
-    let mut stdin = child.stdin.take().unwrap();
-    let stdout = child.stdout.take().unwrap();
+    // It ends with its stdin.
+    let mut stdin = Sender::from_owned_fd(child.stdin.take().unwrap().into())?;
+    let stdout = Receiver::from_owned_fd(child.stdout.take().unwrap().into())?;
     let shared = Arc::new(Shared::default());
     let (to_child, mut lines) = mpsc::channel::<Bytes>(1024);
     tokio::spawn(async move {

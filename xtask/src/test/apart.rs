@@ -31,7 +31,8 @@ pub(super) fn run(place: &Place, lane: &Lane) -> anyhow::Result<Verdict> {
     let said = String::from_utf8_lossy(&said);
     let (mark, note) = said.lines().rev().find_map(Row::read).unwrap_or((Mark::Failed, status.to_string()));
     match mark {
-        Mark::Passed if status.success() => Ok(Verdict::Passed),
+        Mark::Passed if status.success() && note.is_empty() => Ok(Verdict::Passed),
+        Mark::Passed if status.success() => Ok(Verdict::PassedBut(note)),
         Mark::Skipped if status.success() => Ok(Verdict::Skipped(note)),
         Mark::Passed | Mark::Skipped | Mark::Failed => Err(anyhow::anyhow!(note)),
     }

@@ -14,6 +14,7 @@ fn every_runner_is_there_and_may_be_executed() {
         "conformance/run.sh",
         "conformance/upstream.sh",
         "clients/run.sh",
+        "sdks/run.sh",
         "matrix/run.sh",
         "servers/run.sh",
         "everything-server/run.sh",

@@ -38,6 +38,37 @@ pub(super) enum Tool {
     Tmux,
     /// A browser.
     Chromium,
+    Git,
+    /// A compiler of C, and make.
+    Compiler,
+}
+
+/// What tests of the workspace need beside Rust, and what to know where it cannot be had.
+const OF_TESTS: [(Tool, &str); 5] = [
+    (Tool::Git, "tests of git, searching and watching fail"),
+    (Tool::Python, "tests of language servers and Python projects fail"),
+    (Tool::Node, "tests of the fence and of npm projects fail"),
+    (Tool::Compiler, "tests of the fence and of make projects fail"),
+    (Tool::Tmux, "the wake path `tmux` is not tested"),
+];
+
+/// Installs what the tests of the workspace need, before the first of them runs. Returns what is missing all the same, with
+/// what to type.
+pub(crate) fn prepare(place: &Place) -> Vec<String> {
+    let mut missing = Vec::new();
+    for (tool, then) in OF_TESTS {
+        if !tool.is_there() {
+            install(tool);
+        }
+        if !tool.is_there() {
+            missing.push(format!("{}: {then}; type: apt-get install {}", tool.name(), tool.packages()));
+        }
+    }
+    let path = env::var_os("PATH").unwrap_or_default();
+    if let Err(error) = library(place, "yard_rust", &path) {
+        missing.push(format!("rust-analyzer with the standard library: tests with it are skipped; {error:#}"));
+    }
+    missing
 }
 
 /// What a yardstick runs on; `path` has a node that is new enough in front.
@@ -56,6 +87,8 @@ impl Tool {
             }
             Self::Node => node_major().is_some() && answer("npm", &["--version"]).is_some(),
             Self::Tmux => answer("tmux", &["-V"]).is_some(),
+            Self::Git => answer("git", &["--version"]).is_some(),
+            Self::Compiler => answer("cc", &["--version"]).is_some() && answer("make", &["--version"]).is_some(),
             Self::Chromium => BROWSERS.iter().any(|name| answer(name, &["--version"]).is_some()),
         }
     }
@@ -66,6 +99,8 @@ impl Tool {
             Self::Node => "node (20 or newer) with npm",
             Self::Tmux => "tmux",
             Self::Chromium => "chromium",
+            Self::Git => "git",
+            Self::Compiler => "a C compiler and make",
         }
     }
 
@@ -75,6 +110,8 @@ impl Tool {
             Self::Node => "nodejs npm",
             Self::Tmux => "tmux",
             Self::Chromium => "chromium",
+            Self::Git => "git",
+            Self::Compiler => "gcc libc6-dev make",
         }
     }
 }
@@ -138,7 +175,8 @@ fn library(place: &Place, call: &str, path: &OsString) -> anyhow::Result<String>
     let mut command = Command::new("bash");
     command.args(["-c", &format!(". yardstick/lib.sh && {call}")]).current_dir(&place.root).env("PATH", path);
     let ran = process::run(command, INSTALL, Show::Nothing, || ())?;
-    ensure!(ran.status.success(), "{call}: {}", ran.stderr.trim());
+    let said = if ran.stderr.trim().is_empty() { &ran.stdout } else { &ran.stderr };
+    ensure!(ran.status.success(), "{call}: {}", said.trim());
     Ok(ran.stdout.trim().to_owned())
 }
 

@@ -409,16 +409,22 @@ async fn fanout(target: Target, sessions: usize, rounds: usize) -> anyhow::Resul
     Ok(())
 }
 
+/// A bridge that was started. It ends with this.
+struct Bridge(std::process::Child);
+
+impl Drop for Bridge {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 async fn first(target: Target, secs: f64, command: &[String]) -> anyhow::Result<()> {
     let null = std::process::Stdio::null;
     let start = Instant::now();
-    let mut bridge = tokio::process::Command::new(&command[0])
-        .args(&command[1..])
-        .stdin(null())
-        .stdout(null())
-        .stderr(null())
-        .kill_on_drop(true)
-        .spawn()?;
+    let mut bridge = std::process::Command::new(&command[0]);
+    bridge.args(&command[1..]).stdin(null()).stdout(null()).stderr(null());
+    let mut bridge = Bridge(bridge.spawn()?);
     let mut answered = None;
     while start.elapsed().as_secs_f64() < secs {
         let mut client = target.client();
@@ -435,10 +441,11 @@ async fn first(target: Target, secs: f64, command: &[String]) -> anyhow::Result<
                     json!({"first_answer_ms": initialize.as_millis() as u64, "first_call_ms": start.elapsed().as_millis() as u64})
                 );
                 // A polite end first, so that the bridge can end its own children.
-                if let Some(pid) = bridge.id() {
-                    let _ = std::process::Command::new("kill").arg(pid.to_string()).status();
+                let _ = std::process::Command::new("kill").arg(bridge.0.id().to_string()).status();
+                let asked = Instant::now();
+                while matches!(bridge.0.try_wait(), Ok(None)) && asked.elapsed() < Duration::from_secs(2) {
+                    tokio::time::sleep(Duration::from_millis(2)).await;
                 }
-                let _ = tokio::time::timeout(Duration::from_secs(2), bridge.wait()).await;
                 return Ok(());
             }
         }
