@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::method::Method;
+use super::{hello::Class, method::Method};
 use crate::wire::Members;
 
 /// Answers that are kept at a time, and their bytes. Beyond it the one that is good for the shortest time goes.
@@ -20,6 +20,8 @@ pub struct Key {
     pub method: Method,
     /// The parameters without `_meta`, as they were written.
     params: Box<str>,
+    /// What the client can answer, where the server hears that with the request: some offer more to who can do more.
+    class: Class,
 }
 
 /// Whose answer it is. Today everybody who has the token is one and the same.
@@ -61,7 +63,13 @@ impl Key {
             return None;
         }
         members.remove("_meta");
-        Some(Self { method, params: members.to_string().into() })
+        Some(Self { method, params: members.to_string().into(), class: Class::NONE })
+    }
+
+    /// The same, asked by a client that can do this much.
+    #[must_use]
+    pub fn by(self, class: Class) -> Self {
+        Self { class, ..self }
     }
 }
 

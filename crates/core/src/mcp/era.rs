@@ -53,6 +53,11 @@ impl Speaks {
         }
     }
 
+    /// What it was found to speak. That it does not speak the rest is no longer known.
+    pub fn without_refusals(self) -> Self {
+        Self { legacy: self.legacy.filter(|does| *does), modern: self.modern.filter(|does| *does) }
+    }
+
     /// With what was found out later.
     pub fn and(self, newer: Self) -> Self {
         Self { legacy: newer.legacy.or(self.legacy), modern: newer.modern.or(self.modern) }

@@ -11,13 +11,16 @@ mod ends;
 mod exchange;
 mod fault;
 mod flights;
+mod ghosts;
 mod handshake;
+mod holdings;
 mod incoming;
 mod keep;
 mod lifecycle;
 mod listens;
 mod notes;
 mod park;
+mod patience;
 mod pings;
 mod questions;
 mod ring;
@@ -36,19 +39,22 @@ use std::{
 
 use bytes::{Bytes, BytesMut};
 
-pub use self::{
-    condition::{Condition, State},
-    fault::{Fault, Refusal, error_body},
-    park::{Ask, PARKED_FOR, read_state},
-};
 use self::{
+    condition::Fate,
     exchange::{Exchange, Modern, Owner, Reply, Sequential},
     flights::Flight,
+    ghosts::Ghosts,
     handshake::Knock,
     lifecycle::Phase,
     listens::Listen,
     union::Union,
     watch::Watch,
+};
+pub use self::{
+    condition::{Condition, State},
+    fault::{Fault, Refusal, error_body},
+    holdings::Holdings,
+    park::{Ask, PARKED_FOR, read_state},
 };
 use super::{
     cache::Cache,
@@ -122,6 +128,8 @@ pub enum Wire {
 pub struct Settings {
     pub request_timeout: Option<Duration>,
     pub max_request_time: Duration,
+    /// How long a server may take to greet us; `None`: for ever. That is no call's time.
+    pub start_timeout: Option<Duration>,
     /// Whether a legacy client that leaves a call cancels it, as a modern one does: for calls that may take for ever.
     pub leaving_cancels: bool,
     pub max_message_bytes: usize,
@@ -271,10 +279,11 @@ pub struct Link {
     /// The most verbose level that calls without a session have wanted of this child.
     call_level: Option<Level>,
     exclusive: bool,
+    ghosts: Ghosts,
     held: VecDeque<(WireId, Message)>,
     last_id: u64,
     last_stream: u64,
-    /// Clients' calls that the server has not answered, the ones nobody waits for any more included.
+    /// Clients' calls that the server has not answered, the ones that were stopped a moment ago included.
     calls: usize,
     /// Those of them that the server has.
     sent: usize,
@@ -292,8 +301,8 @@ pub struct Link {
     /// Restarts used up, and since when the child has been up.
     tries: usize,
     up_since: Option<Instant>,
-    /// The server was given up, and none has been up since.
-    failed: bool,
+    /// Why there is no server.
+    fate: Fate,
     /// No exchange or question is due before this.
     check_at: Option<Instant>,
     beat_at: Option<Instant>,
@@ -305,24 +314,6 @@ pub struct Link {
     used_at: Option<Instant>,
     idle_at: Option<Instant>,
     streams: usize,
-}
-
-/// How much a link holds. For tests and fuzz targets: when everybody has gone it must be nothing.
-#[doc(hidden)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Holdings {
-    pub exchanges: usize,
-    pub calls: usize,
-    pub held: usize,
-    pub sessions: usize,
-    pub watches: usize,
-    pub questions: usize,
-    pub parked: usize,
-    pub aliases: usize,
-    pub refreshing: usize,
-    pub listens: usize,
-    pub flights: usize,
-    pub events_bytes: usize,
 }
 
 // === impl Link ===
@@ -351,6 +342,7 @@ impl Link {
             tools: Arc::default(),
             log_slot: None,
             call_level: None,
+            ghosts: Ghosts::default(),
             held: VecDeque::new(),
             last_id: 0,
             last_stream: 0,
@@ -366,7 +358,7 @@ impl Link {
             actions: VecDeque::new(),
             tries: 0,
             up_since: None,
-            failed: false,
+            fate: Fate::default(),
             check_at: None,
             beat_at: None,
             ping_at: None,
@@ -433,7 +425,7 @@ impl Link {
         session.listen(stream, after, by_method, &mut self.actions)?;
         self.last_stream = stream.0;
         self.count_stream(now);
-        if let Some(after) = after.filter(|_| self.settings.leaving_cancels) {
+        if let Some(after) = after {
             self.has_returned(key, after.stream);
         }
         // The client of a session that was taken up is back, and expects to hear from its server.
@@ -532,24 +524,6 @@ impl Link {
             exchange.reply = Reply::Held;
         }
         Ok(id)
-    }
-
-    #[doc(hidden)]
-    pub fn holdings(&self) -> Holdings {
-        Holdings {
-            exchanges: self.exchanges.len(),
-            calls: self.calls,
-            held: self.held.len(),
-            sessions: self.sessions.len(),
-            watches: self.watches.len(),
-            questions: self.sessions.values().map(|session| session.questions.len()).sum(),
-            parked: self.parked.len(),
-            aliases: self.aliases.len(),
-            refreshing: self.refreshing.len(),
-            listens: self.listens.len(),
-            flights: self.flights.len(),
-            events_bytes: self.sessions.values().map(Session::kept_bytes).sum(),
-        }
     }
 
     /// Which era the server speaks; only known while it is up.

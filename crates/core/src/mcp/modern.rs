@@ -25,8 +25,9 @@ pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 /// The extension for tasks.
 pub const TASKS: &str = "io.modelcontextprotocol/tasks";
 
-/// How long a client may keep a list of a server that tells of changes.
-pub const LIST_TTL_MS: u32 = 30_000;
+/// How long a client may keep a list that is not a modern server's own. Few clients of this revision open a stream of
+/// changes (docs/eras.md); all others look when they ask the next time, and asking a daemon costs nothing.
+pub const LIST_TTL_MS: u32 = 0;
 /// How long it may keep what the server is.
 pub const DISCOVER_TTL_MS: u32 = 300_000;
 
@@ -182,9 +183,7 @@ pub fn result_to_modern(method: Method, result: &str, greeting: Option<&Greeting
     let mut out = String::with_capacity(result.len() + 160);
     out.push_str(r#"{"resultType":"complete""#);
     if method.is_cacheable() {
-        let told = greeting.is_some_and(|greeting| tells_of_changes(method, greeting));
-        let ttl = if told { LIST_TTL_MS } else { 0 };
-        let _ = write!(out, r#","ttlMs":{ttl},"cacheScope":"private""#);
+        let _ = write!(out, r#","ttlMs":{LIST_TTL_MS},"cacheScope":"private""#);
     }
     let members = Members::read(result).unwrap_or_default();
     let ours = ["resultType", "_meta"];
@@ -424,11 +423,11 @@ impl Filter {
         *self == Self::default()
     }
 
-    /// What this one and the server both have.
+    /// What this one and the server both have, or may have.
     pub fn within(mut self, greeting: &Greeting) -> Self {
-        self.tools &= greeting.tools_changed;
-        self.prompts &= greeting.prompts_changed;
-        self.resources &= greeting.resources_changed;
+        self.tools &= greeting.tools_changed || greeting.may_tell_unannounced("tools");
+        self.prompts &= greeting.prompts_changed || greeting.may_tell_unannounced("prompts");
+        self.resources &= greeting.resources_changed || greeting.may_tell_unannounced("resources");
         if !greeting.subscribe {
             self.uris.clear();
         }

@@ -165,6 +165,13 @@ pub fn items(method: Method, result: &str) -> Option<Vec<Item>> {
     Some(named.collect())
 }
 
+/// The result that lists these: what [`items`] reads.
+pub fn result(method: Method, items: &[Item]) -> Option<String> {
+    let (list, _) = listed(method)?;
+    let items: Vec<&str> = items.iter().map(|item| &*item.text).collect();
+    Some(format!(r#"{{"{list}":[{}]}}"#, items.join(",")))
+}
+
 /// The member that lists something, and the one that names an item of it.
 pub fn listed(method: Method) -> Option<(&'static str, &'static str)> {
     match method {

@@ -6,7 +6,10 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 
-/// Events kept for a client that comes back, per stream. Beyond it the oldest is dropped and counted.
+use crate::wire::frame;
+
+/// Events kept for a client that comes back, per stream. Beyond it the oldest is dropped and counted, and a marker in its
+/// place tells the client; changes and questions that nobody has had are the last to go.
 const MAX_EVENTS: usize = 256;
 /// And their bytes. One event over it is kept alone: it may be the answer.
 const MAX_BYTES: usize = 1 << 20;
@@ -22,6 +25,8 @@ pub struct Replay {
     last: u64,
     /// The newest event that went out to anybody.
     delivered: u64,
+    /// The newest of those that went out and are kept no more.
+    forgotten: u64,
 }
 
 #[derive(Debug)]
@@ -40,6 +45,16 @@ pub enum What {
     Change(Box<str>),
     /// A question with this number, which exactly one stream of the client may show.
     Question(u64),
+    /// Events were here that nobody has had, and are kept no more.
+    Gap(Lost),
+}
+
+/// What a client will never have of a stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lost {
+    pub events: u64,
+    /// As many of them are log notes; of what had gone out to somebody that is not known.
+    pub logs: u64,
 }
 
 impl Replay {
@@ -86,12 +101,49 @@ impl Replay {
         self.bytes += bytes.len();
         self.kept.push_back(Event { number: self.last, bytes, what });
         let mut lost = 0;
-        while self.kept.len() > MAX_EVENTS || (self.bytes > MAX_BYTES && self.kept.len() > 1) {
-            let Some(oldest) = self.kept.pop_front() else { break };
-            self.bytes -= oldest.bytes.len();
-            lost += usize::from(oldest.number > self.delivered);
+        let full = |replay: &Self| replay.kept.len() > MAX_EVENTS && replay.events() > MAX_EVENTS;
+        while full(self) || (self.bytes > MAX_BYTES && self.events() > 1) {
+            // What cannot be said again by whoever comes back and asks is kept for as long as there is anything else.
+            let spared = |event: &Event| event.number > self.delivered && !matches!(event.what, What::Message);
+            let older = self.kept.len() - 1;
+            let at = self.kept.iter().take(older).position(|event| !spared(event));
+            let at = at.or_else(|| self.kept.iter().take(older).position(|event| !event.is_gap()));
+            let Some(at) = at else { break };
+            lost += self.forget(at);
         }
         lost
+    }
+
+    /// Events, without the markers of gaps. There are two of those at most: what is lost next to one is counted in it.
+    fn events(&self) -> usize {
+        self.kept.len() - self.kept.iter().filter(|event| event.is_gap()).count()
+    }
+
+    /// Forgets an event, and marks its place if nobody has had it. Returns how many such there were.
+    fn forget(&mut self, at: usize) -> usize {
+        let Some(Event { number, bytes, what }) = self.kept.remove(at) else { return 0 };
+        self.bytes -= bytes.len();
+        if number <= self.delivered {
+            self.forgotten = self.forgotten.max(number);
+            return 0;
+        }
+        let lost = Lost { events: 1, logs: u64::from(frame::is_log(&bytes)) };
+        let lost = if let What::Gap(lost) = what { lost } else { lost };
+        let delivered = self.delivered;
+        match self.kept.iter_mut().filter(|event| event.number > delivered).find_map(Event::gap) {
+            Some(gap) => *gap = Lost { events: gap.events + lost.events, logs: gap.logs + lost.logs },
+            None => self.kept.insert(at, Event { number, bytes: Bytes::new(), what: What::Gap(lost) }),
+        }
+        1
+    }
+
+    /// A client goes on from this event, or has had no more than that: what it will never have is marked.
+    pub fn mark_forgotten(&mut self, from: u64) {
+        let forgotten = self.forgotten;
+        if forgotten > from && !self.kept.iter().any(|event| event.number <= forgotten) {
+            let lost = Lost { events: forgotten - from, logs: 0 };
+            self.kept.push_front(Event { number: forgotten, bytes: Bytes::new(), what: What::Gap(lost) });
+        }
     }
 
     /// Uses up a number, for an event that is never told again.
@@ -101,11 +153,10 @@ impl Replay {
 
     /// Forgets all but the newest event. Returns how many of them nobody has had.
     pub fn keep_only_newest(&mut self) -> usize {
-        let old = self.kept.len().saturating_sub(1);
         let mut lost = 0;
-        for event in self.kept.drain(..old) {
-            self.bytes -= event.bytes.len();
-            lost += usize::from(event.number > self.delivered);
+        while self.events() > 1 {
+            let Some(oldest) = self.kept.iter().position(|event| !event.is_gap()) else { break };
+            lost += self.forget(oldest);
         }
         lost
     }
@@ -117,6 +168,7 @@ impl Replay {
     /// Takes back that the events after this one went out.
     pub fn rewind(&mut self, to: u64) {
         self.delivered = self.delivered.min(to);
+        self.mark_forgotten(to);
     }
 
     /// The newest event that went out to anybody: where a client without a memory of its own goes on.
@@ -139,7 +191,7 @@ impl Replay {
     pub fn questions_after(&self, number: u64) -> Vec<u64> {
         let questions = self.after(number).filter_map(|(_, _, what)| match what {
             What::Question(number) => Some(*number),
-            What::Message | What::Change(_) => None,
+            What::Message | What::Change(_) | What::Gap(_) => None,
         });
         questions.collect()
     }
@@ -154,6 +206,19 @@ impl Replay {
 
     pub fn kept_bytes(&self) -> usize {
         self.bytes
+    }
+}
+
+impl Event {
+    fn is_gap(&self) -> bool {
+        matches!(self.what, What::Gap(_))
+    }
+
+    fn gap(&mut self) -> Option<&mut Lost> {
+        match &mut self.what {
+            What::Gap(lost) => Some(lost),
+            _ => None,
+        }
     }
 }
 
@@ -181,11 +246,52 @@ mod tests {
         let mut replay = Replay::default();
         let lost: usize = (0..MAX_EVENTS + 7).map(|n| replay.push(Bytes::from(n.to_string()), What::Message)).sum();
         assert_eq!(lost, 7);
-        assert_eq!(texts(&replay, 0).len(), MAX_EVENTS);
+        assert_eq!(texts(&replay, 0).len(), MAX_EVENTS + 1, "the marker of the gap does not count");
+        assert_eq!(gaps(&replay), [(1, Lost { events: 7, logs: 0 })]);
         replay.mark_delivered();
         assert_eq!(replay.push(Bytes::from_static(b"x"), What::Message), 0, "a delivered event is no loss");
         replay.push(Bytes::from(vec![b'x'; 2 * MAX_BYTES]), What::Message);
-        assert_eq!(replay.after(0).count(), 1, "one large event is kept alone");
+        assert_eq!(replay.events(), 1, "one large event is kept alone");
+    }
+
+    //
+    #[test]
+    fn changes_and_questions_that_nobody_has_had_outlast_messages() {
+        let mut replay = Replay::default();
+        replay.push(Bytes::from_static(b"m"), What::Message);
+        replay.push(Bytes::from_static(b"q"), What::Question(4));
+        replay.push(Bytes::from_static(b"c"), What::Change("tools".into()));
+        let lost: usize = (0..1000).map(|_| replay.push(Bytes::from_static(b"x"), What::Message)).sum();
+        assert_eq!((lost, replay.undelivered()), (1003 - MAX_EVENTS, MAX_EVENTS + 1));
+        assert_eq!(texts(&replay, 0)[..4], ["", "q", "c", "x"]);
+        // What else there is goes first, but the bound holds.
+        let mut replay = Replay::default();
+        let change = |n: usize| What::Change(n.to_string().into());
+        let lost: usize = (0..1000).map(|n| replay.push(Bytes::from_static(b"c"), change(n))).sum();
+        assert_eq!((lost, gaps(&replay).len()), (1000 - MAX_EVENTS, 1));
+    }
+
+    //
+    #[test]
+    fn what_went_out_to_a_stream_that_nobody_read_and_is_kept_no_more_is_a_gap() {
+        let mut replay = Replay::default();
+        for _ in 0..MAX_EVENTS + 10 {
+            replay.push(Bytes::from_static(b"x"), What::Message);
+            replay.mark_delivered();
+        }
+        assert_eq!(gaps(&replay), []);
+        replay.rewind(4);
+        assert_eq!(gaps(&replay), [(10, Lost { events: 6, logs: 0 })]);
+        replay.mark_forgotten(4);
+        assert_eq!(gaps(&replay).len(), 1, "it is told once");
+    }
+
+    fn gaps(replay: &Replay) -> Vec<(u64, Lost)> {
+        let gap = |(number, _, what): (u64, &Bytes, &What)| match what {
+            What::Gap(lost) => Some((number, *lost)),
+            _ => None,
+        };
+        replay.after(0).filter_map(gap).collect()
     }
 
     #[test]

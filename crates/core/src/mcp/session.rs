@@ -23,9 +23,12 @@ use super::{
     link::{Action, Refusal, SessionKey, StreamKey, WireId},
     method::Method,
     names::Names,
-    replay::{Replay, What},
+    replay::{Lost, Replay, What},
 };
-use crate::wire::frame::{self, EventId};
+use crate::wire::{
+    frame::{self, EventId},
+    text,
+};
 
 /// How long the events of a finished POST stream are kept for a client that lost its end.
 const RETENTION: Duration = Duration::from_secs(5 * 60);
@@ -234,8 +237,13 @@ impl Session {
                     actions.push_back(Action::End(old));
                 }
                 post.by_method = by_method;
-                for (number, bytes, _) in post.replay.after(event) {
-                    actions.push_back(Action::Event { stream, number, bytes: named(bytes, by_method) });
+                post.replay.mark_forgotten(event);
+                for (number, bytes, what) in post.replay.after(event) {
+                    let Some(bytes) = told(EventId { stream: post.number, event: number }, bytes, what, self.level)
+                    else {
+                        continue;
+                    };
+                    actions.push_back(Action::Event { stream, number, bytes: named(&bytes, by_method) });
                 }
                 post.replay.mark_delivered();
                 if post.open == 0 {
@@ -257,6 +265,7 @@ impl Session {
                         self.standalone.delivered()
                     }
                 };
+                self.standalone.mark_forgotten(from);
                 for (number, bytes, what) in self.standalone.after(from) {
                     if let What::Question(asked) = what {
                         let open = |shown: StreamKey| self.gets.iter().any(|get| get.stream == shown);
@@ -267,7 +276,11 @@ impl Session {
                             None => continue,
                         }
                     }
-                    actions.push_back(Action::Event { stream, number, bytes: named(bytes, by_method) });
+                    let Some(bytes) = told(EventId { stream: STANDALONE, event: number }, bytes, what, self.level)
+                    else {
+                        continue;
+                    };
+                    actions.push_back(Action::Event { stream, number, bytes: named(&bytes, by_method) });
                 }
                 self.standalone.mark_delivered();
                 self.gets.push(Get { stream, from, resumes: after.is_some(), by_method });
@@ -531,6 +544,19 @@ impl Part {
     fn first_number(&self) -> u64 {
         (u64::from(self.number) << u32::BITS) + u64::from(self.numbers_from)
     }
+}
+
+/// An event that is kept, as it is told to a client of this log level; that there is a gap in Prism's own words. `None`: it
+/// does not want to be told.
+fn told(id: EventId, bytes: &Bytes, what: &What, level: Option<Level>) -> Option<Bytes> {
+    let What::Gap(lost) = what else { return Some(bytes.clone()) };
+    level.is_none_or(|least| Level::Warning >= least).then(|| frame::event(Some(id), &[gap_note(*lost).as_bytes()]))
+}
+
+fn gap_note(Lost { events, logs }: Lost) -> String {
+    let why = "came while nobody read this stream, which keeps no more than 256, and were dropped";
+    let data = format_args!(r#"{{"dropped":{events},"log_notes":{logs},"message":"Up to {events} messages {why}"}}"#);
+    text::note(Method::Log, format_args!(r#"{{"level":"warning","logger":"prism","data":{data}}}"#))
 }
 
 /// An event as a stream's client wants it.

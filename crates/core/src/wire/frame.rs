@@ -4,7 +4,11 @@ use std::borrow::Cow;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
-use super::{envelope::Message, splice::push_flat};
+use super::{
+    envelope::{Kind, Message},
+    splice::push_flat,
+};
+use crate::mcp::Method;
 
 /// What is kept of a line that is too long: enough to see which call it would have answered.
 const KEPT_HEAD_BYTES: usize = 1024;
@@ -42,6 +46,11 @@ pub struct EventId {
 impl Lines {
     pub fn new(limit: usize) -> Self {
         Self { buffer: BytesMut::new(), scanned: 0, limit, skipping: None }
+    }
+
+    /// From now on lines may be that long. One that is being skipped stays skipped.
+    pub fn limit(&mut self, limit: usize) {
+        self.limit = limit;
     }
 
     /// The buffer to append what was read to, with room in it. Take the frames out before the next read: that is what
@@ -136,6 +145,14 @@ pub fn renumbered(event: &Bytes, id: EventId) -> Bytes {
     put_id(&mut out, id);
     out.put_slice(&event[data..]);
     out.freeze()
+}
+
+/// Whether an event carries a log note.
+pub fn is_log(event: &[u8]) -> bool {
+    // What it carries was written by a server: a look at the text could be taken in.
+    let data = memchr::memmem::find(event, b"data: ").map(|at| &event[at + 6..]).unwrap_or_default();
+    let message = Message::parse(Bytes::copy_from_slice(data.trim_ascii_end()));
+    message.is_ok_and(|message| message.kind() == Kind::Notification(Method::Log))
 }
 
 /// An event named after its message's method, for a client that wants to be told it by that (N-03).

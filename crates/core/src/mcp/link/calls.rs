@@ -1,13 +1,12 @@
 //! Calls: from a client to the server under an id of ours, and the answer back under the client's own.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::{
     Accepts, Action, Answer, Exchange, Fault, Link, MAX_CALLS_PER_SESSION, MAX_HELD, Modern, Owner, Refusal, Reply,
     SessionKey, StreamKey, WireId,
-    exchange::{Client, Outcome},
+    exchange::{Client, Outcome, Standing},
     lifecycle::Phase,
-    turns,
 };
 use crate::{
     mcp::{Method, Names, era::Era},
@@ -17,10 +16,6 @@ use crate::{
         text,
     },
 };
-
-/// How long a held POST may be silent before it becomes a stream with keep-alives. Longer than the default
-/// `request_timeout`, so that its 504 can still be a status; far shorter than the 300 s after which Node gives up.
-pub(super) const HOLD: Duration = Duration::from_secs(60);
 
 impl Link {
     /// Takes a client's request. The answer comes as an [`Action`] under the returned id. `names` are for a client of the
@@ -108,7 +103,7 @@ impl Link {
         let counted = method == Method::ToolsCall && self.settings.class.answers_questions();
         let name =
             if counted { message.string(message.params().name).map(|name| name.into_owned().into()) } else { None };
-        let exchange = Exchange {
+        let mut exchange = Exchange {
             method,
             owner: Owner::Client {
                 session,
@@ -120,14 +115,16 @@ impl Link {
                 modern,
             },
             reply,
-            deadline: self.settings.request_timeout.map(|timeout| now + timeout),
-            latest: now + self.settings.max_request_time,
-            hold_until: accepts.events.then_some(now + HOLD),
+            deadline: None,
+            latest: now,
+            tell_at: None,
+            progress: None,
             wire: 0,
-            stopped: None,
+            standing: Standing::Running,
             origin: None,
             rounds: None,
         };
+        self.start_clocks(&mut exchange, now);
         self.check_by(exchange.due());
         self.exchanges.insert(id.0, exchange);
         self.calls += 1;
@@ -144,17 +141,20 @@ impl Link {
         match (self.phase, message.kind()) {
             // A ping asks whether we are there (mcp-eras 6, check 46).
             (_, Kind::Request(Method::Ping)) => self.dispatch(id, message, now),
-            (Phase::Up, _) if !self.must_wait(id, now) => self.dispatch(id, message, now),
+            (Phase::Up, _) if !self.must_wait(id) => self.dispatch(id, message, now),
             (Phase::Up, _) => {
-                // Behind a call that was stopped it waits no longer than this.
-                self.check_by(Some(now + turns::SETTLE));
                 // Its clock starts when its turn has come.
                 if let Some(exchange) = self.exchanges.get_mut(&id.0) {
                     exchange.deadline = Some(exchange.latest);
                 }
                 self.held.push_back((id, message));
+                self.rouse_ghosts(now);
             }
             _ => {
+                // The time that a server takes to start is not the call's: a start has a limit of its own (B-07).
+                if let Some(exchange) = self.exchanges.get_mut(&id.0) {
+                    exchange.deadline = None;
+                }
                 self.held.push_back((id, message));
                 self.want(now);
             }
@@ -275,13 +275,17 @@ impl Link {
     /// Notes that a call's client is gone. The server works on, and is told to stop when the call's time is up; at once
     /// if the client is of the modern era, where leaving is how one cancels, or if the calls here may take for ever.
     pub(super) fn leave(&mut self, id: WireId, now: Instant) {
+        let timeout = self.settings.request_timeout;
         let Some(exchange) = self.exchanges.get_mut(&id.0) else { return };
         exchange.reply = Reply::Left;
         if exchange.modern().is_some() || self.settings.leaving_cancels {
             return self.stop_call(id, None, now);
         }
-        // Without a timeout, a server that never answers would keep it for ever.
-        let due = *exchange.deadline.get_or_insert(exchange.latest);
+        // Nobody can have its answer: it need not have the time that its client would have waited. Without a timeout, a
+        // server that never answers would keep it for ever.
+        let limit = timeout.map_or(exchange.latest, |timeout| (now + timeout).min(exchange.latest));
+        let due = exchange.deadline.map_or(limit, |at| at.min(limit));
+        exchange.deadline = Some(due);
         self.check_by(Some(due));
     }
 

@@ -1,6 +1,6 @@
 //! How a link is, for those who look at it from outside.
 
-use super::{Link, Phase, SessionKey};
+use super::{Fault, Link, Phase, SessionKey, Settings};
 
 /// What a link has to do, and whether its server is there to do it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +26,32 @@ pub enum State {
     Failed,
 }
 
+/// Why there is no server, as far as it is known.
+#[derive(Debug, Default)]
+pub(super) struct Fate {
+    /// Why the last one was given up, if none has been up since.
+    pub(super) failed: Option<Fault>,
+    /// What the shell knows of why it does not start, and what it was heard to say meanwhile.
+    explained: Option<String>,
+    overheard: Option<String>,
+}
+
+impl Fate {
+    /// Another one is started, of which nothing is known yet.
+    pub(super) fn begin(&mut self) {
+        (self.explained, self.overheard) = (None, None);
+    }
+
+    /// Says why there is none: in the shell's words, which knows more, if it has any.
+    pub(super) fn told(&self, why: &str) -> Fault {
+        match (&self.explained, &self.overheard) {
+            (Some(said), _) => Fault::DoesNotStart { said: said.clone() },
+            (None, Some(heard)) => Fault::Unavailable { why: format!("{why}; {heard}") },
+            (None, None) => Fault::Unavailable { why: why.to_owned() },
+        }
+    }
+}
+
 impl Link {
     /// How the link is.
     pub fn condition(&self) -> Condition {
@@ -35,12 +61,39 @@ impl Link {
                 Phase::Up => State::Up,
                 Phase::Restarting { .. } => State::Restarting,
                 Phase::Asleep => State::Asleep,
-                Phase::Down if self.failed => State::Failed,
+                Phase::Down if self.fate.failed.is_some() => State::Failed,
                 Phase::Down => State::Down,
             },
             sessions: self.sessions.len(),
             calls: self.calls,
         }
+    }
+
+    /// Goes on with other limits. What is under way keeps the deadline that it has.
+    pub fn limit(&mut self, to: &Settings) {
+        self.settings.request_timeout = to.request_timeout;
+        self.settings.max_request_time = to.max_request_time;
+        self.settings.start_timeout = to.start_timeout;
+        self.settings.max_message_bytes = to.max_message_bytes;
+        // One that calls take turns on has a time of its own.
+        if !self.settings.exclusive {
+            self.settings.keep_stateless = to.keep_stateless;
+        }
+    }
+
+    /// Why the server was given up, if none has been up since.
+    pub fn failure(&self) -> Option<&Fault> {
+        self.fate.failed.as_ref()
+    }
+
+    /// Says why the server does not start, in a sentence that needs no other: whoever waits for it hears that.
+    pub fn explain(&mut self, said: Option<String>) {
+        self.fate.explained = said;
+    }
+
+    /// Says what the server was heard to say so far, for those who hear that it did not greet us.
+    pub fn overhear(&mut self, said: Option<String>) {
+        self.fate.overheard = said;
     }
 
     /// The sessions that have missed something so far, and how much: events that nobody was there to take.

@@ -24,7 +24,6 @@ impl Link {
         self.check_by(next);
         let questions = self.sessions.values().flat_map(|s| s.questions.iter().map(|q| q.deadline)).min();
         self.check_by(questions);
-        self.check_by(self.turn_comes(now));
     }
 
     fn look_at(&mut self, id: WireId, now: Instant) {
@@ -34,21 +33,17 @@ impl Link {
         let Some(exchange) = self.exchanges.get(&id.0) else { return };
         let timeout = self.settings.request_timeout.unwrap_or_default();
         if exchange.deadline.is_none_or(|at| at > now) {
-            self.commit(id, now);
-            return;
+            return self.tell_of_waiting(id, now);
         }
-        if exchange.reply == Reply::Nobody || matches!(exchange.owner, Owner::Link) {
-            // A call of another client might be shown what is still asked on behalf of this one.
-            let other =
-                |e: &Exchange| e.method.may_ask() && e.modern().is_some() && !exchange.is_of_the_same_client_as(e);
-            let doubtful = exchange.modern().is_some() && exchange.may_be_asked() && self.exchanges.values().any(other);
+        if matches!(exchange.owner, Owner::Link) {
             self.retire(id);
-            if doubtful && self.exclusive {
-                self.recycle(now);
-            }
             return;
         }
-        if self.settings.leaving_cancels && exchange.reply_is_deserted(&self.sessions) {
+        if exchange.reply == Reply::Nobody {
+            return self.look_at_stopped(id, now);
+        }
+        let deserted = exchange.reply_is_deserted(&self.sessions);
+        if deserted && self.settings.leaving_cancels {
             return self.stop_call(id, Some(Fault::Deserted), now);
         }
         // While a person is asked, the clock stands still, up to the hard limit.
@@ -58,6 +53,7 @@ impl Link {
             return;
         }
         let fault = match exchange.latest <= now {
+            _ if deserted && exchange.method == Method::Initialize => Fault::Deserted,
             true => Fault::Timeout { after: self.settings.max_request_time, setting: "max_request_time" },
             false => Fault::Timeout { after: timeout, setting: "request_timeout" },
         };
@@ -73,15 +69,13 @@ impl Link {
         }
     }
 
-    /// The stream that a session's call had become is gone. Where leaving is cancelling, its client may come back to it,
-    /// but not for ever.
+    /// The stream that a session's call had become is gone. Its client may come back to it, but not for ever where leaving
+    /// is cancelling, or where the session was never opened.
     pub(super) fn await_return(&mut self, key: SessionKey, now: Instant) {
-        if !self.settings.leaving_cancels {
-            return;
-        }
         let by = now + RETURN_WITHIN;
+        let ends = |e: &Exchange| self.settings.leaving_cancels || e.method == Method::Initialize;
         let own = self.exchanges.values_mut().filter(|exchange| exchange.session() == Some(key));
-        for exchange in own.filter(|exchange| exchange.reply_is_deserted(&self.sessions)) {
+        for exchange in own.filter(|exchange| ends(exchange) && exchange.reply_is_deserted(&self.sessions)) {
             exchange.deadline.get_or_insert(by);
         }
         self.check_by(Some(by));
@@ -90,17 +84,9 @@ impl Link {
     /// A client reads the stream of its calls again.
     pub(super) fn has_returned(&mut self, key: SessionKey, track: u64) {
         let timeout = self.settings.request_timeout;
-        let own = self.exchanges.values_mut().filter(|exchange| exchange.session() == Some(key));
-        for exchange in own.filter(|exchange| exchange.reply == Reply::Track(track) && timeout.is_none()) {
+        let own = self.exchanges.values_mut().filter(|e| e.session() == Some(key) && e.reply == Reply::Track(track));
+        for exchange in own.filter(|e| timeout.is_none() || e.method == Method::Initialize) {
             exchange.deadline = None;
-        }
-    }
-
-    /// Restarts a call's clock: it shows signs of life (B-07).
-    pub(super) fn push_back_deadline(&mut self, id: WireId, now: Instant) {
-        let Some(timeout) = self.settings.request_timeout else { return };
-        if let Some(exchange) = self.exchanges.get_mut(&id.0) {
-            exchange.deadline = Some((now + timeout).min(exchange.latest));
         }
     }
 }

@@ -1,19 +1,19 @@
 //! How calls end: with an answer, with a fault, or with nobody there to hear of it.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bytes::Bytes;
 
 use super::{
-    Action, Answer, Exchange, Fault, Link, Owner, Reply, StreamKey, WireId, exchange::Outcome, fault::error_body, turns,
+    Action, Answer, Exchange, Fault, Link, Owner, Reply, SessionKey, StreamKey, WireId,
+    exchange::{Outcome, Standing},
+    fault::error_body,
+    ghosts::MOMENT,
 };
 use crate::{
     mcp::{Method, replay::What},
     wire::{Chain, frame, text},
 };
-
-/// How long a call that nobody waits for still counts as one the server may ask about.
-const GRACE: Duration = Duration::from_secs(30);
 
 /// An answer in our words. The code, if it is an error and the client's era is the one where codes are statuses.
 pub(super) struct Told {
@@ -120,20 +120,17 @@ impl Link {
     }
 
     /// Lets a call's client go, with a fault or, when it cancelled, with nothing. The server may still work on it, so
-    /// it counts until the answer comes or the grace is over.
+    /// it counts until the answer comes or the moment is over.
     pub(super) fn abandon(&mut self, id: WireId, fault: Option<Fault>, now: Instant) {
         self.lost_flight(id, now);
         let Some(exchange) = self.exchanges.get_mut(&id.0) else { return };
         let Owner::Client { session, id: own, .. } = &exchange.owner else { return };
         let (key, own) = (*session, own.clone());
         let reply = std::mem::replace(&mut exchange.reply, Reply::Nobody);
-        exchange.deadline = Some(now + GRACE);
-        exchange.stopped = Some(now);
+        exchange.deadline = Some(now + MOMENT);
+        exchange.standing = Standing::Stopped;
         let (due, by_method) = (exchange.deadline, exchange.by_method());
         self.check_by(due);
-        if !self.held.is_empty() {
-            self.check_by(Some(now + turns::SETTLE));
-        }
         let body = fault.as_ref().map(|fault| fault.body(Some(&own)));
         let parts: Vec<&[u8]> = body.iter().map(|body| body.as_bytes()).collect();
         match reply {
@@ -196,6 +193,15 @@ impl Link {
         self.actions.push_back(Action::Event { stream, number: 0, bytes });
     }
 
+    /// One call less is waited for.
+    pub(super) fn count_off(&mut self, session: Option<SessionKey>, sent: bool) {
+        self.calls -= 1;
+        self.sent -= usize::from(sent);
+        if let Some(session) = session.and_then(|key| self.sessions.get_mut(&key)) {
+            session.calls -= 1;
+        }
+    }
+
     /// Forgets a call.
     pub(super) fn retire(&mut self, id: WireId) -> Option<Exchange> {
         if !self.flights.is_empty() {
@@ -203,10 +209,9 @@ impl Link {
         }
         let exchange = self.exchanges.remove(&id.0)?;
         if let Owner::Client { session, .. } = exchange.owner {
-            self.calls -= 1;
-            self.sent -= usize::from(exchange.wire != 0);
-            if let Some(session) = session.and_then(|key| self.sessions.get_mut(&key)) {
-                session.calls -= 1;
+            // A ghost does not count already.
+            if exchange.standing != Standing::Ghost {
+                self.count_off(session, exchange.wire != 0);
             }
         }
         if exchange.method == Method::ResourcesSubscribe {

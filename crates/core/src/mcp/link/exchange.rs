@@ -4,7 +4,7 @@ use std::{collections::HashMap, hash::Hasher, time::Instant};
 
 use bytes::Bytes;
 
-use super::{Accepts, Fault, SessionKey, StreamKey, rounds::Rounds};
+use super::{Accepts, Fault, SessionKey, StreamKey, patience::Progress, rounds::Rounds};
 use crate::{
     mcp::{Method, Names, modern::Envelope, session::Session},
     wire::{Message, frame},
@@ -16,18 +16,29 @@ pub(super) struct Exchange {
     pub(super) owner: Owner,
     pub(super) reply: Reply,
     pub(super) deadline: Option<Instant>,
-    /// How far progress may push the deadline.
+    /// When it ends at the latest, whatever its server and its client say.
     pub(super) latest: Instant,
-    /// When a held head must become a stream, so that the client does not take us for dead.
-    pub(super) hold_until: Option<Instant>,
+    /// When a client that takes a stream hears from us, if it has heard nothing until then.
+    pub(super) tell_at: Option<Instant>,
+    /// How far its client was told that it is.
+    pub(super) progress: Option<Box<Progress>>,
     /// The number the server knows it by; 0 while the server does not know it.
     pub(super) wire: u64,
-    /// When the server was told to stop working on it.
-    pub(super) stopped: Option<Instant>,
+    pub(super) standing: Standing,
     /// The client's own words, where they may be needed again.
     pub(super) origin: Option<Message>,
     /// What a modern server has asked a legacy client on its behalf.
     pub(super) rounds: Option<Box<Rounds>>,
+}
+
+/// Whether the server is to work on a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    Running,
+    /// It was told to stop, a moment ago.
+    Stopped,
+    /// It was told to, and has not answered: it may never do so, and may still ask.
+    Ghost,
 }
 
 #[derive(Debug)]
@@ -119,9 +130,10 @@ impl Exchange {
             reply: Reply::Nobody,
             deadline,
             latest: now,
-            hold_until: None,
+            tell_at: None,
+            progress: None,
             wire,
-            stopped: None,
+            standing: Standing::Running,
             origin: None,
             rounds: None,
         }
@@ -162,6 +174,11 @@ impl Exchange {
         matches!(&self.owner, Owner::Client { accepts, .. } if accepts.json)
     }
 
+    /// Whether its client takes a stream, or has one.
+    pub(super) fn takes_events(&self) -> bool {
+        matches!(&self.owner, Owner::Client { accepts, .. } if accepts.events)
+    }
+
     /// Whether a client waits for the answer, here and now.
     pub(super) fn is_awaited(&self) -> bool {
         !matches!(self.reply, Reply::Left | Reply::Nobody | Reply::Parked)
@@ -190,10 +207,10 @@ impl Exchange {
 
     /// When this must be looked at again.
     pub(super) fn due(&self) -> Option<Instant> {
-        let hold = self.hold_until.filter(|_| self.reply == Reply::Held);
+        let tell = self.tell_at.filter(|_| self.is_awaited());
         let (ask, expires) = self.modern().map_or((None, None), |modern| (modern.ask_at, modern.expires));
         let again = self.rounds.as_ref().and_then(|rounds| rounds.again_at);
-        [self.deadline, hold, ask, expires, again].into_iter().flatten().min()
+        [self.deadline, tell, ask, expires, again].into_iter().flatten().min()
     }
 }
 

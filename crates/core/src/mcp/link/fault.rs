@@ -21,6 +21,10 @@ pub enum Fault {
     Unavailable {
         why: String,
     },
+    /// The same, in a whole sentence of somebody who knows more of it.
+    DoesNotStart {
+        said: String,
+    },
     /// The server was reached, and does not take what it is sent.
     Refused {
         why: String,
@@ -67,7 +71,9 @@ impl Fault {
     pub fn reason(&self) -> &'static str {
         match self {
             Self::Exited | Self::Ended { .. } | Self::Cut | Self::Replaced => "upstream_exited",
-            Self::Unavailable { .. } | Self::Refused { .. } | Self::Stuck => "upstream_unavailable",
+            Self::Unavailable { .. } | Self::DoesNotStart { .. } | Self::Refused { .. } | Self::Stuck => {
+                "upstream_unavailable"
+            }
             Self::Timeout { .. } => "upstream_timeout",
             Self::TooLarge { .. } => "upstream_answer_too_large",
             Self::SessionEnded => "session_ended",
@@ -86,10 +92,18 @@ impl Fault {
                           is not known, call again if that is safe"
                 .to_owned(),
             Self::Unavailable { why } => format!("the MCP server cannot be reached: {why}"),
+            Self::DoesNotStart { said } => said.clone(),
             Self::Refused { why } => format!("the MCP server refuses: {why}"),
             Self::Timeout { after, setting } => {
+                let other = match *setting {
+                    "request_timeout" => {
+                        ", or use a client that takes `text/event-stream`: its calls go on until `max_request_time`"
+                    }
+                    _ => "",
+                };
                 format!(
-                    "no answer within `{setting}` ({after:?}); the server was told to cancel. Raise the setting for slower tools"
+                    "no answer within `{setting}` ({after:?}); the server was told to cancel. Raise the setting for \
+                     slower tools{other}"
                 )
             }
             Self::TooLarge { limit } => {

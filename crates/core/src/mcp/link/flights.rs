@@ -10,10 +10,14 @@ use crate::{
     mcp::{
         cache::{Hint, Key, Principal},
         era::Era,
+        hello::Class,
         modern,
     },
     wire::{Kind, Members, Message, splice::around},
 };
+
+/// How long a list of a legacy server is kept, if the server says that it tells of changes.
+const LEGACY_LIST: Duration = Duration::from_secs(30);
 
 /// A request that others wait for the answer of.
 #[derive(Debug)]
@@ -31,6 +35,8 @@ impl Link {
             return false;
         }
         let Some(key) = Key::of(method, message.params_text()) else { return false };
+        // A legacy server has heard it once, of all clients of this link.
+        let key = if self.era() == Era::Modern { key.by(self.class_of(id)) } else { key };
         if let Some((result, left)) = self.cache.get(&key, Principal::default(), now) {
             let result = result.to_owned();
             self.answer_kept(id, &result, Some(left), now);
@@ -48,6 +54,13 @@ impl Link {
                 false
             }
         }
+    }
+
+    /// What the client of a call can answer.
+    fn class_of(&self, id: WireId) -> Class {
+        let Some(exchange) = self.exchanges.get(&id.0) else { return Class::NONE };
+        let session = || exchange.session().and_then(|key| self.sessions.get(&key)).map(|session| session.class);
+        exchange.modern().map(|modern| modern.envelope.class).or_else(session).unwrap_or(Class::NONE)
     }
 
     /// The server answered a call that others may wait with.
@@ -71,15 +84,14 @@ impl Link {
     /// How long a list of a legacy server may be kept: only if it tells of changes, and not for long even then.
     fn legacy_hint(&self, method: Method) -> Option<Hint> {
         let greeting = self.greeting.as_ref()?;
-        let ttl = Duration::from_millis(u64::from(modern::LIST_TTL_MS));
-        modern::tells_of_changes(method, greeting).then_some(Hint { ttl, public: false })
+        modern::tells_of_changes(method, greeting).then_some(Hint { ttl: LEGACY_LIST, public: false })
     }
 
     fn answer_kept(&mut self, id: WireId, result: &str, left: Option<Duration>, now: Instant) {
         let body = format!(r#"{{"jsonrpc":"2.0","id":0,"result":{result}}}"#);
         let Ok(message) = Message::parse(Bytes::from(body)) else { return };
         let is_modern = self.exchanges.get(&id.0).is_some_and(|e| e.modern().is_some());
-        match (is_modern, left) {
+        match (is_modern && self.era() == Era::Modern, left) {
             // Its time is shorter by now than the server said.
             (true, Some(left)) => {
                 let told = self.reworded(id, self.era(), &message).map(|told| told.body);

@@ -2,7 +2,9 @@
 //!
 //! A pipe is asked in both ways at once, so that a server of the old kind, which most are, is not kept waiting for. One
 //! that speaks both is spoken to in the era of the clients that the link is for, so that nothing is translated that need
-//! not be. `initialize` has bound it to the old one: for the new one it is started again, once, and that is remembered.
+//! not be. A process speaks one era for life: in TypeScript's SDK 2.4 `initialize` binds it to the old one, in Python's 2.3
+//! the first question that it reads does, and it refuses the other. So for the era that it was not bound to it is started
+//! again, once, and that is remembered; and what a bound process refuses says nothing of what the next one would.
 //! Over HTTP one question costs little and comes first.
 
 use std::time::{Duration, Instant};
@@ -16,9 +18,6 @@ use crate::{
     },
     wire::{Members, Message},
 };
-
-/// How long a server may take to greet us: the first `npx` of one downloads it.
-pub(super) const START_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// How long a server that has answered one of two questions may take for the other.
 const BOTH_WITHIN: Duration = Duration::from_secs(5);
@@ -39,6 +38,7 @@ impl Link {
         // What the last child did not read is not for this one.
         self.output.clear();
         self.knock = Knock::default();
+        self.fate.begin();
         let (discover, initialize) = match self.opening {
             Opening::Probe => (true, self.settings.wire == Wire::Pipe),
             Opening::Learned(era) | Opening::Pinned(era) => (era == Era::Modern, era == Era::Legacy),
@@ -49,8 +49,9 @@ impl Link {
         if initialize {
             self.send_initialize(now);
         }
-        self.phase = Phase::Starting { until: now + START_TIMEOUT };
-        self.up_since = Some(now);
+        self.phase = Phase::Starting { until: self.settings.start_timeout.map(|timeout| now + timeout) };
+        // Only who is up can stay up: a start that takes long and fails earns nothing.
+        self.up_since = None;
         self.actions.push_back(Action::Start);
     }
 
@@ -105,14 +106,15 @@ impl Link {
             Some(greeting) if self.awaits(Method::Initialize) => {
                 self.knock.discovered = Some(Box::new(greeting));
                 // One that only speaks the modern era need not have an answer to the other question.
-                self.phase = Phase::Starting { until: now + BOTH_WITHIN };
+                self.phase = Phase::Starting { until: Some(now + BOTH_WITHIN) };
             }
             Some(greeting) if self.opening == Opening::Probe && self.settings.prefers == Era::Legacy => {
                 // Its clients are of the other era: it may speak that, too.
                 self.knock.discovered = Some(Box::new(greeting));
-                self.phase = Phase::Starting { until: now + BOTH_WITHIN };
+                self.phase = Phase::Starting { until: Some(now + BOTH_WITHIN) };
                 self.send_initialize(now);
             }
+            Some(greeting) if self.knock.refused.is_some() => self.is_only_modern(greeting, now),
             Some(greeting) => self.establish(greeting, now),
             None if names_our_revision(message) && !std::mem::replace(&mut self.knock.again, true) => {
                 self.send_discover(now);
@@ -142,9 +144,14 @@ impl Link {
         let discovered = self.knock.discovered.take();
         if message.failed() {
             match discovered {
+                Some(_) if self.may_be_bound() && self.settings.prefers == Era::Legacy => {
+                    self.start_as(Era::Legacy, now);
+                }
                 Some(greeting) => self.is_only_modern(*greeting, now),
                 None if self.awaits(Method::Discover) => self.knock.refused = Some(Box::new(message.clone())),
-                None if self.opening == Opening::Learned(Era::Legacy) && refuses_the_era(message) => {
+                None if self.opening == Opening::Learned(Era::Legacy)
+                    && (refuses_the_era(message) || self.speaks.modern == Some(true)) =>
+                {
                     self.knock.refused = Some(Box::new(message.clone()));
                     self.send_discover(now);
                 }
@@ -155,7 +162,7 @@ impl Link {
         self.speaks.legacy = Some(true);
         if discovered.is_some() && self.settings.prefers == Era::Modern {
             // It has just been bound to the old era.
-            return self.start_modern(now);
+            return self.start_as(Era::Modern, now);
         }
         match Greeting::read(message) {
             Ok(greeting) => self.establish(greeting, now),
@@ -165,13 +172,20 @@ impl Link {
 
     /// It speaks the modern era, and refused the other.
     fn is_only_modern(&mut self, greeting: Greeting, now: Instant) {
-        self.speaks.legacy = Some(false);
+        if !self.may_be_bound() {
+            self.speaks.legacy = Some(false);
+        }
         self.establish(greeting, now);
     }
 
-    /// Starts a server again that has shown that it speaks the modern era, and is spoken to in nothing else now.
-    fn start_modern(&mut self, now: Instant) {
-        self.opening = Opening::Learned(Era::Modern);
+    /// Whether one question may have been refused only because the same process had read the other first.
+    fn may_be_bound(&self) -> bool {
+        self.opening == Opening::Probe && self.settings.wire == Wire::Pipe
+    }
+
+    /// Starts a server again that speaks the modern era, to ask in one way only.
+    fn start_as(&mut self, era: Era, now: Instant) {
+        self.opening = Opening::Learned(era);
         self.forget_child(Fault::Exited, now);
         self.actions.push_back(Action::Stop);
         self.start(now);
@@ -180,10 +194,16 @@ impl Link {
     /// The server has taken too long to greet us.
     pub(super) fn opening_expired(&mut self, now: Instant) {
         match self.knock.discovered.take() {
-            Some(_) => self.start_modern(now),
+            Some(_) => self.start_as(Era::Modern, now),
             None => {
                 let asked = if self.awaits(Method::Initialize) { Method::Initialize } else { Method::Discover };
-                self.reject(&format!("it did not answer `{}` within {START_TIMEOUT:?}", asked.name()), now);
+                let timeout = self.settings.start_timeout.unwrap_or_default();
+                let why = format!(
+                    "it did not answer `{}` within `start_timeout` ({timeout:?}). If it is only slow, set a longer \
+                     `start_timeout` below its [destination.NAME]; else run its command by hand",
+                    asked.name()
+                );
+                self.reject(&why, now);
             }
         }
     }
@@ -235,7 +255,8 @@ impl Link {
             self.opening = Opening::Learned(era);
         }
         self.phase = Phase::Up;
-        self.failed = false;
+        self.became_ready(now);
+        self.fate.failed = None;
         self.why = None;
         let (name, version) = (greeting.name.clone(), greeting.version.clone());
         let speaks = self.speaks;

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 
 use super::{
-    Action, Exchange, Fault, Link, Method, Opening, Owner, Refusal, Reply, SessionKey, StreamKey, Union, Wire, WireId,
+    Action, Exchange, Fault, Ghosts, Link, Method, Opening, Owner, Refusal, Reply, SessionKey, StreamKey, Union, Wire,
+    WireId, park::OWN_WARM,
 };
 use crate::{
     mcp::{
@@ -23,6 +24,8 @@ use crate::{
 
 /// Waits before each restart. When they are used up, so is the child (B-08).
 const RESTARTS: [Duration; 3] = [Duration::from_millis(500), Duration::from_secs(1), Duration::from_secs(2)];
+/// How long a server stays that became ready when everybody who had waited for it was gone: they try again soon.
+const READY_FOR: Duration = Duration::from_secs(60);
 /// Up for this long, a child has earned its restarts back.
 const PROVEN: Duration = Duration::from_secs(60);
 
@@ -34,7 +37,7 @@ pub(super) enum Phase {
     Asleep,
     /// It was asked for its greeting.
     Starting {
-        until: Instant,
+        until: Option<Instant>,
     },
     Up,
     /// The child ended; the next one starts then.
@@ -46,7 +49,8 @@ pub(super) enum Phase {
 impl Phase {
     pub(super) fn deadline(self) -> Option<Instant> {
         match self {
-            Self::Starting { until: at } | Self::Restarting { at } => Some(at),
+            Self::Starting { until } => until,
+            Self::Restarting { at } => Some(at),
             Self::Down | Self::Asleep | Self::Up => None,
         }
     }
@@ -226,7 +230,7 @@ impl Link {
         } else {
             let why = self.ended.take().or(self.why.take());
             let why = why.as_deref();
-            let ended = "its process ended again and again right after the start; its stderr is in Prism's log";
+            let ended = "its process ended again and again right after the start";
             self.give_up(why.unwrap_or(ended), now);
         }
     }
@@ -236,27 +240,46 @@ impl Link {
         let hasty = |id: &WireId| self.exchanges.get(&id.0).and_then(Exchange::modern).is_some_and(|m| m.hasty);
         let ids: Vec<WireId> = self.held.iter().map(|(id, _)| *id).filter(hasty).collect();
         let why = self.ended.clone().or(self.why.clone());
-        let why =
-            why.unwrap_or_else(|| "its process ended right after the start; its stderr is in Prism's log".to_owned());
+        let why = why.unwrap_or_else(|| "its process ended right after the start".to_owned());
+        let fault = self.fate.told(&why);
         for id in ids {
             self.held.retain(|(held, _)| *held != id);
-            self.fail(id, Fault::Unavailable { why: why.clone() }, now);
+            self.fail(id, fault.clone(), now);
         }
     }
 
     pub(super) fn handle_phase_timeout(&mut self, now: Instant) {
         match self.phase {
             Phase::Restarting { at } if at <= now => self.start(now),
-            Phase::Starting { until } if until <= now => self.opening_expired(now),
+            Phase::Starting { until: Some(until) } if until <= now => self.opening_expired(now),
             _ => {}
+        }
+    }
+
+    /// Whether anybody has a session here, or waits for anything.
+    fn is_wanted(&self) -> bool {
+        let waits = |e: &Exchange| e.is_awaited() || (e.reply == Reply::Parked && e.wire != 0);
+        let waited_for = || self.exchanges.values().any(|e| waits(e) && matches!(e.owner, Owner::Client { .. }));
+        !self.sessions.is_empty() || !self.held.is_empty() || !self.listens.is_empty() || waited_for()
+    }
+
+    /// The child has become ready: from now on it counts who needs it, however long that took.
+    pub(super) fn became_ready(&mut self, now: Instant) {
+        self.up_since = Some(now);
+        // A client without a session that has waited may come back as well, for which a question of our own is no reason.
+        let is_client = |e: &Exchange| matches!(e.owner, Owner::Client { session: None, .. });
+        let waits = |e: &Exchange| is_client(e) && !e.modern().is_some_and(|modern| modern.hasty);
+        let keep = if self.exchanges.values().any(waits) { self.settings.keep_stateless } else { OWN_WARM };
+        let least = now + keep.min(self.settings.keep_stateless);
+        self.stateless_until = self.stateless_until.map(|until| until.max(least));
+        if !self.is_wanted() && !self.settings.alone {
+            self.stop_at = Some(now + self.settings.keep_warm.max(READY_FOR));
         }
     }
 
     /// Ends the child when nobody needs it (B-13).
     pub(super) fn settle(&mut self, now: Instant) {
-        let waits = |e: &Exchange| e.is_awaited() || (e.reply == Reply::Parked && e.wire != 0);
-        let waited_for = self.exchanges.values().any(|e| waits(e) && matches!(e.owner, Owner::Client { .. }));
-        if !self.sessions.is_empty() || !self.held.is_empty() || !self.listens.is_empty() || waited_for {
+        if self.is_wanted() {
             self.stop_at = None;
             return;
         }
@@ -340,6 +363,7 @@ impl Link {
         self.level = None;
         self.call_level = None;
         self.union = Union::default();
+        self.ghosts = Ghosts::default();
         self.refreshing.clear();
         self.output.clear();
         self.hold_listens();
@@ -352,10 +376,11 @@ impl Link {
     }
 
     pub(super) fn give_up(&mut self, why: &str, now: Instant) {
+        let fault = self.fate.told(why);
         for (id, _) in std::mem::take(&mut self.held) {
-            self.fail(id, Fault::Unavailable { why: why.to_owned() }, now);
+            self.fail(id, fault.clone(), now);
         }
-        self.end_all(Fault::Unavailable { why: why.to_owned() }, now);
+        self.end_all(fault, now);
     }
 
     /// The server refused `initialize`: its own words go to the clients that asked.
@@ -379,9 +404,9 @@ impl Link {
             self.end_session(key);
         }
         self.end_listens(Some(&fault));
-        self.forget_child(fault, now);
+        self.forget_child(fault.clone(), now);
         self.phase = Phase::Down;
-        self.failed = true;
+        self.fate.failed = Some(fault);
         self.tries = 0;
         self.greeting = None;
         self.watches.clear();

@@ -6,6 +6,7 @@ use bytes::Bytes;
 
 use super::{
     Action, Exchange, Link, Method, Owner, Reply, SessionKey, StreamKey, WireId,
+    exchange::Standing,
     lifecycle::Phase,
     questions::PATIENCE,
     watch::{self, Watcher},
@@ -15,10 +16,12 @@ use crate::{
     wire::{Message, envelope::own_number, frame, splice::around},
 };
 
-/// Whom a log note belongs to. A pipe does not say, so it is certain or it is nobody (mcp-eras 5.9).
+/// Whom a log note, or one that no revision knows, belongs to. A pipe does not say, so while calls run it is certain or it
+/// is nobody (mcp-eras 5.9); what is said outside of any call is about the server, and all may hear it (B-04).
 enum NoteOwner {
     Call(WireId),
     Session(SessionKey),
+    Everybody,
     Nobody,
 }
 
@@ -31,7 +34,8 @@ impl Link {
                 if method == Method::ToolsChanged {
                     self.actions.push_back(Action::Redefined);
                 }
-                self.tell_everybody(method, &message);
+                self.tell_of_list(method, &message);
+                self.tell_caller(about, &message, now);
             }
             Method::ResourceUpdated => self.resource_updated(&message),
             Method::Acknowledged => self.union_acknowledged(&message, now),
@@ -40,11 +44,7 @@ impl Link {
                 Some(number) if self.era() == Era::Modern && self.union.has(number) => self.union_over(number, now),
                 _ => self.question_withdrawn(&message),
             },
-            // Unknown ones only where there is no doubt whom they are for.
-            _ => match self.sole_session() {
-                Some(key) => self.send_standalone(key, &message, What::Message),
-                None => self.actions.push_back(Action::Unowned(message)),
-            },
+            _ => self.custom_note(about, message),
         }
     }
 
@@ -60,7 +60,7 @@ impl Link {
             return;
         }
         let token = token.clone();
-        self.push_back_deadline(id, now);
+        self.note_progress(id, message, now);
         if self.commit(id, now) {
             self.send_on_call(id, &around(message, span, &token));
         }
@@ -92,24 +92,59 @@ impl Link {
             }
             NoteOwner::Session(key) if self.wants(key, level) => self.send_standalone(key, &message, What::Message),
             NoteOwner::Session(_) => {}
+            NoteOwner::Everybody => self.tell_everybody(message, |link, key| link.wants(key, level)),
             NoteOwner::Nobody => self.actions.push_back(Action::Unowned(message)),
+        }
+    }
+
+    /// A note that no revision knows. It never turns a POST into a stream: its client may not expect that.
+    fn custom_note(&mut self, about: Option<WireId>, message: Message) {
+        let owner = match self.note_owner(about) {
+            NoteOwner::Call(id) => self.exchanges.get(&id.0).and_then(Exchange::session),
+            NoteOwner::Session(key) => Some(key),
+            NoteOwner::Everybody => return self.tell_everybody(message, |_, _| true),
+            NoteOwner::Nobody => None,
+        };
+        match owner {
+            Some(key) => self.send_standalone(key, &message, What::Message),
+            None => self.actions.push_back(Action::Unowned(message)),
+        }
+    }
+
+    /// Tells every session that wants it, once.
+    fn tell_everybody(&mut self, message: Message, wants: impl Fn(&Self, SessionKey) -> bool) {
+        if self.sessions.is_empty() {
+            return self.actions.push_back(Action::Unowned(message));
+        }
+        let mut keys: Vec<SessionKey> = self.sessions.keys().copied().filter(|key| wants(self, *key)).collect();
+        keys.sort_unstable();
+        for key in keys {
+            self.send_standalone(key, &message, What::Message);
         }
     }
 
     fn note_owner(&self, about: Option<WireId>) -> NoteOwner {
         // A modern server on a pipe notes only what the one call is about that has told it a level.
         let about = about.or(self.log_slot.filter(|_| self.era() == Era::Modern));
-        if let Some(id) = about.filter(|id| self.exchanges.get(&id.0).is_some_and(Exchange::is_awaited)) {
-            return NoteOwner::Call(id);
+        if let Some(id) = about {
+            return match self.exchanges.get(&id.0) {
+                Some(exchange) if exchange.is_awaited() => NoteOwner::Call(id),
+                // It came with the answer to a request of ours.
+                Some(Exchange { owner: Owner::Link, .. }) => NoteOwner::Everybody,
+                // It is about a call that is over: its client's, and nobody else's.
+                Some(exchange) => exchange.session().map_or(NoteOwner::Nobody, NoteOwner::Session),
+                None => self.sole_session().map_or(NoteOwner::Nobody, NoteOwner::Session),
+            };
         }
-        if self.era() == Era::Modern && self.phase == Phase::Up {
-            return NoteOwner::Nobody;
-        }
-        let is_sent = |e: &Exchange| e.wire != 0 && matches!(e.owner, Owner::Client { .. });
+        // A ghost's notes are nobody's, and nobody is kept waiting for them.
+        let counts = |e: &Exchange| e.wire != 0 && e.standing != Standing::Ghost;
+        let is_sent = |e: &Exchange| counts(e) && matches!(e.owner, Owner::Client { .. });
         let calls = || self.exchanges.iter().filter(|(_, e)| is_sent(e));
         // Before its handshake a child has seen no call.
         match if self.phase == Phase::Up { self.sent } else { 0 } {
-            0 => self.sole_session().map_or(NoteOwner::Nobody, NoteOwner::Session),
+            0 => NoteOwner::Everybody,
+            // A modern server notes only what told it a level, and none of them did.
+            _ if self.era() == Era::Modern => NoteOwner::Nobody,
             1 => match calls().next() {
                 Some((id, exchange)) if exchange.is_awaited() => NoteOwner::Call(WireId(*id)),
                 Some((_, exchange)) => exchange.session().map_or(NoteOwner::Nobody, NoteOwner::Session),
@@ -135,8 +170,8 @@ impl Link {
         }
     }
 
-    /// Tells every client that has asked to be told, once.
-    fn tell_everybody(&mut self, method: Method, message: &Message) {
+    /// Tells every client that has asked to be told that a list has changed, once.
+    fn tell_of_list(&mut self, method: Method, message: &Message) {
         self.cache.invalidate(method, None);
         if !self.hears(message) {
             return;
@@ -149,6 +184,16 @@ impl Link {
         }
         if !self.listens.is_empty() {
             self.tell_listens(method, &String::from_utf8_lossy(text));
+        }
+    }
+
+    /// Passes a change on to the modern client on whose call's stream a modern server says it (FastMCP 4.1 does): one that
+    /// listens to nothing hears of it there or not at all.
+    fn tell_caller(&mut self, about: Option<WireId>, message: &Message, now: Instant) {
+        let Some(id) = about.filter(|_| self.era() == Era::Modern) else { return };
+        let is_modern = |e: &Exchange| e.is_awaited() && e.modern().is_some();
+        if self.exchanges.get(&id.0).is_some_and(is_modern) && self.commit(id, now) {
+            self.send_on_call(id, &[message.bytes()]);
         }
     }
 

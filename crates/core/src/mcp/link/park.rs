@@ -32,6 +32,8 @@ pub const PARKED_FOR: Duration = Duration::from_secs(10 * 60);
 const MAX_PARKED: usize = 64;
 /// Questions one call may have open. Beyond it the server gets an error.
 const MAX_ASKED: usize = 16;
+/// How long a server outlives a question of Prism's own, so that the call that it was asked for finds it there.
+pub(super) const OWN_WARM: Duration = Duration::from_secs(10);
 
 /// A call of the modern era, as the shell hands it over.
 #[derive(Debug)]
@@ -87,7 +89,12 @@ impl Link {
                     self.evict(now);
                 }
                 let client = Client { session: None, accepts, names };
+                let kept_until = self.stateless_until;
                 let id = self.enter_modern(client, &message, envelope, headers, ticket, now);
+                if hasty {
+                    // A question of our own is no client that may come back: who wants the server kept says so.
+                    self.stateless_until = kept_until.max(Some(now + OWN_WARM.min(self.settings.keep_stateless)));
+                }
                 if let Some(modern) = self.exchanges.get_mut(&id.0).and_then(|e| e.modern_mut()) {
                     modern.movable = movable;
                     modern.hasty = hasty;
@@ -150,9 +157,6 @@ impl Link {
             self.aliases.insert(wire, id);
         }
         exchange.reply = Reply::Held;
-        exchange.latest = now + self.settings.max_request_time;
-        exchange.deadline = self.settings.request_timeout.map(|timeout| now + timeout);
-        exchange.hold_until = accepts.events.then_some(now + super::calls::HOLD);
         self.stateless_until = Some(now + self.settings.keep_stateless);
         let mut outcome = None;
         let mut answers = Vec::new();
@@ -188,8 +192,8 @@ impl Link {
                 modern.ask_at = Some(now);
             }
         }
-        let due = exchange.due();
-        self.check_by(due);
+        self.start_clocks(&mut exchange, now);
+        self.check_by(exchange.due());
         self.exchanges.insert(id.0, exchange);
         for answer in answers {
             self.push_text(&answer);
@@ -284,7 +288,7 @@ impl Link {
         let reply = std::mem::replace(&mut exchange.reply, Reply::Parked);
         let by_method = exchange.by_method();
         exchange.deadline = None;
-        exchange.hold_until = None;
+        exchange.tell_at = None;
         let Owner::Client { id: own, modern: Some(modern), .. } = &mut exchange.owner else { return };
         let asked = modern.asked.iter().map(|asked| InputRequest {
             key: asked.key.clone(),
@@ -308,7 +312,7 @@ impl Link {
             }
             _ => {}
         }
-        self.send_elsewhere(now);
+        self.send_elsewhere();
     }
 
     /// Keeps what came of a call until its client asks for it.

@@ -6,7 +6,8 @@
 use std::time::{Duration, Instant};
 
 use super::{
-    Action, Exchange, Link, Method, Owner, Reply, SessionKey, WireId, fault::push_error_line, lifecycle::Phase,
+    Action, Exchange, Link, Method, Owner, Reply, SessionKey, WireId, exchange::Standing, fault::push_error_line,
+    lifecycle::Phase,
 };
 use crate::{
     mcp::{era::Revision, hello::Class, payload, replay::What, session::AskedBy},
@@ -31,6 +32,8 @@ enum Asker {
     Stateless,
     /// It belongs to no call, and several could be meant.
     Unrelated,
+    /// It belongs to a call that was cancelled.
+    Over,
     Ambiguous,
 }
 
@@ -77,8 +80,17 @@ impl Link {
                 let why = "the question belongs to no call of any client";
                 return push_error_line(&mut self.output, id, -32602, why);
             }
+            // Nobody is bothered with it.
+            Asker::Over if method == Method::Elicit => {
+                let cancelled = text::result(id, r#"{"action":"cancel"}"#);
+                return self.push_text(&cancelled);
+            }
+            Asker::Over => {
+                return push_error_line(&mut self.output, id, -32603, "the call that asks this was cancelled");
+            }
             Asker::Ambiguous => {
                 self.actions.push_back(Action::Ambiguous);
+                self.doubt_ghosts(now);
                 let why = "ambiguous_owner: calls of several clients are running and nothing says which of them asks";
                 return push_error_line(&mut self.output, id, -32603, why);
             }
@@ -127,33 +139,34 @@ impl Link {
         session.send_on_track(track, &parts, What::Question(number), strict, &mut self.actions);
     }
 
-    /// Whose question this is. A call counts until the server has answered it, even one that was cancelled: a server
-    /// that ignored the cancel may still ask.
+    /// Whose question this is. A call counts until the server has answered it, even one that was cancelled, however long
+    /// ago: a server that ignored the cancel may still ask.
     fn asker(&self, about: Option<WireId>) -> Asker {
         let of_call = |id: WireId, exchange: &Exchange| match (&exchange.owner, exchange.session()) {
             (Owner::Client { modern: Some(_), .. }, _) => Asker::Call(id),
             (_, Some(key)) => Asker::Session(key, exchange.is_awaited().then_some(id)),
             (_, None) => Asker::Stateless,
         };
-        // It came with the response to that very call.
-        if let Some(id) = about
-            && let Some(exchange) = self.exchanges.get(&id.0).filter(|e| matches!(e.owner, Owner::Client { .. }))
-        {
-            return of_call(id, exchange);
+        let of_none = || self.sole_session().map_or(Asker::Unrelated, |key| Asker::Session(key, None));
+        // It came with the response to that very call; or to one that is over, or to a request of ours.
+        if let Some(id) = about {
+            let exchange = self.exchanges.get(&id.0).filter(|e| matches!(e.owner, Owner::Client { .. }));
+            return exchange.map_or_else(of_none, |exchange| of_call(id, exchange));
+        }
+        if self.is_crowded() {
+            return Asker::Ambiguous;
         }
         // Before its handshake a child has seen no call.
         let calls = self.exchanges.iter().filter(|(_, e)| e.may_be_asked() && self.phase == Phase::Up);
         let mut calls = calls.map(|(id, exchange)| (WireId(*id), exchange));
-        let Some((first, exchange)) = calls.next() else {
-            return match self.sole_session() {
-                Some(key) => Asker::Session(key, None),
-                None => Asker::Unrelated,
-            };
-        };
-        let Some(second) = calls.next() else { return of_call(first, exchange) };
-        let all: Vec<(WireId, &Exchange)> = [(first, exchange), second].into_iter().chain(calls).collect();
+        let Some((first, exchange)) = calls.next() else { return of_none() };
+        let all: Vec<(WireId, &Exchange)> = std::iter::once((first, exchange)).chain(calls).collect();
+        if all.iter().all(|(_, e)| e.standing == Standing::Ghost) {
+            return Asker::Over;
+        }
+        let [_, _, ..] = all[..] else { return of_call(first, exchange) };
         // What was stopped is over, as far as its own client's next call goes.
-        let mut live = all.iter().filter(|(_, e)| e.stopped.is_none());
+        let mut live = all.iter().filter(|(_, e)| e.standing == Standing::Running);
         if let (Some((id, one)), None) = (live.next(), live.next())
             && all.iter().all(|(_, other)| other.is_of_the_same_client_as(one))
         {

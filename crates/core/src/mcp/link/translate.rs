@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use super::{Action, Exchange, Link, Method, Owner, Reply, ToolHeaders, Wire, WireId, ends::Told};
+use super::{Action, Exchange, Link, Method, Owner, Reply, ToolHeaders, Wire, WireId, ends::Told, exchange::Standing};
 use crate::{
     mcp::{
         era::{Era, Revision},
@@ -128,7 +128,7 @@ impl Link {
     pub(super) fn set_wire(&mut self, id: WireId, number: u64) {
         let Some(exchange) = self.exchanges.get_mut(&id.0) else { return };
         let before = std::mem::replace(&mut exchange.wire, number);
-        if matches!(exchange.owner, Owner::Client { .. }) {
+        if matches!(exchange.owner, Owner::Client { .. }) && exchange.standing != Standing::Ghost {
             self.sent = self.sent + usize::from(number != 0) - usize::from(before != 0);
         }
         if before != id.0 {

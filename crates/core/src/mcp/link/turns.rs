@@ -1,13 +1,10 @@
 //! Calls that take turns, so that a question's owner stays certain (mcp-eras 5.6): which must wait, which may go, and
 //! which give way.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use super::{Action, Exchange, Link, Reply, Wire, WireId, lifecycle::Phase};
+use super::{Action, Exchange, Link, Reply, Wire, WireId, exchange::Standing, lifecycle::Phase};
 use crate::mcp::era::Era;
-
-/// How long a client's next call waits for the server to answer one that it was told to stop.
-pub(super) const SETTLE: Duration = Duration::from_secs(1);
 
 impl Link {
     /// Whether a call waits for its client's answer, and others that could be asked would have to wait for it.
@@ -21,15 +18,6 @@ impl Link {
         self.pump(now);
     }
 
-    /// When a call that waits behind a stopped one need not wait any longer, if that is still to come.
-    pub(super) fn turn_comes(&self, now: Instant) -> Option<Instant> {
-        if self.held.is_empty() {
-            return None;
-        }
-        let settled = self.exchanges.values().filter_map(|e| Some(e.stopped? + SETTLE));
-        settled.filter(|at| *at > now).min()
-    }
-
     /// Sends what waits for the server, as far as it may be sent now.
     pub(super) fn pump(&mut self, now: Instant) {
         if self.phase != Phase::Up {
@@ -38,7 +26,7 @@ impl Link {
         let mut at = 0;
         while let Some((id, _)) = self.held.get(at) {
             let id = *id;
-            if self.must_wait(id, now) {
+            if self.must_wait(id) {
                 at += 1;
                 continue;
             }
@@ -47,37 +35,39 @@ impl Link {
             if self.exchanges.get(&id.0).is_some_and(|exchange| exchange.reply == Reply::Left) {
                 self.retire(id);
             } else {
-                if let Some(exchange) = self.exchanges.get_mut(&id.0).filter(|e| e.modern().is_some()) {
-                    // It may have waited for its turn.
-                    exchange.deadline =
-                        self.settings.request_timeout.map(|timeout| (now + timeout).min(exchange.latest));
-                }
+                // It may have waited for its turn, or for the server.
+                self.restart_clock(id, now);
                 self.dispatch(id, message, now);
             }
         }
     }
 
     /// Whether a call must wait for another one to end, so that a question's owner stays certain (mcp-eras 5.6).
-    pub(super) fn must_wait(&self, id: WireId, now: Instant) -> bool {
+    pub(super) fn must_wait(&self, id: WireId) -> bool {
         let Some(call) = self.exchanges.get(&id.0).filter(|e| e.modern().is_some() && e.method.may_ask()) else {
             return false;
         };
-        // A server that was told to stop answers at once, or never. What it still asks then is at least its client's.
-        let is_over = |e: &Exchange| e.stopped.is_some_and(|at| at + SETTLE <= now) && e.is_of_the_same_client_as(call);
+        // What it still asks on behalf of a ghost is at least its client's.
+        let is_over = |e: &Exchange| e.standing == Standing::Ghost && e.is_of_the_same_client_as(call);
+        // That client's next calls must not keep others waiting for the ghost for ever.
+        let earlier = self.held.iter().map(|(held, _)| *held).take_while(|held| *held != id);
+        let is_anothers =
+            |e: &Exchange| e.modern().is_some() && e.method.may_ask() && !e.is_of_the_same_client_as(call);
         self.exclusive
             && self.settings.wire == Wire::Pipe
             && self.era() == Era::Legacy
-            && self.exchanges.values().any(|e| e.may_be_asked() && !is_over(e))
+            && (self.exchanges.values().any(|e| e.may_be_asked() && !is_over(e))
+                || earlier.into_iter().any(|held| self.exchanges.get(&held.0).is_some_and(is_anothers)))
     }
 
     /// Sends calls that would wait for a person's answer to another link.
-    pub(super) fn send_elsewhere(&mut self, now: Instant) {
+    pub(super) fn send_elsewhere(&mut self) {
         if !self.is_parked() {
             return;
         }
         // One that has become a stream stays: its head is sent.
         let is_held = |id: &WireId| self.exchanges.get(&id.0).is_some_and(|e| e.reply == Reply::Held);
-        let waits = |id: &WireId| is_held(id) && self.must_wait(*id, now);
+        let waits = |id: &WireId| is_held(id) && self.must_wait(*id);
         let waiting: Vec<WireId> = self.held.iter().map(|(id, _)| *id).filter(waits).collect();
         for id in waiting {
             let Some(at) = self.held.iter().position(|(held, _)| *held == id) else { continue };

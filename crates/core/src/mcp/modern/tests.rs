@@ -233,8 +233,8 @@ fn greeting(capabilities: &str) -> Greeting {
 fn a_legacy_result_gets_its_kind_its_hints_and_its_server() {
     let told = greeting(r#"{"tools":{"listChanged":true}}"#);
     let info = r#""_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s"}}"#;
-    for (method, ttl) in [(Method::ToolsList, 30_000), (Method::PromptsList, 0), (Method::ResourcesRead, 0)] {
-        let hinted = format!(r#"{{"resultType":"complete","ttlMs":{ttl},"cacheScope":"private","n":1.0,{info}}}"#);
+    for method in [Method::ToolsList, Method::PromptsList, Method::ResourcesRead] {
+        let hinted = format!(r#"{{"resultType":"complete","ttlMs":0,"cacheScope":"private","n":1.0,{info}}}"#);
         for result in [r#"{"n":1.0}"#, r#"{"resultType":"x","ttlMs":9,"cacheScope":"public","n":1.0}"#] {
             assert_eq!(result_to_modern(method, result, Some(&told)), hinted);
         }
@@ -356,11 +356,12 @@ fn a_filter_is_read_strictly_and_written_as_it_was_meant() {
 fn a_filter_wants_what_it_names_and_a_server_has() {
     let all = Filter { tools: true, prompts: true, resources: true, uris: vec!["u".to_owned()] };
     assert_eq!(all.clone().within(&greeting("{}")), Filter::default());
+    // R-56: what a server of the older era has, it may tell of, whatever it announces.
     let some = greeting(r#"{"prompts":{"listChanged":true},"resources":{"subscribe":true,"listChanged":false}}"#);
     let left = all.clone().within(&some);
-    assert_eq!(left, Filter { prompts: true, uris: vec!["u".to_owned()], ..Filter::default() });
-    assert!(left.wants(Method::PromptsChanged));
-    assert!(!left.wants(Method::ToolsChanged) && !left.wants(Method::ResourcesChanged));
+    assert_eq!(left, Filter { prompts: true, resources: true, uris: vec!["u".to_owned()], ..Filter::default() });
+    assert!(left.wants(Method::PromptsChanged) && left.wants(Method::ResourcesChanged));
+    assert!(!left.wants(Method::ToolsChanged));
     assert!(!all.wants(Method::ResourceUpdated) && !all.wants(Method::Log));
 }
 

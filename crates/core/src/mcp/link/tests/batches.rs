@@ -55,7 +55,7 @@ fn each_call_of_a_batch_ends_in_its_own_way_and_the_stream_after_all() {
         server < {"method":"notifications/cancelled","params":{"requestId":$1}}
         server > {"id":$3,"result":{}}
         a ~ {"id":3,"result":{}}
-        + 30s
+        + 5m
         server < {"method":"notifications/cancelled","params":{"requestId":$2}}
         a ~ {"id":2,"error":{"code":-32603,…
         a end

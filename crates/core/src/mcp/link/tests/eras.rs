@@ -118,7 +118,7 @@ fn a_server_that_ends_on_the_modern_question_is_started_again_without_it() {
         server < {{"id":$m,"method":"initialize",…
         exit
         ! ended a
-        a fault unavailable: its process ended again and again right after the start; its stderr is in Prism's log
+        a fault unavailable: its process ended again and again right after the start
         "#
     ));
 }
@@ -188,6 +188,64 @@ fn a_server_of_the_modern_era_only_is_not_started_again() {
             "#
         ));
     }
+}
+
+// R-52: a process of Python's SDK 2.3 is bound to the era of the first question, and says of the other only that.
+#[test]
+fn a_server_that_was_bound_to_the_modern_era_is_started_again_for_clients_of_the_older_one() {
+    let probed = PROBED.replace("settings probe", "settings probe, prefers legacy");
+    let bound =
+        r#"server > {"id":$i,"error":{"code":-32022,"message":"connection is serving the 2026-07-28 protocol"}}"#;
+    let again = r#"! stop
+                   ! start
+                   server < {"id":$j,"method":"initialize",…"#;
+    check(&format!(
+        r#"
+        {probed}
+        discover
+        {bound}
+        {again}
+        greet
+        ! ready s 1
+        server < {{"method":"notifications/initialized"}}
+        {WELCOME}
+        ~ speaks both
+        exit
+        + 500ms
+        ! start
+        server < {{"id":$k,"method":"initialize",…
+        "#
+    ));
+    // One that refuses it as the first question, too, speaks the modern era only; the same process takes that.
+    for code in ["-32022", "-32600"] {
+        check(&format!(
+            r#"
+            {probed}
+            discover
+            {bound}
+            {again}
+            server > {{"id":$j,"error":{{"code":{code},"message":"no"}}}}
+            server < {{"id":$e,"method":"server/discover",…
+            discover
+            ! ready s 2 modern
+            {WELCOME}
+            server < {{"id":$union,"method":"subscriptions/listen",…
+            ~ speaks modern
+            "#
+        ));
+    }
+    // For clients of the modern era it is right as it is; what else it speaks nobody knows yet.
+    check(&format!(
+        r#"
+        {PROBED}
+        discover
+        {bound}
+        ! ready s 2 modern
+        {WELCOME}
+        server < {{"id":$union,"method":"subscriptions/listen",…
+        ~ speaks unknown
+        "#
+    ));
 }
 
 #[test]

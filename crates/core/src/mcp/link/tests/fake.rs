@@ -8,8 +8,8 @@ use crate::{
     wire::{Lines, Message},
 };
 
-/// How long a server may go on working on a call that was cancelled. After that the link may forget the call.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a server that was told to stop may go on logging about a call. It may ask for as long as it lives.
+const MOMENT: Duration = Duration::from_secs(1);
 
 pub(crate) struct Server {
     pub(crate) lines: Lines,
@@ -53,6 +53,13 @@ pub(crate) enum Asked {
     Withdrawn,
 }
 
+impl Request {
+    /// Whether it may log about it.
+    pub(crate) fn may_log(&self, now: Instant) -> bool {
+        self.cancelled.is_none_or(|at| now < at + MOMENT)
+    }
+}
+
 impl Server {
     pub(crate) fn new(limit: usize, modern: bool) -> Self {
         Self {
@@ -76,11 +83,6 @@ impl Server {
         let request = self.requests.remove(at);
         self.done.push(request.id);
         Some(request)
-    }
-
-    /// Forgets what was cancelled long ago.
-    pub(crate) fn forget(&mut self, now: Instant) {
-        self.requests.retain(|request| request.cancelled.is_none_or(|at| now < at + PATIENCE));
     }
 
     pub(crate) fn greet(&mut self) -> Option<u64> {

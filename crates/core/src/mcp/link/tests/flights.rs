@@ -16,7 +16,7 @@ fn a_list_that_two_want_at_once_is_fetched_once_and_each_hears_it_in_its_own_wor
         server < {"id":$2,"method":"tools/list","params":{"cursor":"2"}}
         server > {"id":$1,"result":{"tools":[1.0]}}
         b < {"id":"x","result":{"tools":[1.0]}}
-        modern:c < {"id":3,"result":{"resultType":"complete","ttlMs":30000,"cacheScope":"private","tools":[1.0],"_meta":{‹s›}}}
+        modern:c < {"id":3,"result":{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[1.0],"_meta":{‹s›}}}
         a < {"id":1,"result":{"tools":[1.0]}}
         server > {"id":$2,"result":{"tools":[2]}}
         a:2 < {"id":2,"result":{"tools":[2]}}
@@ -25,9 +25,10 @@ fn a_list_that_two_want_at_once_is_fetched_once_and_each_hears_it_in_its_own_wor
     );
 }
 
+// R-56: what the link keeps is put right by the server's own note. What a modern client keeps is not, unless it listens.
 // checks 119
 #[test]
-fn a_list_is_kept_until_its_time_is_up_or_it_changes() {
+fn a_list_is_kept_until_its_time_is_up_or_it_changes_but_not_by_a_modern_client() {
     check(
         r#"
         up a b
@@ -39,7 +40,7 @@ fn a_list_is_kept_until_its_time_is_up_or_it_changes() {
         b < {"id":2,"result":{"tools":[1]}}
         + 10s
         modern:c > {"id":3,"method":"tools/list","params":{"_meta":{‹{}›}}}
-        modern:c < {"id":3,"result":{"resultType":"complete","ttlMs":20000,"cacheScope":"private","tools":[1],"_meta":{‹s›}}}
+        modern:c < {"id":3,"result":{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[1],"_meta":{‹s›}}}
         a get
         a get ~ 0-0
         server > {"method":"notifications/tools/list_changed"}
@@ -52,7 +53,7 @@ fn a_list_is_kept_until_its_time_is_up_or_it_changes() {
         server < {"id":$5,"method":"prompts/list"}
         server > {"id":$5,"error":{"code":-32603,"message":"no"}}
         a < {"id":5,"error":{"code":-32603,"message":"no"}}
-        a > {"id":6,"method":"prompts/list"}
+        a json > {"id":6,"method":"prompts/list"}
         server < {"id":$6,"method":"prompts/list"}
         + 30s
         a fault timeout
@@ -123,6 +124,31 @@ fn a_modern_server_says_how_long_its_answers_are_good_and_for_whom() {
         modern:b < {"id":3,"result":{"resultType":"complete","ttlMs":0,"cacheScope":"public","contents":[]}}
         modern:b > {"id":4,"method":"resources/read","params":{"uri":"u","_meta":{‹{}›}}}
         server < {"id":$4,…
+        "#,
+    );
+}
+
+// R-20: some servers offer more to clients that can do more, and a modern one hears it with the request.
+#[test]
+fn a_list_of_a_modern_server_is_shared_by_clients_that_can_do_the_same() {
+    check(
+        r#"
+        settings pinned modern
+        up modern
+        modern:a > {"id":1,"method":"tools/list","params":{"_meta":{‹{}›}}}
+        server < {"id":$1,…
+        modern:b > {"id":2,"method":"tools/list","params":{"_meta":{‹{"sampling":{}}›}}}
+        server < {"id":$2,…
+        modern:c > {"id":3,"method":"tools/list","params":{"_meta":{‹{"sampling":{}}›}}}
+        server > {"id":$2,"result":{"resultType":"complete","ttlMs":1000,"cacheScope":"public","tools":[1,2]}}
+        modern:b < {"id":2,"result":{"resultType":"complete","ttlMs":1000,"cacheScope":"public","tools":[1,2]}}
+        modern:c < {"id":3,"result":{"resultType":"complete","ttlMs":1000,"cacheScope":"public","tools":[1,2]}}
+        server > {"id":$1,"result":{"resultType":"complete","ttlMs":1000,"cacheScope":"public","tools":[1]}}
+        modern:a < {"id":1,"result":{"resultType":"complete","ttlMs":1000,"cacheScope":"public","tools":[1]}}
+        modern:b > {"id":4,"method":"tools/list","params":{"_meta":{‹{"sampling":{}}›}}}
+        modern:b < {"id":4,…"tools":[1,2]}}
+        modern:a > {"id":5,"method":"tools/list","params":{"_meta":{‹{}›}}}
+        modern:a < {"id":5,…"tools":[1]}}
         "#,
     );
 }

@@ -118,6 +118,30 @@ fn one_call_at_a_time_has_the_log_of_a_modern_pipe() {
     ));
 }
 
+// R-54: the log of a modern pipe is not a stopped call's for longer than a moment.
+#[test]
+fn a_cancelled_call_gives_the_log_of_a_modern_pipe_away_after_a_moment() {
+    for (end, moment, level) in [
+        ("left modern:a", "999ms", ""),
+        ("left modern:a", "1s", " debug"),
+        ("+ 30s\nmodern:a fault timeout", "1s", " debug"),
+    ] {
+        check(&format!(
+            r#"
+            settings pinned modern
+            up modern
+            modern:a json > {{"id":1,"method":"tools/call","params":{{"name":"x","_meta":{{‹{{}} debug›}}}}}}
+            server < {{"id":$1,"method":"tools/call","params":{{"name":"x","_meta":{{‹{{}} debug›}}}}}}
+            {end}
+            server < {{"method":"notifications/cancelled","params":{{"requestId":$1}}}}
+            + {moment}
+            modern:b > {{"id":1,"method":"tools/call","params":{{"name":"x","_meta":{{‹{{}} debug›}}}}}}
+            server < {{"id":$2,"method":"tools/call","params":{{"name":"x","_meta":{{‹{{}}{level}›}}}}}}
+            "#
+        ));
+    }
+}
+
 #[test]
 fn over_http_a_note_comes_with_its_call() {
     check(&format!(
@@ -152,8 +176,10 @@ fn a_sessions_level_is_told_to_a_modern_server_with_its_calls() {
         server > {{"id":$1,"result":{{"resultType":"complete"}}}}
         a ~ {{"id":1,"result":{{}}}}
         a end
-        server > {NOTE}"error","data":0}}}}
-        ! unowned "notifications/message"
+        server > {NOTE}"error","data":"of no call"}}}}
+        b get
+        b get ~ 0-0
+        b get ~ {NOTE}"error","data":"of no call"}}}}
         a > {{"id":1,"method":"logging/setLevel","params":{{"level":"warning"}}}}
         a < {{"id":1,"result":{{}}}}
         a > {{"id":2,"method":"tools/call","params":{{"name":"x"}}}}

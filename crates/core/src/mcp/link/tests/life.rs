@@ -37,6 +37,7 @@ fn settings([flags, timeout, warm, _]: [u8; 4]) -> Settings {
     Settings {
         request_timeout: (!timeout.is_multiple_of(4)).then_some(Duration::from_secs(30)),
         max_request_time: Duration::from_secs(90),
+        start_timeout: (!warm.is_multiple_of(5)).then_some(Duration::from_secs(120)),
         leaving_cancels: timeout.is_multiple_of(8),
         max_message_bytes: LIMIT,
         keep_warm: Duration::from_secs(u64::from(warm % 3) * 20),
@@ -55,9 +56,6 @@ fn settings([flags, timeout, warm, _]: [u8; 4]) -> Settings {
 
 impl World {
     fn step(&mut self, [what, a, b, c]: [u8; 4]) {
-        if let Some(server) = &mut self.server {
-            server.forget(self.now);
-        }
         let at = usize::from(a);
         match what % 50 {
             0 | 1 => self.step_open(a, b),
@@ -332,10 +330,10 @@ impl World {
         }
     }
 
-    /// A call that the server works on, of the methods that it says something about, and the call's mark.
-    fn work(&self, at: usize, of: impl Fn(Method) -> bool) -> Option<(u64, Owner, String)> {
+    /// A call that the server works on, of those that it says something about, and the call's mark.
+    fn work(&self, at: usize, of: impl Fn(&Request) -> bool) -> Option<(u64, Owner, String)> {
         let server = self.server.as_ref().filter(|server| server.is_up())?;
-        let request = nth(server.requests.iter().filter(|request| request.call.is_some() && of(request.method)), at)?;
+        let request = nth(server.requests.iter().filter(|request| request.call.is_some() && of(request)), at)?;
         let call = request.call?;
         let owner = self.calls[call].owner;
         Some((request.id, owner, mark(owner, call)))
@@ -356,11 +354,16 @@ impl World {
     fn step_log(&mut self, at: usize, b: u8) {
         let Some(server) = &self.server else { return };
         let mark = match server.is_modern() {
-            false => self.work(at, |_| true).map(|(_, _, mark)| mark).unwrap_or_default(),
+            false => {
+                let logging = self.work(at, |request| request.may_log(self.now));
+                logging.map(|(_, _, mark)| mark).unwrap_or_default()
+            }
             // Only what told it a level.
             true => {
-                let telling = server.requests.iter().filter(|request| request.level).filter_map(|request| request.call);
-                nth(telling, at).map(|call| mark(self.calls[call].owner, call)).unwrap_or_default()
+                let telling = server.requests.iter().filter(|request| request.level && request.may_log(self.now));
+                nth(telling.filter_map(|request| request.call), at)
+                    .map(|call| mark(self.calls[call].owner, call))
+                    .unwrap_or_default()
             }
         };
         let level = ["debug", "info", "error"][usize::from(b) % 3];
@@ -371,7 +374,7 @@ impl World {
 
     fn step_ask(&mut self, at: usize, b: u8, c: u8) {
         // Only these ask (mcp-eras 5.6).
-        let Some((asking, owner, mark)) = self.work(at, Method::may_ask) else { return };
+        let Some((asking, owner, mark)) = self.work(at, |request| request.method.may_ask()) else { return };
         if self.is_modern() {
             return self.ask_in_return(asking, &mark);
         }
@@ -417,10 +420,30 @@ impl World {
             4 => format!(r#"{{"jsonrpc":"2.0","id":{stale},"result":"late"}}"#),
             5 => r#"{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"?"}}"#.to_owned(),
             6 => "x".repeat(2 * LIMIT),
-            _ => r#"{"jsonrpc":"2.0","method":"notifications/custom"}"#.to_owned(),
+            _ => return self.custom_noise(),
         };
         self.server_says(&line);
         assert!(self.server.as_ref().is_none_or(|server| !server.has_open_pings()), "a ping was not answered");
+    }
+
+    /// A note that no revision knows: outside of any call every session that listens hears it (R-19).
+    fn custom_noise(&mut self) {
+        let Some(server) = &self.server else { return };
+        let idle = server.requests.iter().all(|request| request.call.is_none());
+        let listens = |client: &usize| {
+            let own = self.streams.values().filter(|stream| stream.owner == Owner::Client(*client));
+            own.filter(|stream| stream.calls.is_empty()).any(|stream| stream.at.is_none_or(|at| at.stream == 0))
+        };
+        let custom = "notifications/custom";
+        let heard = |world: &Self, client: usize| {
+            world.clients[client].events.values().filter(|text| text.contains(custom)).count()
+        };
+        let listening: Vec<usize> = self.open_clients().into_iter().filter(listens).collect();
+        let before: Vec<usize> = listening.iter().map(|client| heard(self, *client)).collect();
+        self.server_says(&format!(r#"{{"jsonrpc":"2.0","method":"{custom}"}}"#));
+        for (client, before) in listening.into_iter().zip(before).filter(|_| idle) {
+            assert_eq!(heard(self, client), before + 1, "client {client} has not heard what belongs to no call");
+        }
     }
 
     // --- The end ---

@@ -19,16 +19,17 @@ fn ack(handle: &str, id: &str, honoured: &str) -> String {
 const TOOLS: &str = r#"{"toolsListChanged":true}"#;
 const ALL: &str = r#"{"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true,"resourceSubscriptions":["file:///x","file:///y"]}"#;
 
+// R-56: a server on the Python SDK 1.x announces `false`, and tells.
 // checks 81
 #[test]
-fn a_listen_starts_the_server_and_is_acknowledged_for_what_it_tells_of() {
+fn a_listen_starts_the_server_and_is_acknowledged_for_what_it_may_tell_of() {
     for id in ["0", r#""0""#, "9007199254740993", r#""l\u0031""#] {
         check(&format!(
             r#"
             {}
             ! start
             server < {{"id":$i,"method":"initialize",…
-            greet {{"tools":{{"listChanged":true}},"prompts":{{}},"resources":{{"listChanged":true}}}}
+            greet {{"tools":{{"listChanged":false}},"resources":{{"listChanged":true}}}}
             ! ready s 1
             server < {{"method":"notifications/initialized"}}
             {}
@@ -250,7 +251,7 @@ fn a_new_child_that_promises_something_else_ends_what_was_acknowledged() {
         + 500ms
         ! start
         server < {{"id":$i,"method":"initialize",…
-        greet {{"tools":{{}}}}
+        greet {{"prompts":{{}}}}
         ! ready s 1
         server < {{"method":"notifications/initialized"}}
         modern:l ~ {{"id":1,"result":{{"resultType":"complete","_meta":{{‹#1›}}}}}}
@@ -385,4 +386,26 @@ fn a_listen_has_names_and_keep_alives_as_other_streams() {
         "#,
         listen("modern:l named", "1", TOOLS),
     ));
+}
+
+// R-56: a client that has opened no stream of changes hears what its server says beside its own call.
+#[test]
+fn a_change_that_a_modern_server_tells_on_a_calls_stream_reaches_the_client_of_that_call() {
+    check(
+        r#"
+        settings pinned modern, http
+        up modern
+        modern:a events > {"id":1,"method":"tools/call","params":{"name":"grow","_meta":{‹{}›}}}
+        server < {"id":$1,…
+        modern:b > {"id":2,"method":"tools/call","params":{"name":"other","_meta":{‹{}›}}}
+        server < {"id":$2,…
+        server about $1 > {"method":"notifications/tools/list_changed"}
+        modern:a ~ {"method":"notifications/tools/list_changed"}
+        server about $1 > {"id":$1,"result":{"resultType":"complete","content":[]}}
+        modern:a ~ {"id":1,"result":{"resultType":"complete","content":[]}}
+        modern:a end
+        server about $2 > {"id":$2,"result":{"resultType":"complete","content":[]}}
+        modern:b < {"id":2,"result":{"resultType":"complete","content":[]}}
+        "#,
+    );
 }

@@ -98,9 +98,9 @@ fn a_note_about_a_call_that_nobody_waits_for_goes_to_its_own_session_or_nobody()
     );
 }
 
-// The same for one that left: until its time is up and the server was told, it may log.
+// The same for one that left: until its time is up and the server was told, it may log. R-15: then for a moment only.
 #[test]
-fn a_note_about_a_call_whose_client_left_reaches_no_other_session() {
+fn a_note_about_a_call_whose_client_left_reaches_no_other_session_until_it_was_stopped() {
     check(
         r#"
         up a b
@@ -110,16 +110,58 @@ fn a_note_about_a_call_whose_client_left_reaches_no_other_session() {
         + 29s
         b > {"id":1,"method":"tools/call","params":{"name":"x"}}
         server < {"id":$2,…
-        + 10s
-        server < {"method":"notifications/cancelled","params":{"requestId":$1}}
-        server > {"method":"notifications/message","params":{"level":"info","data":"a's secret"}}
+        server > {"method":"notifications/message","params":{"level":"info","data":"whose?"}}
         ! unowned "notifications/message"
+        + 1s
+        server < {"method":"notifications/cancelled","params":{"requestId":$1}}
+        + 999ms
+        server > {"method":"notifications/message","params":{"level":"info","data":"whose?"}}
+        ! unowned "notifications/message"
+        + 1ms
+        server > {"method":"notifications/message","params":{"level":"info","data":"of b"}}
+        b ~ 1-0
+        b ~ {"method":"notifications/message","params":{"level":"info","data":"of b"}}
         "#,
     );
 }
 
+// R-15: a server that never answers what was cancelled, or what took too long, takes nobody's notes away.
 #[test]
-fn a_note_while_no_call_runs_goes_to_the_only_session_there_ever_was() {
+fn a_call_that_is_never_answered_takes_no_notes_from_others() {
+    let note = r#"{"method":"notifications/message","params":{"level":"info","data":"of b"}}"#;
+    for end in [
+        r#"a > {"method":"notifications/cancelled","params":{"requestId":1}}
+        server < {"method":"notifications/cancelled",…
+        a cancelled"#,
+        "+ 30s\na fault timeout\nserver < {\"method\":\"notifications/cancelled\",…",
+        "close a\na fault session ended\nserver < {\"method\":\"notifications/cancelled\",…",
+    ] {
+        check(&format!(
+            r#"
+            up a b
+            a json > {{"id":1,"method":"tools/call","params":{{"name":"x"}}}}
+            server < {{"id":$1,…
+            {end}
+            + 1s
+            b:x > {{"id":1,"method":"tools/call","params":{{"name":"x"}}}}
+            server < {{"id":$2,…
+            server > {note}
+            b:x ~ 1-0
+            b:x ~ {note}
+            b:y > {{"id":2,"method":"tools/call","params":{{"name":"x"}}}}
+            server < {{"id":$3,…
+            server > {note}
+            b get
+            b get ~ 0-0
+            b get ~ {note}
+            "#
+        ));
+    }
+}
+
+// R-19, B-04: it is about the server, and every session of the child may hear it, each by its own level.
+#[test]
+fn a_note_while_no_call_runs_goes_to_every_session() {
     check(
         r#"
         up a
@@ -131,13 +173,59 @@ fn a_note_while_no_call_runs_goes_to_the_only_session_there_ever_was() {
         a get ~ {"method":"notifications/custom","params":{"x":1}}
         open b
         b < {"id":0,…
+        b get
+        b get ~ 0-0
+        b > {"id":1,"method":"logging/setLevel","params":{"level":"error"}}
+        server < {"id":$1,"method":"logging/setLevel","params":{"level":"info"}}
+        b < {"id":1,"result":{}}
         server > {"method":"notifications/message","params":{"level":"info","data":2}}
-        ! unowned "notifications/message"
+        a get ~ {"method":"notifications/message","params":{"level":"info","data":2}}
+        server > {"method":"notifications/message","params":{"level":"error","data":3}}
+        a get ~ {"method":"notifications/message","params":{"level":"error","data":3}}
+        b get ~ {"method":"notifications/message","params":{"level":"error","data":3}}
+        server > {"method":"notifications/custom"}
+        a get ~ {"method":"notifications/custom"}
+        b get ~ {"method":"notifications/custom"}
+        close b
+        b get end
+        server > {"method":"notifications/message","params":{"level":"info","data":4}}
+        a get ~ {"method":"notifications/message","params":{"level":"info","data":4}}
+        "#,
+    );
+}
+
+// R-19: while a call runs, a note that no revision knows belongs to its session, as a log note does; never to its POST.
+#[test]
+fn a_custom_note_while_calls_run_goes_to_their_session_or_nobody() {
+    check(
+        r#"
+        up a b
+        a get
+        a get ~ 0-0
+        a > {"id":1,"method":"tools/call","params":{"name":"x"}}
+        server < {"id":$1,…
+        server > {"method":"notifications/custom"}
+        a get ~ {"method":"notifications/custom"}
+        b > {"id":1,"method":"tools/call","params":{"name":"x"}}
+        server < {"id":$2,…
         server > {"method":"notifications/custom"}
         ! unowned "notifications/custom"
-        close b
-        server > {"method":"notifications/message","params":{"level":"info","data":"what b's call left behind"}}
-        ! unowned "notifications/message"
+        server > {"id":$1,"result":{}}
+        a < {"id":1,"result":{}}
+        "#,
+    );
+    check(
+        r#"
+        settings http
+        up a b
+        a > {"id":1,"method":"tools/call","params":{"name":"x"}}
+        server < {"id":$1,…
+        b > {"id":1,"method":"tools/call","params":{"name":"x"}}
+        server < {"id":$2,…
+        server about $2 > {"method":"notifications/custom"}
+        b get
+        b get ~ 0-0
+        b get ~ {"method":"notifications/custom"}
         "#,
     );
 }

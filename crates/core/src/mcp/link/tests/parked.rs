@@ -289,7 +289,7 @@ fn the_clock_of_a_parked_call_stands_still() {
         r#"
         {ASKED}
         + 9m
-        modern:a > {back}
+        modern:a json > {back}
         server < {{"id":1,"result":{{"action":"accept",…
         + 29s
         + 1s

@@ -268,7 +268,7 @@ fn a_call_that_times_out_while_the_question_waits_takes_it_back() {
         r#"
         settings class {"elicitation":{}}, timeout 30s
         up modern
-        modern:a > {"id":1,"method":"tools/call","params":{"name":"x","_meta":{‹{"elicitation":{}}›}}}
+        modern:a json > {"id":1,"method":"tools/call","params":{"name":"x","_meta":{‹{"elicitation":{}}›}}}
         server < {"id":$1,…
         + 29990ms
         server > {"id":"q","method":"elicitation/create","params":{}}

@@ -101,7 +101,10 @@ fn a_stream_that_ends_takes_its_session_along() {
         drop p
         ~ 0 sessions
         greet
+        server < {"method":"notifications/initialized"}
         ! ready s 1
+        + 59s
+        + 1s
         ! stop
         "#,
     );
@@ -131,9 +134,10 @@ fn a_cancelled_call_is_silent_and_a_lost_one_fails_on_the_stream() {
         p ~ {{"method":"notifications/tools/list_changed"}}
         p ~ {{"method":"notifications/prompts/list_changed"}}
         p ~ {{"method":"notifications/resources/list_changed"}}
-        + 30s
+        + 299s
+        + 1s
         server < {{"method":"notifications/cancelled","params":{{"requestId":$3}}}}
-        p ~ {{"id":3,"error":{{"code":-32603,"message":"no answer within `request_timeout`…
+        p ~ {{"id":3,"error":{{"code":-32603,"message":"no answer within `max_request_time`…
         "#
     ));
 }

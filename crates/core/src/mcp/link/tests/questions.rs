@@ -138,6 +138,29 @@ fn a_call_that_was_cancelled_and_not_answered_still_counts() {
     }
 }
 
+// Over HTTP it is certain: what comes with the response to a call that is over is nobody else's.
+#[test]
+fn what_comes_with_a_call_that_is_over_reaches_no_other_client() {
+    check(
+        r#"
+        settings http, class {"sampling":{}}
+        up a b {"sampling":{}}
+        a > {"id":1,"method":"tools/call","params":{"name":"x"}}
+        server < {"id":$1,…
+        server > {"id":$1,"result":{}}
+        ! answered x
+        a < {"id":1,"result":{}}
+        b > {"id":1,"method":"tools/call","params":{"name":"x"}}
+        server < {"id":$2,…
+        server about $1 > {"method":"notifications/message","params":{"level":"info","data":"a's"}}
+        ! unowned "notifications/message"
+        server about $1 > {"id":5,"method":"sampling/createMessage","params":{}}
+        ! asked
+        server < {"id":5,"error":{"code":-32602,…
+        "#,
+    );
+}
+
 #[test]
 fn calls_that_cannot_ask_do_not_count() {
     check(

@@ -13,6 +13,33 @@ const BACK: &str = r#"
     ! ready s 1
 "#;
 
+// R-17: whoever waits hears the reason as the shell knows it, and that of the last try.
+#[test]
+fn why_it_does_not_start_is_said_in_the_shells_words() {
+    check(
+        r#"
+        open a
+        ! start
+        server < {"id":$0,"method":"initialize",…
+        exit s keeps exiting (exit status: 1, 1 try)
+        + 500ms
+        ! start
+        server < {"id":$1,"method":"initialize",…
+        exit s keeps exiting (exit status: 1, 2 tries)
+        + 1s
+        ! start
+        server < {"id":$2,"method":"initialize",…
+        exit s keeps exiting (exit status: 1, 3 tries)
+        + 2s
+        ! start
+        server < {"id":$3,"method":"initialize",…
+        exit s keeps exiting (exit status: 1, 4 tries). Its last output: `no module foo`
+        a fault unavailable: s keeps exiting (exit status: 1, 4 tries). Its last output: `no module foo`
+        ! ended a
+        "#,
+    );
+}
+
 // B-08.
 // checks 109
 #[test]
@@ -113,7 +140,7 @@ fn a_child_that_ends_again_and_again_is_given_up_and_its_sessions_end() {
         ! start
         server < {"id":$2,"method":"initialize",…
         exit
-        a fault unavailable: its process ended again and again right after the start; its stderr is in Prism's log
+        a fault unavailable: its process ended again and again right after the start
         a get end
         ! ended a
         ! ended b

@@ -269,7 +269,7 @@ fn a_stream_that_broke_can_still_time_out_and_be_cancelled() {
         up a
         {STREAMED}
         drop a
-        + 30s
+        + 5m
         server < {{"method":"notifications/cancelled","params":{{"requestId":$1}}}}
         a get:again after 1-2
         a get:again ~ 1-3 {{"id":1,"error":{{"code":-32603,"message":"no answer within…
@@ -425,6 +425,58 @@ fn the_queue_of_a_session_that_never_listens_is_bounded() {
     ));
     let delivered = "a get ~ {…\n".repeat(256);
     check(&format!("up a\n{}a get\na get ~ 0-0\n{delivered}drop a get\nserver > {{\"method\":\"x\"}}", flood(256)));
+}
+
+// R-21: a client is told once that it missed something, and of changes it misses none.
+#[test]
+fn a_client_is_told_what_its_queue_has_dropped() {
+    let flood = "server > {\"method\":\"notifications/message\",\"params\":{\"level\":\"error\",\"data\":1}}\n";
+    let dropped = format!("{flood}! dropped 1\n").repeat(9);
+    let (first, rest) = (flood.repeat(253), "a get ~ {…\n".repeat(253));
+    let overflown = format!(
+        r#"
+        up a
+        server > {{"method":"x"}}
+        server > {{"method":"notifications/tools/list_changed"}}
+        server > {{"method":"notifications/tools/list_changed"}}
+        server > {{"method":"x"}}
+        {first}
+        {dropped}
+        "#
+    );
+    let gap = r#"a get ~ 0-1 {"method":"notifications/message","params":{"level":"warning","logger":"prism","data":{"dropped":9,"log_notes":7,"message":"Up to 9 messages came while nobody read this stream, which keeps no more than 256, and were dropped"}}}"#;
+    let change = "a get ~ 0-2 {\"method\":\"notifications/tools/list_changed\"}";
+    check(&format!(
+        r#"
+        {overflown}
+        a get
+        a get ~ 0-0
+        {gap}
+        {change}
+        {rest}
+        a get ~ 0-264 {{…
+        a get ~ 0-265 {{…
+        drop a get
+        a get:2
+        a get:2 ~ 0-265
+        "#
+    ));
+    // By its level, as any other note.
+    check(&format!(
+        r#"
+        {overflown}
+        a > {{"id":1,"method":"logging/setLevel","params":{{"level":"error"}}}}
+        server < {{"id":$1,…
+        server > {{"id":$1,"result":{{}}}}
+        a < {{"id":1,"result":{{}}}}
+        a get
+        a get ~ 0-0
+        {change}
+        {rest}
+        a get ~ 0-264 {{…
+        a get ~ 0-265 {{…
+        "#
+    ));
 }
 
 #[test]

@@ -136,6 +136,7 @@ impl Stage {
         let settings = Settings {
             request_timeout: Some(Duration::from_secs(30)),
             max_request_time: Duration::from_secs(5 * 60),
+            start_timeout: Some(Duration::from_secs(120)),
             leaving_cancels: false,
             max_message_bytes: 1 << 20,
             keep_warm: Duration::ZERO,
@@ -186,7 +187,7 @@ impl Stage {
         }
         let is_get = |rest: &str| rest.starts_with("get") && (!rest.contains(' ') || rest.contains(" after "));
         let inputs = "settings open plain greet discover ack up left drop close server exit ended failed unanswered cut \
-                      refused session stuck reads share relay ring watch + shut";
+                      refused session stuck reads share relay ring watch overheard + shut";
         let alone = ["probe", "save", "killed", "restarted"];
         let is_input = inputs.split(' ').any(|input| input == first) || alone.contains(&line);
         if !is_input && !is_message(rest) && !is_get(rest) {
@@ -225,6 +226,7 @@ impl Stage {
             }
             "exit" => {
                 self.lose_child();
+                self.link.explain(Some(rest).filter(|said| !said.is_empty()).map(str::to_owned));
                 self.link.handle_exit(self.now);
             }
             "ended" => {
@@ -238,6 +240,7 @@ impl Stage {
                 };
                 self.link.handle_failed(self.named(rest).parse().unwrap(), fault, first == "refused", self.now);
             }
+            "overheard" => self.link.overhear(Some(rest.to_owned())),
             "session" => self.link.handle_session_lost(self.now),
             "share" => self.link.share_freely(self.now),
             "failed" => {
@@ -263,8 +266,8 @@ impl Stage {
         self.act();
     }
 
-    /// `alone`, `strict`, `class {…}`, `limit BYTES`, and times: `timeout 30s`, `at most 5m`, `warm 0s`, `stateless 1m`;
-    /// `probe`, `learned legacy`, `pinned modern`, `http`, `exclusive`, `leaving cancels`.
+    /// `alone`, `strict`, `class {…}`, `limit BYTES`, and times: `timeout 30s`, `at most 5m`, `start 2m`, `warm 0s`,
+    /// `stateless 1m`; `probe`, `learned legacy`, `pinned modern`, `prefers legacy`, `http`, `exclusive`, `leaving cancels`.
     fn settings(&mut self, words: &str) {
         for setting in words.split(", ") {
             if setting == "leaving cancels" {
@@ -276,6 +279,7 @@ impl Stage {
                 "alone" => self.settings.alone = true,
                 "probe" => self.settings.opening = Opening::Probe,
                 "learned" => self.settings.opening = Opening::Learned(Era::named(value).unwrap()),
+                "prefers" => self.settings.prefers = Era::named(value).unwrap(),
                 "pinned" => self.settings.opening = Opening::Pinned(Era::named(value).unwrap()),
                 "http" => self.settings.wire = Wire::Http,
                 "exclusive" => self.settings.exclusive = true,
@@ -283,6 +287,7 @@ impl Stage {
                 "class" => self.settings.class = hello("2025-11-25", value).1.class,
                 "limit" => self.settings.max_message_bytes = value.parse().unwrap(),
                 "timeout" => self.settings.request_timeout = (value != "off").then(|| duration(value)),
+                "start" => self.settings.start_timeout = (value != "off").then(|| duration(value)),
                 "at most" => self.settings.max_request_time = duration(value),
                 "warm" => self.settings.keep_warm = duration(value),
                 "stateless" => self.settings.keep_stateless = duration(value),
@@ -527,7 +532,7 @@ impl Stage {
                     Fault::Ended { why } => format!("ended: {why}"),
                     Fault::Cut => "cut".to_owned(),
                     Fault::Refused { why } => format!("refused: {why}"),
-                    Fault::Unavailable { why } => format!("unavailable: {why}"),
+                    Fault::Unavailable { why } | Fault::DoesNotStart { said: why } => format!("unavailable: {why}"),
                     Fault::Timeout { .. } => "timeout".to_owned(),
                     Fault::TooLarge { .. } => "too large".to_owned(),
                     Fault::Stuck => "stuck".to_owned(),

@@ -17,8 +17,8 @@ fn a_server_that_ignores_the_cancel_is_started_again_before_the_next_call() {
         server < {{"id":1,"result":{{"action":"cancel"}}}}
         server < {{"method":"notifications/cancelled","params":{{"requestId":$1}}}}
         modern:b > {{"id":9,"method":"tools/call","params":{{"name":"deploy","_meta":{{‹{{"elicitation":{{}}}} B›}}}}}}
-        + 29s
-        + 1s
+        + 999ms
+        + 1ms
         ! stop
         ! start
         server < {{"id":$i,"method":"initialize",…
@@ -223,11 +223,47 @@ fn a_client_without_a_name_does_not_inherit_the_questions_of_another() {
         left modern:a
         server < {"method":"notifications/cancelled","params":{"requestId":$1}}
         modern:b > {"id":1,"method":"tools/call","params":{"name":"y","_meta":{‹{"sampling":{}}›}}}
-        + 29s
+        + 999ms
         ~ 1 held
         server > {"id":"q","method":"sampling/createMessage","params":{}}
         ! asked
         server < {"id":"q","error":{"code":-32603,"message":"the client has left"}}
+        "#,
+    );
+}
+
+// R-15: another client's call waits for a moment, and for what else runs, but never for what comes after it.
+#[test]
+fn a_call_behind_anothers_ghost_is_not_overtaken_and_the_server_is_replaced_when_nothing_runs() {
+    check(
+        r#"
+        settings exclusive, class {"sampling":{}}
+        up modern
+        modern:l > {"id":1,"method":"tools/list","params":{"_meta":{‹{"sampling":{}} A›}}}
+        server < {"id":$l,…
+        modern:a > {"id":1,"method":"tools/call","params":{"name":"x","_meta":{‹{"sampling":{}} A›}}}
+        server < {"id":$1,…
+        left modern:a
+        server < {"method":"notifications/cancelled","params":{"requestId":$1}}
+        modern:b > {"id":1,"method":"tools/call","params":{"name":"y","_meta":{‹{"sampling":{}} B›}}}
+        modern:c > {"id":1,"method":"tools/call","params":{"name":"z","_meta":{‹{"sampling":{}} A›}}}
+        + 1s
+        ~ 2 held
+        server > {"id":"q","method":"sampling/createMessage","params":{}}
+        ! asked
+        server < {"id":"q","error":{"code":-32603,"message":"the call that asks this was cancelled"}}
+        server > {"id":$l,"result":{"tools":[]}}
+        ! listed …
+        modern:l < {"id":1,…
+        + 1s
+        ! stop
+        ! start
+        server < {"id":$i,"method":"initialize",…
+        greet
+        ! ready s 1
+        server < {"method":"notifications/initialized"}
+        server < {"id":$2,"method":"tools/call","params":{"name":"y",…
+        ~ 1 held
         "#,
     );
 }
@@ -240,7 +276,7 @@ fn a_call_behind_a_stopped_one_waits_a_second_whatever_else_is_due_meanwhile() {
         r#"
         settings learned legacy, exclusive, timeout 30s
         up modern
-        modern:l > {"id":1,"method":"prompts/list","params":{"_meta":{‹{"elicitation":{}} A›}}}
+        modern:l json > {"id":1,"method":"prompts/list","params":{"_meta":{‹{"elicitation":{}} A›}}}
         server < {"id":$l,"method":"prompts/list",…
         + 29500ms
         modern:a > {"id":2,"method":"tools/call","params":{"name":"x","_meta":{‹{"elicitation":{}} A›}}}

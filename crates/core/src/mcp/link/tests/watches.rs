@@ -205,7 +205,7 @@ fn a_subscription_that_is_never_answered_is_forgotten() {
     check(
         r#"
         up a
-        a > {"id":1,"method":"resources/subscribe","params":{"uri":"file:///x"}}
+        a json > {"id":1,"method":"resources/subscribe","params":{"uri":"file:///x"}}
         server < {"id":$1,…
         + 30s
         a fault timeout

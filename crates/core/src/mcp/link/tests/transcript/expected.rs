@@ -26,6 +26,10 @@ impl Stage {
     }
 
     pub(super) fn assert(&mut self, what: &str) {
+        if let Some(eras) = what.strip_prefix("speaks ") {
+            assert_eq!(self.link.speaks.name().unwrap_or("unknown"), eras, "{:?}", self.line);
+            return;
+        }
         let held = self.link.holdings();
         let (count, of) = what.split_once(' ').unwrap_or((what, ""));
         let is = match of {
