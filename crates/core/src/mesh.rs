@@ -6,6 +6,7 @@
 mod backlog;
 mod bell;
 mod doorbell;
+mod health;
 mod obligation;
 pub mod path;
 pub mod signal;
@@ -29,6 +30,7 @@ use std::{
 
 use self::{
     doorbell::{Chime, Doorbell},
+    health::Health,
     obligation::Obligations,
 };
 
@@ -70,6 +72,8 @@ pub struct Window {
     pub surface: Box<str>,
     pub workspace: Option<Box<str>>,
     pub transport: Box<str>,
+    /// Whether its program acts on what comes down its stream unasked.
+    pub heeds_stream: bool,
     /// What the program itself calls it, by which its hooks are known.
     pub surface_session: Option<Box<str>>,
     pub started: Time,
@@ -198,7 +202,8 @@ impl Mesh {
                 self.sessions.remove(&old.session);
             }
         }
-        entry.bell.take_up(look, first, now);
+        let heeds_stream = entry.window.as_ref().is_none_or(|window| window.heeds_stream);
+        entry.bell.take_up(look, first, heeds_stream, now);
         self.settle(agent, now);
     }
 
@@ -289,6 +294,15 @@ impl Mesh {
         self.agents.get(agent).map_or(Support::Degraded, |agent| agent.bell.support())
     }
 
+    /// What a window would support if it registered now, with a stream or without.
+    pub fn support_of(heeds_stream: bool, has_stream: bool) -> Support {
+        let mut health = Health::default();
+        if has_stream {
+            health.opened(Path::Sse);
+        }
+        health.support(heeds_stream)
+    }
+
     /// The state of an agent's doorbell.
     pub fn bell(&self, agent: &str) -> Option<&Doorbell> {
         self.agents.get(agent).map(|agent| &agent.bell)
@@ -358,6 +372,16 @@ impl Mesh {
 
     pub fn open(&mut self, agent: &Name, path: Path, now: Time) {
         self.with(agent, now, |bell| bell.open(path, now));
+    }
+
+    /// The agent can be reached by that, if anybody is there: see [`Mesh::looked`].
+    pub fn attach(&mut self, agent: &Name, path: Path, now: Time) {
+        self.with(agent, now, |bell| bell.attach(path));
+    }
+
+    /// Whether somebody is at the other end of a path.
+    pub fn looked(&mut self, agent: &Name, path: Path, there: bool, now: Time) {
+        self.with(agent, now, |bell| bell.looked(path, there, now));
     }
 
     pub fn close(&mut self, agent: &Name, path: Path, now: Time) {

@@ -6,6 +6,7 @@ mod checkpoint;
 mod era;
 pub mod gate;
 mod ids;
+mod listed;
 pub mod memory;
 pub mod mesh;
 mod quiet;
@@ -18,6 +19,7 @@ mod tool_index;
 mod writer;
 
 pub use era::{LearnedEra, eras_at};
+pub use listed::Listed;
 pub use quiet::Quiet;
 pub use session::{Save, StoredEvent, StoredSession};
 pub use store::{OpenError, ReadError, Store};

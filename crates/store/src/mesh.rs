@@ -21,7 +21,7 @@ pub use drain::{Drain, Drained, Page};
 pub use ends::{Expired, Recalled, Trim};
 pub use mailbox::{FirstRinging, Pending};
 pub use notes::Notes;
-pub use obligations::{ObligationFilter, ObligationRow, WakeNote};
+pub use obligations::{ObligationFilter, ObligationRow, Waived, WakeNote};
 pub use signals::{History, NewSignal, Sent, SignalRow};
 
 use crate::ids::{id, key, optional_id};

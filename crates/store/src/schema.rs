@@ -14,6 +14,8 @@ const MIGRATIONS: &[Migration] = &[
     Migration { name: "0003_session", sql: include_str!("../migrations/0003_session.sql") },
     Migration { name: "0004_mesh", sql: include_str!("../migrations/0004_mesh.sql") },
     Migration { name: "0005_gate", sql: include_str!("../migrations/0005_gate.sql") },
+    Migration { name: "0006_listed", sql: include_str!("../migrations/0006_listed.sql") },
+    Migration { name: "0007_mesh_ends", sql: include_str!("../migrations/0007_mesh_ends.sql") },
 ];
 
 struct Migration {

@@ -1,16 +1,25 @@
 //! One agent's doorbell: when it rings, by which path, and when it is known to have been heard (M-03 … M-09, M-16).
 //!
-//! A **cycle** begins with the first signal that nobody was told of and ends with the drain. Within it each path is rung at
+//! A **cycle** begins with the first signal that nobody was told of and ends with the drain. Within it each path rings at
 //! most once: a second signal is coalesced, a path that brought no drain in time is followed by the next (the ladder),
 //! and only the drain tells that one was heard. A stream that comes back is a new path: what went down the old one
 //! may be lost with it.
+//!
+//! A ring that did not ring has told nobody anything, so it spends nothing: the next signal tries its path again, and so
+//! does time, ever more seldom.
+
+mod cycle;
+mod patience;
 
 use std::{collections::VecDeque, time::Duration};
 
+use self::cycle::{Attempt, Cycle};
+pub use self::patience::Patience;
 use super::{
     Connection, Lead, Outcome, Path, Support, Time,
     backlog::{Backlog, Look},
-    path::{Grade, PUSHES, Paths},
+    health::Health,
+    path::{Grade, Paths},
     signal::Duty,
 };
 
@@ -27,19 +36,6 @@ const LADDER: [Path; 10] = [
     Path::EditorChat,
     Path::Desktop,
 ];
-
-/// How long bells may take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
-    /// For a path to take a bell at all.
-    pub ring_within: Duration,
-    /// For a drain after a bell, before the next rung is tried.
-    pub climb_after: Duration,
-    /// For a drain after a bell to count as its effect. Without one the agent cannot be woken for now.
-    pub confirm_within: Duration,
-    /// Bells in one cycle, of an agent that can be woken and of one that cannot.
-    pub max_attempts: [u32; 2],
-}
 
 /// What a doorbell wants done, or has to tell.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,8 +67,10 @@ pub struct Doorbell {
     backlog: Backlog,
     /// The last signal that rings, for a cycle that begins with a drain.
     newest: Option<Lead>,
-    /// Paths by which the agent can be reached now.
-    open: Paths,
+    /// Paths by which the agent can be reached, and how they are.
+    health: Health,
+    /// Whether the agent's program acts on what comes down its stream.
+    heeds_stream: bool,
     cycle: Option<Cycle>,
     /// A bell whose drain came before the word that it had rung.
     drained_early: Option<(Attempt, Lead)>,
@@ -81,28 +79,6 @@ pub struct Doorbell {
     attempts: u64,
     told: (Support, bool),
     chimes: VecDeque<Chime>,
-}
-
-#[derive(Debug)]
-struct Cycle {
-    lead: Lead,
-    since: Time,
-    rung: Paths,
-    attempt: Option<Attempt>,
-    /// Bells that were rung, and the last of them.
-    rings: u32,
-    last: Option<(Path, Time)>,
-    /// It was noted that there was nobody to ring at.
-    uncaptured: bool,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Attempt {
-    number: u64,
-    path: Path,
-    /// The path has taken it.
-    rang: bool,
-    until: Time,
 }
 
 // === impl Doorbell ===
@@ -114,7 +90,8 @@ impl Doorbell {
             connection: Connection::Disconnected,
             backlog: Backlog::default(),
             newest: None,
-            open: Paths::default(),
+            health: Health::default(),
+            heeds_stream: true,
             cycle: None,
             drained_early: None,
             unheard: false,
@@ -146,28 +123,31 @@ impl Doorbell {
     }
 
     pub fn is_open(&self, path: Path) -> bool {
-        self.open.has(path)
+        self.health.is_open(path)
+    }
+
+    /// Whether a path is there, rings, and is heard.
+    pub fn is_healthy(&self, path: Path) -> bool {
+        self.health.is_healthy(path)
     }
 
     /// Whether a bell can be pushed to the agent now.
     pub fn is_reached(&self) -> bool {
-        PUSHES.into_iter().any(|path| self.open.has(path))
+        self.health.is_reached()
     }
 
-    /// Whether the agent can be woken: somebody is at the other end of a path, and has not let bells go by.
+    /// Whether the agent can be woken: a path that could is healthy, and it has not let all its bells go by.
     pub fn support(&self) -> Support {
-        match !self.unheard && self.is_reached() {
-            true => Support::Full,
-            false => Support::Degraded,
-        }
+        if self.unheard { Support::Degraded } else { self.health.support(self.heeds_stream) }
     }
 
     // --- Signals ---
 
     /// Takes up what another daemon, or another window of the agent's, has left. Its first path rings for it.
-    pub fn take_up(&mut self, look: Look, first: Option<Lead>, now: Time) {
+    pub fn take_up(&mut self, look: Look, first: Option<Lead>, heeds_stream: bool, now: Time) {
         self.backlog.looked(look);
-        (self.connection, self.open, self.unheard) = (Connection::Disconnected, Paths::default(), false);
+        (self.connection, self.health, self.unheard) = (Connection::Disconnected, Health::default(), false);
+        self.heeds_stream = heeds_stream;
         let first = first.or_else(|| self.newest.clone()).filter(|_| self.backlog.ringing() > 0);
         self.cycle = first.map(|lead| Cycle::new(lead, now));
         self.tell();
@@ -181,14 +161,31 @@ impl Doorbell {
             return self.note(self.foremost(), Outcome::Filtered, lead, None);
         }
         self.newest = Some(lead.clone());
-        match &self.cycle {
+        match &mut self.cycle {
             // A drain was quicker: it has given it out, or has said that something is left; unless somebody waits for it.
-            None if !(is_news || self.open.has(Path::Wait) && self.backlog.ringing() > 0) => {
+            None if !(is_news || self.health.is_open(Path::Wait) && self.backlog.ringing() > 0) => {
                 self.note(self.foremost(), Outcome::Coalesced, lead, None);
             }
+            // No bell is out that this one could be coalesced with.
+            Some(cycle) if !cycle.is_told() => match cycle.yields_to(&lead) {
+                true => {
+                    cycle.lead = lead;
+                    self.try_again(now);
+                }
+                false => {
+                    self.try_again(now);
+                    let told = self.cycle.as_ref().is_some_and(Cycle::is_told);
+                    let outcome = if told { Outcome::Coalesced } else { Outcome::Uncaptured };
+                    self.note(self.foremost(), outcome, lead, None);
+                }
+            },
             Some(cycle) => {
-                let path = cycle.last.map_or_else(|| self.foremost(), |(path, _)| path);
-                self.note(path, Outcome::Coalesced, lead, None);
+                let (path, wakes) = (cycle.newest_path(), cycle.wakes());
+                self.note(path.unwrap_or_else(|| self.foremost()), Outcome::Coalesced, lead, None);
+                // A bell is out, but none that could have woken anybody.
+                if !wakes {
+                    self.try_again(now);
+                }
             }
             // The bell that is about to ring for what had gathered is for this one, too.
             None if self.connection == Connection::Reconciling => {
@@ -225,6 +222,7 @@ impl Doorbell {
     /// The cycle is over with a drain that gave something (M-05), and when there is nothing left to ring for.
     fn heard(&mut self, drained: bool, now: Time) {
         if drained || self.backlog.ringing() == 0 {
+            self.health.settled();
             if let Some(cycle) = self.cycle.take().filter(|_| drained) {
                 self.confirm(cycle, now);
             }
@@ -250,6 +248,7 @@ impl Doorbell {
     }
 
     fn confirmed(&mut self, path: Path, lead: Lead, after: Duration) {
+        self.health.confirmed(path);
         // A bell that an agent has come for by itself does not show that it can be woken.
         self.unheard &= path == Path::Piggyback;
         self.note(path, Outcome::Confirmed, lead, Some(after));
@@ -260,7 +259,7 @@ impl Doorbell {
     /// The agent has opened a stream.
     pub fn stream_opened(&mut self) {
         self.connection = Connection::Reconciling;
-        self.open.remove(Path::Sse);
+        self.health.closed(Path::Sse);
         self.chimes.push_back(Chime::Reread);
         self.tell();
     }
@@ -275,13 +274,17 @@ impl Doorbell {
             self.backlog.looked(look);
         }
         self.connection = Connection::Connected;
-        self.open.insert(Path::Sse);
+        self.health.opened(Path::Sse);
         self.unheard = false;
         match (&mut self.cycle, self.newest.clone().or(first)) {
-            _ if self.backlog.ringing() == 0 => self.cycle = None,
+            _ if self.backlog.ringing() == 0 => {
+                self.cycle = None;
+                self.health.settled();
+            }
             (Some(cycle), _) => {
                 // What went down the old one may be lost with it.
                 cycle.rung.remove(Path::Sse);
+                cycle.missed.remove(Path::Sse);
                 if cycle.attempt.is_none_or(|attempt| attempt.path == Path::Sse || attempt.path.grade() >= Grade::B) {
                     self.ring(Path::Sse, now);
                 }
@@ -304,11 +307,14 @@ impl Doorbell {
 
     /// Another path leads to the agent. Something may be waiting to be rung for: nobody was there, or a drain has left it.
     pub fn open(&mut self, path: Path, now: Time) {
-        self.open.insert(path);
-        match (&self.cycle, self.newest.clone()) {
+        self.health.opened(path);
+        match (&mut self.cycle, self.newest.clone()) {
             (Some(cycle), _) => {
+                cycle.missed.remove(path);
                 let better = |attempt: Attempt| !attempt.rang || attempt.path.grade() <= path.grade();
-                if !cycle.rung.has(path) && cycle.attempt.is_none_or(|attempt| !better(attempt)) {
+                // A person is disturbed when it is time to, not because there is a screen.
+                let may = path != Path::Desktop && !cycle.rung.has(path);
+                if may && cycle.attempt.is_none_or(|attempt| !better(attempt)) {
                     self.ring(path, now);
                 }
             }
@@ -320,9 +326,23 @@ impl Doorbell {
         self.tell();
     }
 
+    /// A path is known of, by which nobody was looked for yet. A signal is rung for by it all the same.
+    pub fn attach(&mut self, path: Path) {
+        self.health.attached(path);
+        self.tell();
+    }
+
+    /// Somebody looked whether a path leads to anybody. One that does again is as good as new.
+    pub fn looked(&mut self, path: Path, there: bool, now: Time) {
+        match self.health.looked(path, there) {
+            true => self.open(path, now),
+            false => self.tell(),
+        }
+    }
+
     /// A path leads to the agent no more. A bell that was on it may be lost.
     pub fn close(&mut self, path: Path, now: Time) {
-        self.open.remove(path);
+        self.health.closed(path);
         let on_it = |cycle: &Cycle| cycle.attempt.is_some_and(|attempt| attempt.rang && attempt.path == path);
         if !path.ends_with_bell() && self.cycle.as_ref().is_some_and(on_it) {
             self.climb(now);
@@ -367,6 +387,7 @@ impl Doorbell {
         cycle.rung.insert(path);
         cycle.rings += 1;
         cycle.last = Some((path, now));
+        self.health.rang(path, now + self.patience.confirm_within);
         if cycle.attempt.is_none_or(|attempt| attempt.rang) {
             cycle.attempt = Some(Attempt { number: self.attempts, path, rang: true, until });
         }
@@ -381,8 +402,9 @@ impl Doorbell {
     pub fn rung(&mut self, number: u64, outcome: Outcome, now: Time) {
         if let Some((Attempt { path, .. }, lead)) = self.drained_early.take_if(|(early, _)| early.number == number) {
             self.note(path, outcome, lead.clone(), None);
-            if outcome == Outcome::Rang {
-                self.confirmed(path, lead, Duration::ZERO);
+            match outcome {
+                Outcome::Rang => self.confirmed(path, lead, Duration::ZERO),
+                _ => self.health.failed(path),
             }
             return self.settle_connection();
         }
@@ -390,13 +412,18 @@ impl Doorbell {
         let Some(attempt) = cycle.attempt.filter(|attempt| attempt.number == number && !attempt.rang) else {
             return self.settle_connection();
         };
-        let lead = cycle.lead.clone();
+        let (lead, path) = (cycle.lead.clone(), attempt.path);
         if outcome == Outcome::Rang {
             cycle.rings += 1;
-            cycle.last = Some((attempt.path, now));
+            cycle.last = Some((path, now));
             cycle.attempt = Some(Attempt { rang: true, until: now + self.patience.climb_after, ..attempt });
+            self.health.rang(path, now + self.patience.confirm_within);
+        } else {
+            cycle.rung.remove(path);
+            cycle.missed.insert(path);
+            self.health.failed(path);
         }
-        self.note(attempt.path, outcome, lead, None);
+        self.note(path, outcome, lead, None);
         if outcome != Outcome::Rang {
             self.climb(now);
         }
@@ -412,8 +439,8 @@ impl Doorbell {
 
     pub fn deadline(&self) -> Option<Time> {
         let cycle = self.cycle.as_ref()?;
-        let next = cycle.attempt.map(|attempt| attempt.until);
-        next.into_iter().chain(self.disturbs_at(cycle)).chain(self.gives_up_at(cycle)).min()
+        let next = cycle.attempt.map(|attempt| attempt.until).into_iter().chain(cycle.retries_at());
+        next.chain(self.disturbs_at(cycle)).chain(self.gives_up_at(cycle)).chain(self.health.deadline()).min()
     }
 
     pub fn handle_deadline(&mut self, now: Time) {
@@ -421,22 +448,42 @@ impl Doorbell {
         if self.gives_up_at(cycle).is_some_and(|at| at <= now) {
             self.unheard = true;
         }
+        self.health.handle_deadline(now);
         match cycle.attempt {
             Some(attempt) if attempt.until > now => {}
             Some(Attempt { rang: false, number, .. }) => return self.rung(number, Outcome::SendFailed, now),
             Some(_) => self.climb(now),
+            None if cycle.retries_at().is_some_and(|at| at <= now) => self.retry(now),
             None if self.disturbs_at(cycle).is_some_and(|at| at <= now) => self.climb(now),
             None => {}
         }
         self.tell();
     }
 
+    /// Tries what did not ring again: something new has come.
+    fn try_again(&mut self, now: Time) {
+        if let Some(cycle) = &mut self.cycle {
+            (cycle.missed, cycle.retry, cycle.retries) = (Paths::default(), None, 0);
+            cycle.uncaptured = false;
+        }
+        self.climb(now);
+    }
+
+    /// The same because it is time to.
+    fn retry(&mut self, now: Time) {
+        if let Some(cycle) = &mut self.cycle {
+            (cycle.missed, cycle.retry, cycle.retries) = (Paths::default(), None, cycle.retries + 1);
+        }
+        self.climb(now);
+    }
+
     /// When a person may be disturbed, if that is what is left to try.
     fn disturbs_at(&self, cycle: &Cycle) -> Option<Time> {
         let may = cycle.lead.kind.duty() == Some(Duty::Reply)
             && cycle.attempt.is_none()
-            && self.open.has(Path::Desktop)
+            && self.health.is_open(Path::Desktop)
             && !cycle.rung.has(Path::Desktop)
+            && !cycle.missed.has(Path::Desktop)
             && cycle.rings < self.max_attempts();
         may.then(|| cycle.since + self.patience.confirm_within)
     }
@@ -467,10 +514,15 @@ impl Doorbell {
             Path::Sse => matches!(self.connection, Connection::Connected | Connection::Emitting),
             _ => true,
         };
-        let next = LADDER.into_iter().filter(|path| self.open.has(*path) && !cycle.rung.has(*path)).find(may);
+        let untried = |path: &Path| !cycle.rung.has(*path) && !cycle.missed.has(*path);
+        let next = LADDER.into_iter().filter(|path| self.health.is_open(*path) && untried(path)).find(may);
+        let missed = cycle.missed.all().any(|path| self.health.is_open(path));
         match next.filter(|_| cycle.rings < max) {
             Some(path) => self.ring(path, now),
-            None if cycle.rings == 0 && !cycle.uncaptured => {
+            None if missed && cycle.rings < max && cycle.retry.is_none() => {
+                cycle.retry_later(self.patience.climb_after, now);
+            }
+            None if !missed && cycle.rings == 0 && !cycle.uncaptured => {
                 cycle.uncaptured = true;
                 let lead = cycle.lead.clone();
                 self.note(self.foremost(), Outcome::Uncaptured, lead, None);
@@ -494,9 +546,10 @@ impl Doorbell {
         self.backlog.ringing().saturating_sub(1)
     }
 
-    /// The path that a bell would have taken.
+    /// The path that a bell would have taken: the person is no way to the agent.
     fn foremost(&self) -> Path {
-        LADDER.into_iter().find(|path| self.open.has(*path)).unwrap_or(Path::Sse)
+        let open = |path: &Path| *path != Path::Desktop && self.health.is_open(*path);
+        LADDER.into_iter().find(open).unwrap_or(Path::Sse)
     }
 
     fn note(&mut self, path: Path, outcome: Outcome, lead: Lead, after: Option<Duration>) {
@@ -520,23 +573,6 @@ impl Doorbell {
         }
         if now.1 != before.1 {
             self.chimes.push_back(Chime::Piggyback(now.1));
-        }
-    }
-}
-
-impl Cycle {
-    fn new(lead: Lead, since: Time) -> Self {
-        Self { lead, since, rung: Paths::default(), attempt: None, rings: 0, last: None, uncaptured: false }
-    }
-}
-
-impl Default for Patience {
-    fn default() -> Self {
-        Self {
-            ring_within: Duration::from_secs(10),
-            climb_after: Duration::from_secs(5),
-            confirm_within: Duration::from_secs(60),
-            max_attempts: [5, 2],
         }
     }
 }

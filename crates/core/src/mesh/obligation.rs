@@ -101,8 +101,11 @@ impl Obligation {
 
 impl Wakes {
     pub fn note(&mut self, path: Path, outcome: Outcome, now: Time) {
-        // That a bell was heard is the end of an attempt, not another one.
-        self.attempts += u32::from(outcome != Outcome::Confirmed);
+        // That a bell was heard is the end of an attempt, not another one: the last wake is when it was pushed.
+        if outcome == Outcome::Confirmed {
+            return;
+        }
+        self.attempts += 1;
         self.rings += u32::from(outcome == Outcome::Rang);
         self.last = Some((now, path, outcome));
     }

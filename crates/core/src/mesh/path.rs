@@ -40,7 +40,8 @@ pub enum Grade {
 }
 
 /// Paths by which a bell can be pushed to an agent, and that show whether anybody is there to hear it.
-pub const PUSHES: [Path; 6] = [Path::Wait, Path::CodexAppServer, Path::Opencode, Path::Acp, Path::Hook, Path::Sse];
+pub const PUSHES: [Path; 8] =
+    [Path::Wait, Path::CodexAppServer, Path::Opencode, Path::Acp, Path::Hook, Path::Sse, Path::Tmux, Path::EditorChat];
 
 /// A set of paths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -141,6 +142,10 @@ impl Paths {
 
     pub(super) fn remove(&mut self, path: Path) {
         self.0 &= !Self::bit(path);
+    }
+
+    pub(super) fn all(self) -> impl Iterator<Item = Path> {
+        Path::ALL.into_iter().filter(move |path| self.has(*path))
     }
 }
 

@@ -48,6 +48,29 @@ impl Store {
         self.writer.write(save).await
     }
 
+    /// Keeps a note of an agent's, which was seen then; of its older ones so many.
+    pub async fn add_agent_note(&self, agent: &str, at_us: i64, note: &str, kept: u32) -> Result<(), WriteError> {
+        let (agent, note) = (agent.to_owned(), note.to_owned());
+        let add = move |connection: &Connection| {
+            let sql = "INSERT INTO agent_note VALUES (?1, ?2, ?3)";
+            connection.prepare_cached(sql)?.execute(params![agent, at_us, note])?;
+            let sql = "DELETE FROM agent_note WHERE agent = ?1 AND rowid NOT IN (
+                           SELECT rowid FROM agent_note WHERE agent = ?1 ORDER BY at_us DESC, rowid DESC LIMIT ?2)";
+            connection.prepare_cached(sql)?.execute(params![agent, kept])?;
+            touch(connection, &[(agent.clone(), at_us)])
+        };
+        self.writer.write(add).await
+    }
+
+    /// Returns an agent's newest notes, and when each was made; the newest first.
+    pub fn agent_notes(&self, agent: &str, limit: u32) -> Result<Vec<(i64, String)>, ReadError> {
+        let sql = "SELECT at_us, note FROM agent_note WHERE agent = ?1 ORDER BY at_us DESC, rowid DESC LIMIT ?2";
+        self.read(|connection| {
+            let rows = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+            connection.prepare_cached(sql)?.query_map(params![agent, limit], rows)?.collect()
+        })
+    }
+
     /// Notes when agents were last seen. An earlier time than the known one changes nothing.
     pub async fn touch_agents(&self, seen: Vec<(String, i64)>) -> Result<(), WriteError> {
         self.writer.write(move |connection| touch(connection, &seen)).await
@@ -60,7 +83,11 @@ impl Store {
                    AND NOT EXISTS (SELECT 1 FROM obligation INDEXED BY obligation_live
                                    WHERE debtor = agent.name AND closed_at_us IS NULL) RETURNING name";
         let forget = move |connection: &Connection| {
-            connection.prepare_cached(sql)?.query_map([before_us], |row| row.get(0))?.collect()
+            let gone: Vec<String> =
+                connection.prepare_cached(sql)?.query_map([before_us], |row| row.get(0))?.collect::<Result<_, _>>()?;
+            let mut notes = connection.prepare_cached("DELETE FROM agent_note WHERE agent = ?1")?;
+            gone.iter().try_for_each(|agent| notes.execute([agent]).map(drop))?;
+            Ok(gone)
         };
         self.writer.write(forget).await
     }

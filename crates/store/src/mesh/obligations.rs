@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::{id, key, optional_id};
-use crate::{ReadError, Store};
+use crate::{ReadError, Store, WriteError};
 
 /// What the recipient of a signal owes its sender.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub struct ObligationRow {
     pub kind: String,
     pub debtor: String,
     pub creditor: String,
-    /// `open`, `heard`, `done`, `recalled` or `expired`.
+    /// `open`, `heard`, `done`, `recalled`, `expired` or `waived`.
     pub state: String,
     pub action_required: bool,
     pub reply_required: bool,
@@ -34,6 +34,23 @@ pub struct ObligationRow {
     pub last_wake_at_us: Option<i64>,
     pub last_wake_path: Option<String>,
     pub last_wake_result: Option<String>,
+    /// Why it was waived.
+    pub closed_why: Option<String>,
+}
+
+/// What became of a waiver.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Waived {
+    Done {
+        debtor: String,
+        creditor: String,
+    },
+    /// It was done, recalled or waived before, or its time is over.
+    AlreadyClosed,
+    /// Somebody else owes it, to somebody else.
+    NotYours,
+    /// Nothing is owed for such a signal.
+    Unknown,
 }
 
 /// Which obligations; all, if nothing is said.
@@ -72,6 +89,12 @@ impl Store {
         self.read(|connection| connection.prepare_cached(sql)?.query_map([], obligation)?.collect())
     }
 
+    /// Ends what is owed for a signal without a reply: for who owes it, to whom it is owed, or anybody (`None`).
+    pub async fn waive(&self, signal: u128, by: Option<&str>, why: &str, at_us: i64) -> Result<Waived, WriteError> {
+        let (by, why) = (by.map(str::to_owned), why.to_owned());
+        self.writer.write(move |connection| waive(connection, signal, by.as_deref(), &why, at_us)).await
+    }
+
     /// Returns obligations, the newest first.
     pub fn obligations(&self, filter: &ObligationFilter) -> Result<Vec<ObligationRow>, ReadError> {
         // One text each, as only then an index serves them.
@@ -88,6 +111,24 @@ impl Store {
         let row = params![filter.debtor, filter.creditor, filter.state, filter.limit];
         self.read(|connection| connection.prepare_cached(&sql)?.query_map(row, obligation)?.collect())
     }
+}
+
+fn waive(connection: &Connection, signal: u128, by: Option<&str>, why: &str, at_us: i64) -> rusqlite::Result<Waived> {
+    let sql = "SELECT debtor, creditor, closed_at_us IS NOT NULL AS closed FROM obligation WHERE signal = ?1";
+    let found: Option<(String, String, bool)> = connection
+        .prepare_cached(sql)?
+        .query_row([key(signal)], |row| Ok((row.get("debtor")?, row.get("creditor")?, row.get("closed")?)))
+        .optional()?;
+    let Some((debtor, creditor, closed)) = found else { return Ok(Waived::Unknown) };
+    if by.is_some_and(|by| by != debtor && by != creditor) {
+        return Ok(Waived::NotYours);
+    }
+    if closed {
+        return Ok(Waived::AlreadyClosed);
+    }
+    let sql = "UPDATE obligation SET state = 'waived', closed_at_us = ?2, closed_why = ?3 WHERE signal = ?1";
+    connection.prepare_cached(sql)?.execute(params![key(signal), at_us, why])?;
+    Ok(Waived::Done { debtor, creditor })
 }
 
 // === behind the work ===
@@ -133,7 +174,7 @@ pub(super) fn change_buckets(connection: &Connection, agents: &[(String, String)
 pub(super) fn open(connection: &Connection, seq: i64, new: &ObligationRow) -> rusqlite::Result<()> {
     let sql = "INSERT INTO obligation VALUES
                (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22,
-                ?23)";
+                ?23, ?24)";
     let row = params![
         seq,
         key(new.signal),
@@ -158,6 +199,7 @@ pub(super) fn open(connection: &Connection, seq: i64, new: &ObligationRow) -> ru
         new.last_wake_at_us,
         new.last_wake_path,
         new.last_wake_result,
+        new.closed_why,
     ];
     connection.prepare_cached(sql)?.execute(row).map(drop)
 }
@@ -215,5 +257,6 @@ fn obligation(row: &Row<'_>) -> rusqlite::Result<ObligationRow> {
         last_wake_at_us: row.get("last_wake_at_us")?,
         last_wake_path: row.get("last_wake_path")?,
         last_wake_result: row.get("last_wake_result")?,
+        closed_why: row.get("closed_why")?,
     })
 }

@@ -53,6 +53,7 @@ fn owed(signal: NewSignal, ends_on_drain: bool) -> NewSignal {
         last_wake_at_us: None,
         last_wake_path: None,
         last_wake_result: None,
+        closed_why: None,
     };
     NewSignal { obligation: Some(obligation), ..signal }
 }
@@ -432,4 +433,26 @@ async fn what_did_not_leave_waits_again_with_what_was_owed_for_it() {
     assert_eq!(seqs(&again), [1, 2]);
     assert!(again.signals.iter().all(|signal| signal.redelivered));
     assert_eq!(store.put_back("b", 1, 3).await.unwrap(), 0, "those of others are none of its business");
+}
+
+//
+#[tokio::test]
+async fn what_is_owed_is_waived_once_and_by_nobody_else() {
+    let home = TempDir::new().unwrap();
+    let store = open(&home);
+    for id in 1..=3 {
+        send(&store, owed(new(id, "a"), false)).await;
+    }
+    assert_eq!(store.waive(1, Some("other"), "why", 5).await.unwrap(), Waived::NotYours);
+    assert_eq!(store.waive(9, None, "why", 5).await.unwrap(), Waived::Unknown);
+    for (id, by) in [(1, Some("a")), (2, Some("x")), (3, None)] {
+        let done = Waived::Done { debtor: "a".to_owned(), creditor: "x".to_owned() };
+        assert_eq!(store.waive(id, by, "why", 5).await.unwrap(), done);
+        assert_eq!(store.waive(id, by, "why", 6).await.unwrap(), Waived::AlreadyClosed);
+    }
+    assert_eq!(store.open_obligations().unwrap(), []);
+    let filter = ObligationFilter { state: Some("waived".to_owned()), limit: 9, ..ObligationFilter::default() };
+    let waived = store.obligations(&filter).unwrap();
+    assert_eq!(waived.len(), 3);
+    assert!(waived.iter().all(|one| one.closed_at_us == Some(5) && one.closed_why.as_deref() == Some("why")));
 }

@@ -1,0 +1,89 @@
+//! One cycle of a doorbell, from the first signal that nobody was told of to the drain: what was tried, and what rang.
+
+use std::time::Duration;
+
+use super::{Lead, Path, Paths, Time};
+use crate::mesh::{path::Grade, signal::Duty};
+
+/// How often time alone has a ladder climbed again for what did not ring, ever more seldom. After that the next signal, or
+/// the path itself, is waited for.
+const MAX_RETRIES: u32 = 8;
+
+#[derive(Debug)]
+pub(super) struct Cycle {
+    pub(super) lead: Lead,
+    pub(super) since: Time,
+    /// Paths that have taken the bell, or are about to.
+    pub(super) rung: Paths,
+    /// Paths that were tried and have not.
+    pub(super) missed: Paths,
+    /// How often time has had those tried again, and when it will.
+    pub(super) retries: u32,
+    pub(super) retry: Option<Time>,
+    pub(super) attempt: Option<Attempt>,
+    /// Bells that were rung, and the last of them.
+    pub(super) rings: u32,
+    pub(super) last: Option<(Path, Time)>,
+    /// It was noted that there was nobody to ring at.
+    pub(super) uncaptured: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Attempt {
+    pub(super) number: u64,
+    pub(super) path: Path,
+    /// The path has taken it.
+    pub(super) rang: bool,
+    pub(super) until: Time,
+}
+
+impl Cycle {
+    pub(super) fn new(lead: Lead, since: Time) -> Self {
+        Self {
+            lead,
+            since,
+            rung: Paths::default(),
+            missed: Paths::default(),
+            retries: 0,
+            retry: None,
+            attempt: None,
+            rings: 0,
+            last: None,
+            uncaptured: false,
+        }
+    }
+
+    /// Whether a bell is out, or about to be.
+    pub(super) fn is_told(&self) -> bool {
+        self.rings > 0 || self.attempt.is_some()
+    }
+
+    /// Whether another signal is to be rung for in place of this one: unless only this one needs a reply.
+    pub(super) fn yields_to(&self, other: &Lead) -> bool {
+        let needs_reply = |lead: &Lead| lead.kind.duty() == Some(Duty::Reply);
+        needs_reply(other) || !needs_reply(&self.lead)
+    }
+
+    /// Whether such a bell may wake somebody: it is on its way, it went by a path that does, or there is no better one.
+    pub(super) fn wakes(&self) -> bool {
+        let on_its_way = self.attempt.is_some_and(|attempt| !attempt.rang);
+        let better = self.missed.all().any(|path| path.grade() == Grade::A);
+        on_its_way || !better || self.rung.all().any(|path| path.grade() == Grade::A)
+    }
+
+    /// By which path the agent was told last, or is being told.
+    pub(super) fn newest_path(&self) -> Option<Path> {
+        self.last.map(|(path, _)| path).or(self.attempt.map(|attempt| attempt.path))
+    }
+
+    pub(super) fn retry_later(&mut self, first: Duration, now: Time) {
+        if self.retries < MAX_RETRIES {
+            self.retry = Some(now + first * 2_u32.pow(self.retries));
+        }
+    }
+
+    /// When what did not ring is tried again by itself.
+    pub(super) fn retries_at(&self) -> Option<Time> {
+        self.retry.filter(|_| self.attempt.is_none())
+    }
+}

@@ -1,0 +1,206 @@
+//! What a ring that did not ring leaves behind, and how paths and agents are said to be.
+
+use super::*;
+
+/// One that can be reached by these.
+fn with(paths: &[Path]) -> Desk {
+    let mut desk = Desk::new();
+    for path in paths {
+        desk.bell.open(*path, desk.now);
+    }
+    desk.hear();
+    desk
+}
+
+//
+#[test]
+fn a_ring_that_did_not_ring_spends_nothing_and_the_next_signal_tries_it_again() {
+    for path in [Path::Opencode, Path::CodexAppServer, Path::Tmux] {
+        for outcome in [Outcome::SendFailed, Outcome::Uncaptured] {
+            let mut desk = with(&[path]);
+            assert_eq!(rings(&desk.send(Kind::Question)), [path]);
+            assert_eq!(outcomes(&desk.answer(outcome)), [(path, outcome)], "and nothing else is said of it");
+            let said = desk.send(Kind::Question);
+            assert_eq!((rings(&said), outcomes(&said)), (vec![path], vec![]), "{path:?} {outcome:?}");
+            assert_eq!(outcomes(&desk.answer(Outcome::Rang)), [(path, Outcome::Rang)]);
+            let said = desk.send(Kind::Question);
+            assert_eq!((rings(&said), outcomes(&said)), (vec![], vec![(path, Outcome::Coalesced)]), "M-04");
+            assert_eq!(outcomes(&desk.drain(20)), [(path, Outcome::Confirmed)]);
+        }
+    }
+}
+
+// the program shows it, and no model was told.
+#[test]
+fn a_path_that_wakes_is_tried_again_though_a_stream_took_the_bell() {
+    let mut desk = Desk::connected();
+    desk.bell.open(Path::Opencode, desk.now);
+    assert_eq!(rings(&desk.send(Kind::Question)), [Path::Opencode]);
+    assert_eq!(rings(&desk.answer(Outcome::SendFailed)), [Path::Sse]);
+    desk.answer(Outcome::Rang);
+    let said = desk.send(Kind::Question);
+    assert_eq!((rings(&said), outcomes(&said)), (vec![Path::Opencode], vec![(Path::Sse, Outcome::Coalesced)]));
+    desk.answer(Outcome::Rang);
+    assert_eq!(rings(&desk.send(Kind::Question)), [], "now it was told");
+}
+
+//
+#[test]
+fn time_tries_again_what_did_not_ring_and_ever_more_seldom() {
+    let mut desk = with(&[Path::Opencode]);
+    desk.send(Kind::Question);
+    desk.answer(Outcome::SendFailed);
+    let mut waits = Vec::new();
+    while let Some(due) = desk.bell.deadline() {
+        waits.push(due.since(desk.now).as_secs());
+        assert_eq!(rings(&desk.pass(due.since(desk.now))), [Path::Opencode]);
+        desk.answer(Outcome::SendFailed);
+    }
+    assert_eq!(waits, [5, 10, 20, 40, 80, 160, 320, 640]);
+    assert_eq!(rings(&desk.send(Kind::Question)), [Path::Opencode], "and again with the next signal");
+    desk.answer(Outcome::SendFailed);
+    assert_eq!(rings(&desk.pass(6 * SECOND)), [Path::Opencode]);
+    desk.answer(Outcome::Rang);
+    desk.drain(20);
+    assert_eq!(desk.bell.deadline(), None);
+}
+
+// M-16: that the old stream took it does not tell that anybody has it.
+#[test]
+fn word_of_a_bell_on_the_old_stream_keeps_none_back_from_the_new() {
+    let mut desk = Desk::connected();
+    assert_eq!(rings(&desk.send(Kind::Question)), [Path::Sse]);
+    desk.bell.stream_opened();
+    let said = desk.answer(Outcome::Rang);
+    assert_eq!((rings(&said), outcomes(&said)), (vec![], vec![(Path::Sse, Outcome::Rang)]));
+    assert_eq!(desk.bell.connection(), Connection::Reconciling, "it does not stand in for reading the queue");
+    desk.reconcile();
+    assert_eq!(rings(&desk.hear()), [Path::Sse], "what went down the old one may be lost with it");
+    assert_eq!(outcomes(&desk.answer(Outcome::Rang)), [(Path::Sse, Outcome::Rang)]);
+    desk.reconcile();
+    assert_eq!(rings(&desk.send(Kind::Question)), [], "M-04: once down each");
+    assert_eq!(rings(&desk.pass(3600 * SECOND)), []);
+}
+
+// with nobody there, there is no bell that a second signal could be coalesced with.
+#[test]
+fn nobody_was_told_of_the_second_signal_either() {
+    let mut desk = Desk::new();
+    for _ in 0..3 {
+        assert_eq!(outcomes(&desk.send(Kind::Question)), [(Path::Sse, Outcome::Uncaptured)]);
+    }
+}
+
+// what needs a reply is not forgotten over what does not.
+#[test]
+fn a_word_does_not_take_the_place_of_a_question_that_nobody_was_told_of() {
+    let mut desk = with(&[Path::Desktop]);
+    desk.send(Kind::Question);
+    let said = desk.send(Kind::StatusUpdate);
+    assert_eq!(outcomes(&said), [(Path::Sse, Outcome::Uncaptured); 2], "one for each");
+    let bell = desk.bell.piggyback(desk.now).unwrap();
+    assert_eq!((bell.0.kind, bell.1), (Kind::Question, 1));
+    let mut desk = with(&[Path::Desktop]);
+    desk.send(Kind::Question);
+    desk.send(Kind::StatusUpdate);
+    assert_eq!(rings(&desk.pass(61 * SECOND)), [Path::Desktop], "somebody is told that a reply is wanted");
+}
+
+// a screen that a person may look at is no way to the agent.
+#[test]
+fn what_no_stream_took_is_not_booked_on_the_desktop() {
+    let mut desk = with(&[Path::Desktop]);
+    assert_eq!(outcomes(&desk.send(Kind::Question)), [(Path::Sse, Outcome::Uncaptured)]);
+    assert_eq!(outcomes(&desk.send(Kind::PeerJoined)), [(Path::Sse, Outcome::Filtered)]);
+}
+
+//
+#[test]
+fn a_path_that_fails_is_not_healthy_until_it_rings() {
+    let mut desk = with(&[Path::Opencode]);
+    assert!(desk.bell.is_healthy(Path::Opencode) && desk.bell.is_reached());
+    desk.send(Kind::Question);
+    assert!(desk.answer(Outcome::SendFailed).contains(&Chime::Support(Support::Degraded)));
+    assert!(!desk.bell.is_healthy(Path::Opencode) && !desk.bell.is_reached());
+    desk.pass(6 * SECOND);
+    assert!(desk.answer(Outcome::Rang).contains(&Chime::Support(Support::Full)));
+}
+
+//
+#[test]
+fn a_path_whose_bells_go_unheard_is_not_healthy_until_one_is_heard() {
+    let mut desk = with(&[Path::Opencode, Path::Hook]);
+    desk.send(Kind::Question);
+    desk.answer(Outcome::Rang);
+    desk.pass(6 * SECOND);
+    desk.answer(Outcome::Rang);
+    desk.pass(53 * SECOND);
+    assert!(desk.bell.is_healthy(Path::Opencode), "within its window");
+    desk.pass(2 * SECOND);
+    assert!(!desk.bell.is_healthy(Path::Opencode) && desk.bell.is_healthy(Path::Hook), "each has its own");
+    desk.pass(6 * SECOND);
+    assert!(!desk.bell.is_healthy(Path::Hook));
+    desk.drain(20);
+    assert!(!desk.bell.is_healthy(Path::Opencode), "that was too late to be its doing");
+    desk.send(Kind::Question);
+    desk.answer(Outcome::Rang);
+    desk.drain(20);
+    assert!(desk.bell.is_healthy(Path::Opencode) && !desk.bell.is_healthy(Path::Hook));
+    assert_eq!(desk.bell.support(), Support::Full);
+}
+
+//
+#[test]
+fn a_path_is_healthy_when_somebody_was_seen_there_and_rung_when_they_are_back() {
+    let mut desk = Desk::new();
+    desk.bell.attach(Path::Opencode);
+    assert!(!desk.bell.is_healthy(Path::Opencode), "nobody has looked yet");
+    assert_eq!(rings(&desk.send(Kind::Question)), [Path::Opencode], "but who knows");
+    desk.answer(Outcome::SendFailed);
+    desk.bell.looked(Path::Opencode, false, desk.now);
+    assert_eq!((rings(&desk.hear()), desk.bell.support()), (vec![], Support::Degraded));
+    desk.bell.looked(Path::Opencode, true, desk.now);
+    assert_eq!((rings(&desk.hear()), desk.bell.support()), (vec![Path::Opencode], Support::Full));
+    desk.answer(Outcome::Uncaptured);
+    desk.bell.looked(Path::Opencode, true, desk.now);
+    assert_eq!(rings(&desk.hear()), [], "it was there all along: that is not what is wrong with it");
+    assert!(!desk.bell.is_healthy(Path::Opencode));
+}
+
+#[test]
+fn a_screen_that_is_found_disturbs_nobody_before_it_is_time() {
+    let mut desk = Desk::new();
+    desk.bell.attach(Path::Desktop);
+    desk.send(Kind::Question);
+    desk.bell.looked(Path::Desktop, true, desk.now);
+    assert_eq!(rings(&desk.pass(59 * SECOND)), []);
+    assert_eq!(rings(&desk.pass(2 * SECOND)), [Path::Desktop]);
+}
+
+// R-28, M-09
+#[test]
+fn a_stream_counts_where_the_program_heeds_it_and_other_paths_where_they_are_healthy() {
+    let mut desk = Desk::new();
+    desk.bell.take_up(Look::default(), None, false, desk.now);
+    desk.bell.stream_opened();
+    desk.reconcile();
+    assert_eq!((desk.bell.support(), desk.bell.is_reached()), (Support::Degraded, true), "Cursor on stdio");
+    desk.bell.open(Path::Desktop, desk.now);
+    assert_eq!(desk.bell.support(), Support::Degraded, "a notice wakes a person");
+    desk.bell.open(Path::Tmux, desk.now);
+    assert_eq!(desk.bell.support(), Support::Full);
+}
+
+#[test]
+fn a_channel_counts_once_it_was_heard() {
+    let mut desk = with(&[Path::Channel]);
+    assert_eq!(desk.bell.support(), Support::Degraded);
+    desk.send(Kind::Question);
+    desk.answer(Outcome::Rang);
+    desk.drain(20);
+    assert_eq!(desk.bell.support(), Support::Full);
+    desk.send(Kind::Question);
+    desk.answer(Outcome::Rang);
+    desk.pass(61 * SECOND);
+    assert_eq!(desk.bell.support(), Support::Degraded);
+}

@@ -1,0 +1,123 @@
+//! How the ways to one agent really are: which there are, which of them work, and whether one that works would wake it
+//! (M-09). This is the one place that says so; whatever shows it asks here.
+//!
+//! A path is healthy while somebody is at its other end, its rings ring, and they are heard. It is well again when one is
+//! heard, or when what was wrong with it is over: a stream that is back, a server that answers again.
+
+use super::{
+    Path, Support, Time,
+    path::{PUSHES, Paths},
+};
+
+#[derive(Debug, Default)]
+pub(super) struct Health {
+    open: Paths,
+    /// Who looked last found nobody there.
+    absent: Paths,
+    /// The last ring by it did not ring.
+    failing: Paths,
+    /// A ring by it rang, and no drain came in time.
+    unheard: Paths,
+    /// A ring by it was heard.
+    proven: Paths,
+    /// Rings that are still to be heard, and until when. One of each path at most.
+    awaited: Vec<(Path, Time)>,
+}
+
+impl Health {
+    pub(super) fn is_open(&self, path: Path) -> bool {
+        self.open.has(path)
+    }
+
+    pub(super) fn is_healthy(&self, path: Path) -> bool {
+        self.open.has(path) && !self.absent.has(path) && !self.failing.has(path) && !self.unheard.has(path)
+    }
+
+    /// Whether something leads to the agent now.
+    pub(super) fn is_reached(&self) -> bool {
+        PUSHES.into_iter().any(|path| self.is_healthy(path))
+    }
+
+    /// Whether the agent can be woken. A stream counts where the program acts on what comes down it unasked; a channel, of
+    /// which nobody says whether it is listened to, once it was.
+    pub(super) fn support(&self, heeds_stream: bool) -> Support {
+        let wakes = |path: Path| match path {
+            Path::Sse => heeds_stream,
+            Path::Channel => self.proven.has(path),
+            path => PUSHES.contains(&path),
+        };
+        match Path::ALL.into_iter().any(|path| wakes(path) && self.is_healthy(path)) {
+            true => Support::Full,
+            false => Support::Degraded,
+        }
+    }
+
+    /// A path is there, and whatever was wrong with the last one of its kind is not wrong with this.
+    pub(super) fn opened(&mut self, path: Path) {
+        self.open.insert(path);
+        for marks in [&mut self.absent, &mut self.failing, &mut self.unheard] {
+            marks.remove(path);
+        }
+    }
+
+    /// A path is known of. Whether it leads to anybody has to be looked at.
+    pub(super) fn attached(&mut self, path: Path) {
+        self.opened(path);
+        self.absent.insert(path);
+    }
+
+    pub(super) fn closed(&mut self, path: Path) {
+        self.open.remove(path);
+        // Who ends with the bell was told it. What went down another may be lost with it.
+        if !path.ends_with_bell() {
+            self.awaited.retain(|(awaited, _)| *awaited != path);
+        }
+    }
+
+    /// Somebody looked whether anybody is there. Returns whether that is so again.
+    pub(super) fn looked(&mut self, path: Path, there: bool) -> bool {
+        let was_absent = self.absent.has(path);
+        if there {
+            self.absent.remove(path)
+        } else {
+            self.absent.insert(path)
+        }
+        there && was_absent && self.open.has(path)
+    }
+
+    /// A ring did not ring.
+    pub(super) fn failed(&mut self, path: Path) {
+        self.failing.insert(path);
+    }
+
+    /// A ring rang, and is to be heard until then.
+    pub(super) fn rang(&mut self, path: Path, until: Time) {
+        self.failing.remove(path);
+        self.absent.remove(path);
+        self.awaited.retain(|(awaited, _)| *awaited != path);
+        self.awaited.push((path, until));
+    }
+
+    /// A ring was heard.
+    pub(super) fn confirmed(&mut self, path: Path) {
+        self.failing.remove(path);
+        self.unheard.remove(path);
+        self.proven.insert(path);
+    }
+
+    /// There is nothing to be heard any more.
+    pub(super) fn settled(&mut self) {
+        self.awaited.clear();
+    }
+
+    pub(super) fn deadline(&self) -> Option<Time> {
+        self.awaited.iter().map(|(_, until)| *until).min()
+    }
+
+    pub(super) fn handle_deadline(&mut self, now: Time) {
+        for (path, _) in self.awaited.extract_if(.., |(_, until)| *until <= now) {
+            self.unheard.insert(path);
+            self.proven.remove(path);
+        }
+    }
+}
