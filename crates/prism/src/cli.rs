@@ -71,7 +71,7 @@ pub struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Serve every configured destination (the default)
+    /// Run the daemon here (the default)
     Serve(serve::Serve),
     /// Stop the daemon
     Stop(stop::Stop),
@@ -79,29 +79,29 @@ enum Command {
     Restart(stop::Restart),
     /// Show the log of the daemon in the background
     Logs(logs::Logs),
-    /// Let the system start the daemon, and start it again
+    /// Start the daemon at login, and restart it if it stops
     Service(service::Service),
     /// Bridge one server, with nothing configured
     Run(run::Run),
-    /// Add a destination to prism.toml
+    /// Add a server
     Add(add::Add),
-    /// List the configured destinations
+    /// List the servers
     List(list::List),
-    /// Show how the daemon, its destinations and its sessions are
+    /// Show how the daemon, its servers and its sessions are
     Status(status::Status),
     /// Check what goes wrong in practice, and say what to type
     Doctor(doctor::Doctor),
-    /// Remove a destination from prism.toml
+    /// Remove a server
     Remove(remove::Remove),
-    /// Write Prism into the config of Cursor, Claude Code, …
+    /// Add Prism to Cursor, Claude Code, VS Code, …
     Install(install::Install),
-    /// Take Prism out of those configs again
+    /// Remove Prism from them; restores each file exactly
     Uninstall(uninstall::Uninstall),
-    /// Take the servers in other programs' configs into prism.toml
+    /// Take over the servers in other programs' configs
     Import(import::Import),
     /// Rewrite SSE entries in those configs to Streamable HTTP
     Migrate(migrate::Migrate),
-    /// What is known of a workspace: look, search, write down
+    /// Read, search and write a project's notes for agents
     Workspace(workspace::Workspace),
     /// Send, answer and read signals
     Signal(signal::Signal),
@@ -135,19 +135,19 @@ enum Command {
     Agent(agent::Agent),
     /// Read the audit log, and check that nobody changed it
     Audit(audit::Audit),
-    /// List the tools of a destination, or of all of them
+    /// List the tools of a server, or of all
     Tools(tools::Tools),
-    /// Call a tool of a destination
+    /// Call a tool
     Call(call::Call),
-    /// Exercise a server and print what arrived where
+    /// Test a server and trace every message
     Probe(probe::Probe),
     /// Be an MCP server on stdio, for clients that cannot speak HTTP
     Stdio(stdio::Stdio),
-    /// Stand between an editor and an agent (ACP), to wake it
+    /// Wrap an ACP agent so that signals can wake it
     Acp(acp::Acp),
-    /// A small MCP server on stdio, to try things out with
+    /// Run a small MCP server to try things out with
     DemoServer(demo::Options),
-    /// Print what a shell needs to complete these commands
+    /// Print shell completions
     Completions(completions::Completions),
     /// Show the manual page
     Man(man::Man),
@@ -171,7 +171,7 @@ impl Cli {
             Command::Logs(logs) => return logs.run(&env),
             Command::Service(service) => return service.run(&env),
             Command::Run(run) => run.run(&env)?,
-            Command::Add(add) => add.run(&env)?,
+            Command::Add(add) => return add.run(&env),
             Command::List(list) => list.run(&env)?,
             Command::Remove(remove) => remove.run(&env)?,
             Command::Status(status) => return status.run(&env),

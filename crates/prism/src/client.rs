@@ -210,7 +210,7 @@ impl Client {
                     self.wire.watch.comments(Path::Post(id), count);
                     continue;
                 }
-                Piece::TooLong => return Err(Fault::TooLarge { limit: self.wire.target.max_message_bytes }),
+                Piece::TooLong => return Err(Fault::TooLarge { limit: self.wire.target.max_message_bytes() }),
                 Piece::End => {
                     let after = stream.last_id().filter(|_| self.era() == Era::Legacy).ok_or(Fault::Cut)?.to_owned();
                     return Ok(Read::Resumable { after, pause: stream.retry().unwrap_or(RETRY) });

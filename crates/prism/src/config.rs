@@ -16,10 +16,11 @@ use prism_core::mcp::Era;
 pub use editor::Editor;
 pub use env::Env;
 pub use gate::{Audit, AuditCalls, Gate};
-pub use http::{Http, Transport};
+pub use http::{Http, Transport, may_forward};
 pub use hub::{Hub, HubMode, Profile};
 pub use inherit::Inherit;
 pub use mesh::Mesh;
+pub use times::{OwnTimes, Times};
 pub use tools::{Pin, Tools};
 
 pub mod editor;
@@ -33,6 +34,7 @@ pub mod mcp_json;
 pub mod mesh;
 pub mod raw;
 pub mod secret;
+mod times;
 mod tools;
 mod value;
 
@@ -53,8 +55,10 @@ pub struct Config {
     pub allowed_origins: Vec<String>,
     /// `None` waits for ever (written as `0`).
     pub request_timeout: Option<Duration>,
-    /// How far progress may push `request_timeout` out.
+    /// When a call ends at the latest, whatever its server tells of it.
     pub max_request_time: Duration,
+    /// How long a server may take to start, which is no call's time; `None` waits for ever.
+    pub start_timeout: Option<Duration>,
     pub max_message_bytes: usize,
     pub session_idle_timeout: Option<Duration>,
     /// How long calls in flight may take to finish when the daemon stops.
@@ -69,6 +73,8 @@ pub struct Config {
     pub max_memory: Option<u64>,
     /// Whether the log records of calls carry the bodies (`AUDIT_LOG_BODIES`).
     pub log_bodies: bool,
+    /// How clients hear that a call has failed, at the hub and wherever a destination does not say otherwise.
+    pub error_statuses: ErrorStatuses,
     pub hub: Hub,
     pub mesh: Mesh,
     pub gate: Gate,
@@ -105,6 +111,8 @@ pub struct Destination {
     pub keep_warm: Duration,
     /// How long a child with sessions may be of no use to any of them before it is stopped; `None`: as long as it likes.
     pub idle_stop: Option<Duration>,
+    /// What it says of how long things may take.
+    pub times: OwnTimes,
     /// Each message on one GET stream only, as the protocol says, instead of on all of them.
     pub strict_streams: bool,
     /// Whether clients of the first revision find it at `/NAME/sse` too (B-20, B-21).
@@ -114,6 +122,8 @@ pub struct Destination {
     pub hub: bool,
     /// Whether a POST may be answered with a stream. If not, what a call says on its way goes to the session's own.
     pub post_sse: bool,
+    /// How its clients hear that a call has failed; `None`: as the daemon's do.
+    pub error_statuses: Option<ErrorStatuses>,
     /// Which tools may be called. Another word on that is no reason to start the server again.
     pub tools: Tools,
 }
@@ -146,6 +156,18 @@ pub enum EventNames {
     Method,
 }
 
+/// How a client over HTTP hears that a call has failed which nothing is wrong with (R-48).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ErrorStatuses {
+    /// By its status, as the protocol has it; clients that are known not to survive that, in the body of a 200.
+    #[default]
+    Auto,
+    /// By its status, whoever asks.
+    Http,
+    /// In the body of a 200, whoever asks.
+    Ok,
+}
+
 /// The settings that a command line may carry. They beat the environment, which beats the file.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Flags {
@@ -158,12 +180,15 @@ pub struct Flags {
     /// Port to listen on; 0 takes any free one
     #[arg(long)]
     pub port: Option<u16>,
-    /// How long a call may wait for its answer, as in 30s; 0 waits for ever
+    /// How long a client that takes no stream waits for an answer, as in 30s; 0 waits for ever
     #[arg(long, value_name = "DURATION")]
     pub request_timeout: Option<String>,
-    /// How far progress may push the request timeout out, as in 30m
+    /// When a call ends at the latest, as in 10m
     #[arg(long, value_name = "DURATION")]
     pub max_request_time: Option<String>,
+    /// How long a server may take to start, as in 2m; 0 waits for ever
+    #[arg(long, value_name = "DURATION")]
+    pub start_timeout: Option<String>,
     /// Largest message in either direction, as in 2MiB
     #[arg(long, value_name = "SIZE")]
     pub max_message_bytes: Option<String>,
@@ -214,7 +239,7 @@ pub enum ConfigError {
     NotLoopback { at: Origin, address: IpAddr },
     #[error(
         "{at}: destination {destination:?} wants the environment variable {variable}, which is not set, or empty{}\n  \
-         fix: export {variable}=... before the daemon starts",
+         fix: export {variable}=... first, where Prism is started",
         at.quoted()
     )]
     NoVariable { at: Origin, destination: String, variable: String },
@@ -299,7 +324,9 @@ impl Default for Config {
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             request_timeout: Some(Duration::from_secs(30)),
-            max_request_time: Duration::from_secs(30 * 60),
+            max_request_time: Duration::from_secs(10 * 60),
+            // The first `npx` of a server downloads it.
+            start_timeout: Some(Duration::from_secs(2 * 60)),
             max_message_bytes: 1 << 20,
             session_idle_timeout: Some(Duration::from_secs(30 * 60)),
             drain_timeout: Duration::from_secs(5),
@@ -308,6 +335,7 @@ impl Default for Config {
             login_path: true,
             max_memory: None,
             log_bodies: false,
+            error_statuses: ErrorStatuses::default(),
             hub: Hub::default(),
             mesh: Mesh::default(),
             gate: Gate::default(),
@@ -340,11 +368,13 @@ impl Destination {
             max_sessions: DEFAULT_MAX_SESSIONS,
             keep_warm: Duration::ZERO,
             idle_stop: None,
+            times: OwnTimes::default(),
             strict_streams: false,
             legacy_sse: false,
             event_names: EventNames::default(),
             hub: true,
             post_sse: true,
+            error_statuses: None,
             tools: Tools::default(),
         }
     }
@@ -376,11 +406,13 @@ impl fmt::Debug for Destination {
             .field("max_sessions", &self.max_sessions)
             .field("keep_warm", &self.keep_warm)
             .field("idle_stop", &self.idle_stop)
+            .field("times", &self.times)
             .field("strict_streams", &self.strict_streams)
             .field("legacy_sse", &self.legacy_sse)
             .field("event_names", &self.event_names)
             .field("hub", &self.hub)
             .field("post_sse", &self.post_sse)
+            .field("error_statuses", &self.error_statuses)
             .field("tools", &self.tools)
             .finish()
     }
@@ -432,6 +464,23 @@ impl EventNames {
         match self {
             Self::Message => "message",
             Self::Method => "method",
+        }
+    }
+}
+
+// === impl ErrorStatuses ===
+
+impl ErrorStatuses {
+    /// Every value, in the order in which messages list them.
+    pub const ALL: [Self; 3] = [Self::Auto, Self::Http, Self::Ok];
+
+    /// Returns the value as it is written in a config.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Http => "http",
+            Self::Ok => "ok",
         }
     }
 }

@@ -1,8 +1,10 @@
 //! The tasks that run core's machines over real pipes: one per link, and what finds the right link for a request.
 
+pub mod carried;
 pub mod ceiling;
 pub mod destination;
 pub mod environment;
+pub mod health;
 pub mod hub;
 mod keeper;
 pub mod keeping;
@@ -16,8 +18,9 @@ pub mod stderr;
 pub mod visitor;
 pub mod vitals;
 
+pub use carried::Carried;
 pub use ceiling::Ceilings;
-pub use destination::Destination;
+pub use destination::{Audience, Destination};
 pub use environment::Environment;
 pub use hub::Hub;
 pub use link::{Command, Head, LinkHandle, Reply};

@@ -175,14 +175,23 @@ impl Home {
         }
     }
 
-    /// Returns the management secret in the same way. It is never the clients' token.
+    /// Returns the management secret in the same way. It is never the clients' token. One from the environment is
+    /// written to the file: the commands of the person read it there, who has not that variable in every terminal.
     pub fn management(&self) -> Result<Token, HomeError> {
         let secret = match &self.management_key {
             Some(key) => key.clone(),
             None => self.kept(MANAGEMENT_FILE)?.0,
         };
         let (clients, _) = self.token()?;
-        if clients.matches(secret.expose().as_bytes()) { Err(HomeError::OneSecret) } else { Ok(secret) }
+        if clients.matches(secret.expose().as_bytes()) {
+            return Err(HomeError::OneSecret);
+        }
+        let path = self.path.join(MANAGEMENT_FILE);
+        let is_written = || Ok(read_token(&path)?.is_some_and(|(kept, _)| kept.matches(secret.expose().as_bytes())));
+        if self.management_key.is_some() && !is_written()? {
+            write_token(&self.path, &path, &secret, |beside, path| fs::rename(beside, path))?;
+        }
+        Ok(secret)
     }
 
     /// Returns what editors show, in the same way. They read it from its file.
@@ -197,7 +206,8 @@ impl Home {
             return Ok(found);
         }
         let token = Token::random()?;
-        if write_token(&self.path, &path, &token)? {
+        // Unlike a rename, a link does not replace what is already there.
+        if write_token(&self.path, &path, &token, |beside, path| fs::hard_link(beside, path))? {
             return Ok((token, TokenOrigin::Made));
         }
         // Another start was faster, and its file is complete: it appeared under its name in one step.
@@ -253,16 +263,20 @@ fn read_token(path: &Path) -> Result<Option<(Token, TokenOrigin)>, HomeError> {
     }
 }
 
-/// Writes the token, unless there is one by now; then returns `false`.
-fn write_token(folder: &Path, path: &Path, token: &Token) -> Result<bool, HomeError> {
+/// Writes the token to a file beside its own and has it put in place; returns `false` if what is there was to stay.
+fn write_token(
+    folder: &Path,
+    path: &Path,
+    token: &Token,
+    put: impl FnOnce(&Path, &Path) -> io::Result<()>,
+) -> Result<bool, HomeError> {
     let cannot_write = |source| HomeError::Write { path: path.to_owned(), source };
     let beside = folder.join(format!(".token.{}", hex(&random::<8>()?)));
     let written = (|| {
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
         file.write_all(format!("{}\n", token.expose()).as_bytes())?;
         file.sync_all()?;
-        // Unlike a rename, a link does not replace what is already there.
-        fs::hard_link(&beside, path)
+        put(&beside, path)
     })();
     let _ = fs::remove_file(&beside);
     match written {

@@ -23,6 +23,7 @@ mod upkeep;
 mod verbs;
 mod waiting;
 mod wake_test;
+mod watch;
 mod who;
 
 use std::{
@@ -49,7 +50,7 @@ pub(crate) mod arguments {
         agents::{Checkpoint, Start, Wrap},
         drain::Pending,
         overview::{Diagnose, Nothing},
-        owed::Owed,
+        owed::{Owed, Waive},
         signals::{Recall, Reply, Send},
         waiting::Wait,
     };
@@ -140,6 +141,7 @@ impl Mesh {
         tokio::spawn(mesh.recorder.clone().run());
         tokio::spawn(upkeep::deadlines(Arc::downgrade(&mesh)));
         tokio::spawn(upkeep::housekeeping(Arc::downgrade(&mesh)));
+        tokio::spawn(watch::watching(Arc::downgrade(&mesh)));
         Ok(mesh)
     }
 
@@ -251,8 +253,8 @@ impl Mesh {
         };
         let Some(mesh) = self.this.upgrade() else { return };
         tokio::spawn(async move {
-            let rung = match (mesh.adapters.of(path), contact) {
-                (Some(adapter), Some(contact)) => adapter.ring(&contact, &bell).await,
+            let rung = match (mesh.adapters.of(path), &contact) {
+                (Some(adapter), Some(contact)) => adapter.ring(contact, &bell).await,
                 _ => Rung::Uncaptured("the agent cannot be reached that way".into()),
             };
             let outcome = match &rung {
@@ -269,6 +271,10 @@ impl Mesh {
                 }
                 state.core.rung(&agent, attempt, outcome, now);
             });
+            // Whether somebody is there at all is what tells when they are back.
+            if let Some(contact) = contact.filter(|_| outcome != Outcome::Rang && !watch::HELD.contains(&path)) {
+                mesh.look_at(&agent, path, &contact).await;
+            }
         });
     }
 
@@ -316,6 +322,8 @@ impl Mesh {
         };
         self.events.tell_at("obligation", at, told);
         self.notify(&format!("{debtor} has not dealt with a {} from {creditor}. See: prism mesh", kind.name()));
+        let (Some(mesh), obligation) = (self.this.upgrade(), obligation.clone()) else { return };
+        tokio::spawn(async move { mesh.tell_overdue(&obligation).await });
     }
 
     /// Puts a notice on the person's screen, where that is allowed and there is one.

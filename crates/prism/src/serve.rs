@@ -22,6 +22,7 @@ mod plain;
 mod plugin;
 mod post;
 mod probes;
+mod quirks;
 mod request;
 mod route;
 mod socket;
@@ -160,6 +161,10 @@ impl Server {
         {
             destination.obey(&named.tools);
         }
+        for (name, destination) in &destinations {
+            let named = config.destinations.get(name);
+            destination.limit(named.unwrap_or(destination.config()), &config);
+        }
         let access = Access { bodies: config.log_bodies, ..self.access.clone() };
         let next = Self {
             config,
@@ -208,14 +213,16 @@ fn configured(
 ) -> Result<BTreeMap<String, Arc<Destination>>, DestinationError> {
     let eras = learned(parts.store.as_ref().map(Store::eras), "which eras servers speak");
     let quiet = learned(parts.store.as_ref().map(Store::quiet), "which servers are quiet");
+    let listed = learned(parts.store.as_ref().map(Store::listed), "what servers list");
     let make = |one: &config::Destination| {
-        if let Some(same) = before.get(&one.name).filter(|before| before.is_as(one, config)) {
+        if let Some(same) = before.get(&one.name).filter(|before| before.is_as(one)) {
             return Ok((one.name.clone(), same.clone()));
         }
         let key = destination::key(one);
         let quiet = quiet.iter().find(|q| q.destination == key).map(|q| (q.server.clone(), q.version.clone()));
         let speaks = eras.iter().find(|learned| learned.destination == key).and_then(destination::still_counts);
-        let learned = Learned { quiet, speaks: speaks.unwrap_or_default() };
+        let lists = listed.iter().filter(|listed| listed.destination == key).cloned().collect();
+        let learned = Learned { quiet, speaks: speaks.unwrap_or_default(), lists };
         match Destination::new(one.clone(), config, parts, learned) {
             Ok(destination) => Ok((one.name.clone(), destination)),
             Err(source) => Err(DestinationError { name: one.name.clone(), source }),

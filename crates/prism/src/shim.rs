@@ -4,10 +4,10 @@
 //! It knows no method but those that its transport is made of: every revision passes, byte for byte. What it adds is
 //! that a restart of the daemon is not the client's affair; see `machine`.
 //!
-//! With a NAME it goes to that destination itself: its own instructions and capabilities are what a person wants who
-//! has given a client this one server. A greeting must never be waited for, though, and a server may have to be
-//! downloaded first. So when it has not greeted within two seconds the hub does, as a view of that one destination
-//! without prefixes, and the client stays there: its tools appear in the list, and are announced, when they come.
+//! With a NAME it goes to that destination itself: its own name, instructions and tools are what a person wants who has
+//! given a client this one server. So it waits for the server's greeting, however long that takes to start, as a client
+//! does that has started the server itself: what greets in its place has other tools, and clients list once. A server
+//! that does not start is an error, after `start_timeout`. Without a NAME the hub greets, which needs no server.
 
 mod bells;
 mod exchange;
@@ -41,7 +41,11 @@ use self::{
     exchange::Voice,
     machine::{Action, Machine, Says, Ticket},
 };
-use crate::{cli::say, drive::remote::Target, home::Token};
+use crate::{
+    cli::say,
+    drive::{remote::Target, visitor::folder},
+    home::Token,
+};
 
 pub(crate) use machine::Route;
 
@@ -281,6 +285,10 @@ impl Address {
         let mut headers = headers.map(|(name, value)| (name.to_owned(), value)).to_vec();
         if let Some(number) = pane.and_then(|pane| pane.strip_prefix('%')) {
             headers.push(("prism-tmux-pane".to_owned(), number.to_owned()));
+        }
+        // Clients start their servers in the folder that they work in.
+        if let Ok(folder) = std::env::current_dir() {
+            headers.push(("prism-folder".to_owned(), folder::escaped(&folder)));
         }
         match &self.socket {
             Some(socket) => Target::over_socket(socket.clone(), "http://localhost/mcp", headers, MAX_MESSAGE_BYTES),

@@ -9,6 +9,7 @@ pub mod log;
 pub mod mesh;
 pub mod metrics;
 pub mod rotation;
+mod waits;
 
 pub use access::{Access, InFlight};
 pub use log::Log;

@@ -6034,6 +6034,10 @@ var ROW = 96;
 async function askAboutConfirmation(view, board, shelf, gone) {
   const step = picture(view);
   const look = () => show2(view, step, shelf);
+  const decide = async (allows, reason) => {
+    await board.confirm(view, allows, reason);
+    return allows ? `${view.agent} may ${step.title}` : `${view.agent} was denied`;
+  };
   if (step.isLong) await look();
   for (; ; ) {
     const title2 = `${label(view.agent)} wants to ${step.title}`;
@@ -6047,11 +6051,9 @@ async function askAboutConfirmation(view, board, shelf, gone) {
           case void 0:
             return void 0;
           case "allow":
-            await board.confirm(view, true);
-            return `${view.agent} may ${step.title}`;
+            return decide(true);
           case "deny":
-            await board.confirm(view, false);
-            return `${view.agent} was denied`;
+            return decide(false);
           case "ask":
         }
         break;
@@ -6059,16 +6061,13 @@ async function askAboutConfirmation(view, board, shelf, gone) {
         await vscode20.commands.executeCommand("prism.openConsole");
         return void 0;
       case "allow":
-        await board.confirm(view, true);
-        return `${view.agent} may ${step.title}`;
+        return decide(true);
       case "deny":
-        await board.confirm(view, false);
-        return `${view.agent} was denied`;
+        return decide(false);
       case "deny why": {
         const reason = await askText(`Why not? ${label(view.agent)} is told.`, "For example: keep that file", gone);
         if (reason === void 0) break;
-        await board.confirm(view, false, reason);
-        return `${view.agent} was denied`;
+        return decide(false, reason);
       }
     }
     if (gone.isCancellationRequested) return void 0;

@@ -52,7 +52,10 @@ fn overview(behind: &Behind) -> Value {
     let hub = behind.get().and_then(Weak::upgrade);
     let members = hub.iter().flat_map(|hub| hub.overview());
     let members: Vec<Value> = members
-        .map(|member| json!({"name": member.name, "state": member.state(), "tools": member.tools, "why": member.why}))
+        .map(|member| {
+            let (state, fix) = (member.health.state.name(), member.health.fix);
+            json!({"name": member.name, "state": state, "tools": member.tools, "why": member.why, "fix": fix})
+        })
         .collect();
     json!({"destinations": members})
 }

@@ -86,6 +86,12 @@ pub enum Trouble {
     RootIsNoFolder { root: PathBuf },
     #[error("the workspace root {} cannot be read", root.display())]
     Root { root: PathBuf, source: io::Error },
+    #[error(
+        "this is the memory of {}, but the call comes from {}, so nothing was read or written; for the other one's own, \
+         add the server `prism workspace mcp --root {}` to the client, or type `prism workspace context --root {}`",
+        root.display(), from.display(), from.display(), from.display()
+    )]
+    Elsewhere { root: PathBuf, from: PathBuf },
     #[error("the index of the workspace cannot be used")]
     Index { source: MemoryError },
     #[error("there is no {what} {name:?}; known: {known}")]
@@ -147,6 +153,24 @@ impl Memory {
     #[must_use]
     pub fn new(root: Option<&Path>, home: &Path) -> Self {
         Self { root: root.map(Path::to_owned), home: home.to_owned(), open: Mutex::new(None) }
+    }
+
+    /// Refuses who works in other folders than those of this memory: one memory is not to be written from another's
+    /// workspace.
+    pub fn admit(&self, folders: &[PathBuf]) -> Result<(), Trouble> {
+        let root = self.real_root()?;
+        let real = |folder: &PathBuf| folder.canonicalize().unwrap_or_else(|_| folder.clone());
+        match folders.first() {
+            Some(first) if !folders.iter().any(|folder| real(folder).starts_with(&root)) => {
+                Err(Trouble::Elsewhere { root, from: first.clone() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The workspace that a folder is in; `None` if it is in none.
+    pub fn workspace_of(&self, folder: &Path) -> Option<PathBuf> {
+        layout::marked_root(folder, &self.home)
     }
 
     /// Brings the index up to date.

@@ -23,7 +23,7 @@ const PAUSE: Duration = Duration::from_secs(2);
 /// Bells that may wait for the proxy. Beyond it their waiters wait with them.
 const BELLS: usize = 16;
 
-/// Stand between an editor and an agent (ACP), and wake the agent when a signal comes
+/// Wrap an ACP agent so that signals can wake it
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   prism acp -- opencode acp                       in place of the command in an editor's config

@@ -1,17 +1,23 @@
 //! `prism add`: writes a destination into `prism.toml`. How the file is kept whole is `config/file.rs`.
 
 mod folder;
+mod taken;
 
 use std::{
     ffi::OsString,
     path::{Path, PathBuf},
+    process::ExitCode,
+    time::Instant,
 };
 
 use anyhow::{Context, anyhow, bail};
-use prism_os::login;
+use prism_os::{
+    login,
+    program::{self, Absent},
+};
 use toml_edit::{InlineTable, Item, Table, TableLike, Value};
 
-use super::{remove, say, target::Target};
+use super::{reach, remove, say, target::Target};
 use crate::{
     config::{
         Config, Destination, Env, Flags, Inherit, Process,
@@ -23,6 +29,7 @@ use crate::{
     registration::Registration,
 };
 use folder::Folder;
+use taken::Taker;
 
 #[cfg(test)]
 mod tests;
@@ -32,7 +39,9 @@ mod tests;
 #[command(after_help = "Examples:
   prism add files -- npx -y @modelcontextprotocol/server-filesystem .
   prism add web --env API_KEY=file:~/.secrets/web -- uvx some-mcp-server
-  prism add docs --url https://example.com/mcp --header 'Authorization: Bearer env:DOCS_TOKEN'")]
+  prism add docs --url https://example.com/mcp --header 'Authorization: Bearer env:DOCS_TOKEN'
+
+Exit codes: 0 it was added (and answers, if the daemon runs), 1 it was not, 4 it was added and does not answer.")]
 pub struct Add {
     /// Name of the destination; its URL is /NAME/mcp
     name: String,
@@ -55,6 +64,9 @@ pub struct Add {
     /// Replace a destination of the same name
     #[arg(long)]
     force: bool,
+    /// Only write it down; do not wait until the daemon has started it once
+    #[arg(long)]
+    no_wait: bool,
     #[command(flatten)]
     target: Target,
 }
@@ -64,6 +76,8 @@ pub struct Add {
 pub(super) struct Report {
     pub(super) text: String,
     pub(super) warnings: Vec<String>,
+    /// The daemon that takes it up, if one runs on the file.
+    taker: Option<Taker>,
 }
 
 fn variable(text: &str) -> Result<(String, String), String> {
@@ -90,13 +104,16 @@ pub(super) fn config_option(config: Option<&Path>) -> Vec<String> {
 
 impl Add {
     /// Adds the destination and says what comes next.
-    pub fn run(self, env: &Env) -> anyhow::Result<()> {
+    pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
         let report = self.apply(Path::new(""), env)?;
         for warning in &report.warnings {
             say::warning(warning);
         }
         say::line(&report.text);
-        Ok(())
+        match report.taker.filter(|_| !self.no_wait) {
+            Some(taker) => reach::run(taker.watch()),
+            None => Ok(ExitCode::SUCCESS),
+        }
     }
 
     pub(super) fn apply(&self, here: &Path, env: &Env) -> anyhow::Result<Report> {
@@ -150,10 +167,25 @@ impl Add {
         if let Some(undo) = undo {
             text.push_str(&format!("before: {undo}\n"));
         }
-        text.push_str(&self.next(&places, &path));
+        let daemon = Registration::alive(&places.home);
+        let is_its_file = |daemon: &Registration| {
+            let its_own = daemon.config_file(&places.home);
+            its_own.and_then(|file| file.canonicalize().ok()) == path.canonicalize().ok()
+        };
+        let taker = match daemon.as_ref().filter(|daemon| is_its_file(daemon)) {
+            Some(daemon) => home::existing_token(env)?.map(|token| Taker {
+                base: daemon.url.clone(),
+                token,
+                name: self.name.clone(),
+                server: say::server(&added),
+                written: Instant::now(),
+            }),
+            None => None,
+        };
+        text.push_str(&self.next(daemon.as_ref(), taker.is_some()));
         // From here on the folder is where it is on this machine.
         let found = Destination { cwd: folder.map(|folder| folder.real), ..added };
-        Ok(Report { text, warnings: self.warnings(&found, env) })
+        Ok(Report { text: text.trim_end().to_owned(), warnings: self.warnings(&found, env), taker })
     }
 
     /// Returns the destination as it will be written, but for the cap that it has from the file.
@@ -211,7 +243,7 @@ impl Add {
         if let Some(folder) = folder {
             text.push_str(&format!("  folder   {}", folder.real.display()));
             if let Some(word) = &folder.because {
-                text.push_str(&format!(" (as {word:?} is meant from there; --cwd DIR says another)"));
+                text.push_str(&format!(" (so that {word:?} keeps meaning this folder; change with --cwd)"));
             }
             text.push('\n');
         }
@@ -220,19 +252,17 @@ impl Add {
     }
 
     /// Returns what to do so that the destination is there. A daemon that runs on the file takes it up by itself.
-    fn next(&self, places: &Places, path: &Path) -> String {
+    fn next(&self, daemon: Option<&Registration>, is_taken_up: bool) -> String {
         let mut serve = vec!["prism".to_owned(), "serve".to_owned(), "--detach".to_owned()];
         serve.extend(config_option(self.config.as_deref()));
         let serve = say::command(&serve);
-        let Some(daemon) = Registration::alive(&places.home) else {
-            return format!("next: {serve}");
-        };
-        let its_own = daemon.config_file(&places.home);
-        match its_own.and_then(|file| file.canonicalize().ok()) == path.canonicalize().ok() {
-            true => {
+        match daemon {
+            None => format!("next: {serve}"),
+            Some(daemon) if is_taken_up && self.no_wait => {
                 format!("the daemon (pid {}) takes it up within a second; next: prism tools {}", daemon.pid, self.name)
             }
-            false => {
+            Some(_) if is_taken_up => String::new(),
+            Some(daemon) => {
                 format!("next: prism stop, then {serve}: the daemon that runs (pid {}) has another config", daemon.pid)
             }
         }
@@ -244,7 +274,16 @@ impl Add {
             && !is_program(program, added.cwd.as_deref(), env)
             && !login_path(env).is_some_and(|path| Env::finds(program, added.cwd.as_deref(), &path))
         {
-            let mut warning = format!("{program:?} was not found on PATH; the daemon may not find it either");
+            let path = env.var("PATH").unwrap_or_default();
+            let absent = program::find(program, added.cwd.as_deref(), path).err();
+            let mut warning = match absent {
+                Some(
+                    absent @ (Absent::NotExecutable { .. } | Absent::BrokenLink { .. } | Absent::NoInterpreter { .. }),
+                ) => {
+                    format!("{absent}\n  fix: {}", absent.fix())
+                }
+                _ => format!("{program:?} was not found on PATH; the daemon may not find it either"),
+            };
             if let [only] = added.command.as_slice()
                 && only.contains(' ')
             {

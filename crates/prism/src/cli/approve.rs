@@ -147,7 +147,7 @@ impl Approve {
 /// Shows a request to the person, and asks.
 fn asked(row: &Value) -> anyhow::Result<Said> {
     in_full(row, now_ms()).iter().for_each(say::told);
-    let chosen = talk::choose("Approve? yes, some of it, deny, no (not now):", &["yes", "some", "deny", "no"])?;
+    let chosen = talk::choose("Approve? [y]es / [s]ome / [d]eny / [n]ot now:", &["yes", "some", "deny", "no"])?;
     let scopes: Vec<&str> = row["scopes"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     Ok(match chosen {
         Some("yes") => Said::Approve(scopes.into_iter().map(str::to_owned).collect()),

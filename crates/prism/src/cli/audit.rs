@@ -37,7 +37,7 @@ const LOOK: Duration = Duration::from_millis(100);
   prism audit tail -f                            what happens, as it happens
   prism audit search --agent reviewer --since 2h
   prism audit verify                             whether all lines are there as they were written
-  prism audit export audit-copy.jsonl            a copy; its head says later whether the log is the same
+  prism audit export audit-copy.jsonl            save a copy (compare its last hash later)
 
 The files are read as they are, so this works when the daemon does not run.")]
 pub struct Audit {

@@ -4,7 +4,7 @@ use clap_complete::Shell;
 
 use super::{help, say};
 
-/// Print what a shell needs to complete Prism's commands
+/// Print shell completions
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   prism completions bash > ~/.local/share/bash-completion/completions/prism

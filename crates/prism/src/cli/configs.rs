@@ -27,8 +27,8 @@ use crate::{
 /// Which surfaces a command is for.
 #[derive(Debug, clap::Args)]
 pub(super) struct Surfaces {
-    /// Programs whose configs are meant
-    #[arg(value_name = "SURFACE", value_parser = Surface::ALL.map(Surface::name))]
+    /// Which programs
+    #[arg(value_name = "CLIENT", value_parser = Surface::ALL.map(Surface::name))]
     named: Vec<String>,
     /// The project's config in the current folder, in place of the user's
     #[arg(long)]

@@ -199,7 +199,7 @@ pub(super) fn workers() -> usize {
 pub fn introduce_token(origin: Option<&TokenOrigin>, token: &Path) -> String {
     let (place, shown) = match origin {
         None => {
-            say::warning("no token is asked for (--no-auth): every program on this machine can use this");
+            say::warning("no authentication: every program on this machine can use it");
             return String::new();
         }
         Some(TokenOrigin::Environment) => ("from PRISM_API_KEY".to_owned(), "$PRISM_API_KEY".to_owned()),

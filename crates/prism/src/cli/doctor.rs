@@ -3,6 +3,7 @@
 //! Each check is a function that returns findings; this file runs them in order and shows what they found. None changes
 //! anything, so that it can be run by anybody at any time.
 
+mod agents;
 mod calls;
 mod config;
 mod daemon;
@@ -84,6 +85,7 @@ impl Doctor {
         let ill: Vec<String> = lacking.iter().filter(|one| one.is_wrong()).map(|one| one.what.clone()).collect();
         found(lacking);
         found(editors::check(&patient));
+        found(agents::check(&patient));
         found(extensions::check(&patient).await);
         // Before anything is started that would end them.
         found(machine::check(&patient));
@@ -108,12 +110,13 @@ impl Doctor {
 fn summary(findings: &[Finding]) -> say::Line {
     let count = |verdict| findings.iter().filter(|finding| finding.verdict == verdict).count();
     let things = |count: usize| if count == 1 { "1 thing".to_owned() } else { format!("{count} things") };
+    let problems = |count: usize| if count == 1 { "1 problem".to_owned() } else { format!("{count} problems") };
     match (count(Verdict::Wrong), count(Verdict::Note)) {
         (0, 0) => vec![("All is well.".to_owned(), Some(say::Colour::Green))],
         (0, notes) => vec![(format!("Nothing is wrong; {} to know.", things(notes)), Some(say::Colour::Green))],
         (wrong, _) => vec![
-            (format!("{} wrong.", things(wrong)), Some(say::Colour::Red)),
-            (" What to type stands below each.".to_owned(), None),
+            (format!("{}.", problems(wrong)), Some(say::Colour::Red)),
+            (if wrong == 1 { " The fix is below it." } else { " The fix is below each." }.to_owned(), None),
         ],
     }
 }

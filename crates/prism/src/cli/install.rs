@@ -34,7 +34,7 @@ use crate::{
   prism install vscode --project
   prism install claude-code --hooks   and the hooks that wake its agents
   prism install vscode                and Prism's extension, as for cursor and void
-  prism install neovim                Prism's plugin, which is all there is of it
+  prism install neovim                the Neovim plugin
 
 `prism uninstall` puts every file back as it was."
 )]

@@ -27,7 +27,7 @@ use crate::{
 use check::Verdict;
 use run::Report;
 
-/// Exercise a server and print what arrived where
+/// Test a server and trace every message
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   prism probe http://127.0.0.1:7420/files/mcp --token @$HOME/.prism/http-mcp-token
@@ -37,7 +37,7 @@ Exit codes: 0 all is well, 1 a check failed, 2 no MCP server answered")]
 pub struct Probe {
     /// A URL, or the name of a destination
     dest: String,
-    /// Exercise the streams of POST requests; with neither of the two, both
+    /// Exercise the streams of POST requests, and fail where there are none; with neither of the two, both
     #[arg(long)]
     test_post_sse: bool,
     /// Exercise the stream of GET, or the one of 2026-07-28 that is opened by a request
@@ -68,6 +68,8 @@ struct Plan {
     http: Http,
     post: bool,
     get: bool,
+    /// POSTs that are never streams are a failure.
+    insists: bool,
     call: Vec<String>,
     events: EventNames,
     keep_alive: bool,
@@ -114,6 +116,7 @@ impl Probe {
             http,
             post: both || self.test_post_sse,
             get: both || self.test_get_sse,
+            insists: self.test_post_sse,
             call: self.call.clone(),
             events: EventNames::ALL.into_iter().find(|names| names.as_str() == self.events).unwrap_or_default(),
             keep_alive: self.keep_alive,

@@ -1,7 +1,15 @@
 //! How the commands that ask a server something get there: a URL as it is, a configured name by way of the daemon that
 //! runs, or of a server in this process when none does. What they ask is their own affair.
 
-use std::{future::Future, io, net::Ipv4Addr, path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
+use std::{
+    future::Future,
+    io,
+    net::Ipv4Addr,
+    path::PathBuf,
+    process::ExitCode,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context, anyhow, bail};
 use bytes::Bytes;
@@ -26,10 +34,13 @@ use crate::{
         file::{self, Places},
         raw,
     },
-    drive::remote::{Failure, Target, reading},
+    drive::{
+        health,
+        remote::{Failure, Target, reading},
+    },
     home::{Home, Token},
     registration::Registration,
-    serve,
+    serve::{self, status::report::Status},
     telemetry::Log,
 };
 
@@ -209,6 +220,20 @@ impl Reach {
         let mut http = Http::new(&format!("{}/{name}/mcp", self.base));
         http.headers.insert("authorization".to_owned(), format!("Bearer {}", self.token.expose()));
         http
+    }
+
+    /// How everything is there.
+    pub(super) async fn status(&self) -> Option<Status> {
+        let (_, body) = get(&self.base, "/status", Some(&self.token)).await.ok()?;
+        serde_json::from_slice(&body).ok()
+    }
+
+    /// Why a server is still waited for, in a line.
+    pub(super) async fn delay(&self, name: &str, since: Instant) -> String {
+        let status = self.status().await;
+        let known = status.iter().flat_map(|status| &status.destinations).find(|one| one.name == name);
+        let why = known.map(|one| format!(" ({}: {})", health::word(&one.state), one.why)).unwrap_or_default();
+        format!("waiting for {name} for {} s now{why}", since.elapsed().as_secs())
     }
 
     /// What to do about a server that does not run. Its own words are in the log of a daemon, and we are none.

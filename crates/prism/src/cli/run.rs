@@ -1,11 +1,15 @@
 //! `prism run -- COMMAND` and `prism run --url URL`: one server, bridged, with nothing configured.
 
-use std::{net::SocketAddr, path::Path};
+use std::{
+    io::ErrorKind,
+    net::{SocketAddr, TcpListener},
+    path::Path,
+};
 
-use anyhow::ensure;
+use anyhow::{bail, ensure};
+use prism_os::program::{self, Absent};
 
 use super::{
-    add::is_program,
     daemon::{self, Daemon, LogFlags},
     say,
     target::Target,
@@ -13,6 +17,7 @@ use super::{
 use crate::{
     config::{Config, Env, Flags, Inherit, Process, raw::Raw},
     home::TokenOrigin,
+    registration::Registration,
 };
 
 /// The name that a lone server has in logs and metrics.
@@ -52,16 +57,31 @@ impl Run {
 
     pub fn run(self, env: &Env) -> anyhow::Result<()> {
         let mut destination = self.target.destination(NAME, "prism run", Some(env))?;
-        if let Some(program) = destination.command.first() {
-            ensure!(
-                is_program(program, None, env),
-                "{program:?} was not found on PATH\n  \
-                 fix: install it, or give its full path: prism run -- /path/to/{program}"
-            );
+        if let Some(wanted) = destination.command.first() {
+            let path = env.var("PATH").unwrap_or_default();
+            match program::find(wanted, None, path) {
+                Ok(_) => {}
+                Err(Absent::NotOnPath { .. }) => bail!(
+                    "{wanted:?} was not found on PATH\n  \
+                     fix: install it, or give its full path: prism run -- /path/to/{wanted}"
+                ),
+                Err(absent) => bail!("{absent}\n  fix: {}", absent.fix()),
+            }
         }
         let home = daemon::home(env)?;
         let capped = self.flags.max_sessions.is_some() || Config::caps_sessions(env);
         let mut config = Raw::default().config(env, &self.flags)?;
+        // The port that nobody has chosen for this is the daemon's, and that may well be running.
+        let daemon = Registration::alive(home.path()).filter(|daemon| daemon.port == config.port);
+        let is_default = daemon.is_some() || env.var("PRISM_PORT").is_none();
+        if self.flags.port.is_none() && is_default && is_taken(&config) {
+            let holder = match daemon {
+                Some(daemon) => format!("Prism's own daemon (pid {})", daemon.pid),
+                None => "another program".to_owned(),
+            };
+            say::note(&format!("{holder} has port {}, so this takes a free one; --port N chooses one", config.port));
+            config.port = 0;
+        }
         // In the user's own shell, it runs as if it were typed there.
         destination.inherit_env = Inherit::All;
         destination.max_memory = config.max_memory;
@@ -87,6 +107,12 @@ impl Run {
         let token = home.path().join("http-mcp-token");
         daemon.run(&home, |config, origin| announce(config, origin, &server, &token))
     }
+}
+
+/// Whether somebody listens there already.
+fn is_taken(config: &Config) -> bool {
+    let bound = TcpListener::bind((config.address, config.port));
+    bound.is_err_and(|error| error.kind() == ErrorKind::AddrInUse)
 }
 
 fn announce(config: &Config, origin: Option<&TokenOrigin>, server: &str, token: &Path) {

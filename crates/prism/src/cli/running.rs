@@ -205,7 +205,9 @@ async fn gate(
     let audit = audit.with_context(|| format!("the audit log in {} cannot be opened", folder.display()))?;
     let env = Env::process();
     let person = env.var("USER").or(env.var("LOGNAME")).map(|name| name.to_string_lossy().into_owned());
-    let person = person.unwrap_or_else(|| prism_os::process::user_id().to_string());
+    // A service manager or a container starts the daemon without either.
+    let person = person.or_else(prism_os::process::user_name);
+    let person = person.unwrap_or_else(|| format!("uid {}", prism_os::process::user_id()));
     let surroundings = Surroundings {
         env: env.inherited(&Inherit::default()),
         owner: owner.clone(),

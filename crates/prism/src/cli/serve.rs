@@ -6,9 +6,9 @@ use std::{
 };
 
 use anyhow::{Context, anyhow};
+use prism_os::program;
 
 use super::{
-    add::is_program,
     daemon::{self, Daemon, LogFlags, Standing},
     reload::Reloader,
     running, say,
@@ -58,7 +58,7 @@ pub struct Serve {
     /// Only read the config, and say what is wrong with it
     #[arg(long, conflicts_with = "detach")]
     check: bool,
-    /// What a daemon that runs already is: ok (exit 0) or an error
+    /// If a daemon is already running: `ok` exits 0, `error` exits 3
     #[arg(long, value_name = "HOW", default_value = "error")]
     if_running: IfRunning,
     /// Print where the daemon is as JSON
@@ -194,12 +194,14 @@ impl Serve {
         let asks_shell = running::asks_shell(&loaded.config);
         for destination in loaded.config.destinations.values() {
             // One that is reached over HTTP has none.
-            let Some(program) = destination.command.first() else {
+            let Some(wanted) = destination.command.first() else {
                 continue;
             };
             // What the login shell would find is not known yet; of that the log will tell.
-            if !asks_shell && !is_program(program, destination.cwd.as_deref(), env) {
-                say::warning(&format!("destination {:?}: {program:?} was not found on PATH", destination.name));
+            let path = env.var("PATH").unwrap_or_default();
+            let absent = program::find(wanted, destination.cwd.as_deref(), path).err();
+            if let Some(absent) = absent.filter(|_| !asks_shell) {
+                say::warning(&format!("destination {:?}: {absent}", destination.name));
             }
         }
     }

@@ -23,7 +23,7 @@ pub const UNIT: &str = "prism.service";
 /// The name that launchd knows it by.
 const LABEL: &str = "prism";
 
-/// Let the system start the daemon at login, and again whenever it ends
+/// Start the daemon at login, and restart it if it stops
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   prism service install

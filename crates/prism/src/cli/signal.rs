@@ -56,6 +56,8 @@ enum Command {
     Reply(Reply),
     /// Take back a signal that nobody has read yet
     Recall(Recall),
+    /// End what is owed for a signal without a reply, and say why
+    Waive(Waive),
     /// Read what waits for you, or for an agent; what was read waits no longer
     Pending(Pending),
 }
@@ -111,6 +113,17 @@ struct Recall {
 }
 
 #[derive(Debug, clap::Args)]
+struct Waive {
+    /// Id of the signal, as prism mesh shows it
+    id: String,
+    #[command(flatten)]
+    reason: Text,
+    /// Agent that waives it: the one that was asked, or the one that has asked
+    #[arg(long, value_name = "AGENT")]
+    from: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
 struct Pending {
     /// Agent whose signals they are
     #[arg(long, value_name = "AGENT")]
@@ -158,6 +171,13 @@ impl Signal {
                 let id = recall.id;
                 let words = move |_: &Value| vec![format!("recalled {id}")];
                 ask(env, "recall", &arguments, |result| show(json, result, words))
+            }
+            Command::Waive(waive) => {
+                let reason = waive.reason.read("prism signal waive ID")?;
+                let mut arguments = json!({ "signal_id": waive.id, "reason": reason });
+                act_as(&mut arguments, waive.from.as_deref(), env);
+                let words = move |_: &Value| vec![format!("waived {}: nobody owes it any more", waive.id)];
+                ask(env, "waive", &arguments, |result| show(json, result, words))
             }
             Command::Pending(pending) => {
                 let mut arguments = json!({ "peek": pending.peek, "limit": pending.limit });

@@ -1,6 +1,7 @@
 //! `prism status`: how the daemon, its destinations and its sessions are, once or every second (D-05, D-08). What it shows
 //! is `/status` of the daemon; how that looks is in `table.rs`.
 
+mod agents;
 mod table;
 pub(super) mod words;
 

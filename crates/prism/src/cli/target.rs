@@ -11,7 +11,7 @@ pub(super) struct Target {
     /// A server that is reached over HTTP, in place of a command
     #[arg(long, value_name = "URL")]
     pub(super) url: Option<String>,
-    /// How the URL is spoken to, if that is not to be found out
+    /// Transport of the URL (default: detect)
     #[arg(long = "type", value_name = "TYPE", value_parser = Transport::ALL.map(Transport::as_str))]
     pub(super) transport: Option<String>,
     /// Header for every request to the URL, as in 'Authorization: Bearer env:NAME' or X-Key=env:NAME. What env:NAME,

@@ -1,13 +1,17 @@
 //! `prism tools`: what the tools of one server, or of every configured one, are called and want.
 
-use std::{process::ExitCode, sync::Arc, time::Duration};
+use std::{
+    process::ExitCode,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
-use futures_util::future::join_all;
+use futures_util::{StreamExt, stream::FuturesUnordered};
 use serde_json::{Value, json};
-use tokio::time::timeout;
+use tokio::time::{sleep_until, timeout};
 
 use super::{
-    reach::{self, Interrupts, Toward, is_url},
+    reach::{self, Interrupts, Reach, Toward, is_url},
     say,
 };
 use crate::{
@@ -20,7 +24,9 @@ use crate::{
 #[command(after_help = "Examples:
   prism tools
   prism tools files
-  prism tools https://example.com/mcp --token env:EXAMPLE_TOKEN")]
+  prism tools https://example.com/mcp --token env:EXAMPLE_TOKEN
+
+Exit codes: 0 every server answered, 1 one did not.")]
 pub struct Tools {
     /// Name of a destination, or a URL; all destinations if left out
     dest: Option<String>,
@@ -42,6 +48,8 @@ struct Listed {
 
 /// Letters of a description that fit beside the name.
 const SHOWN: usize = 100;
+/// Whoever is still waited for after this is named.
+const PATIENCE: Duration = Duration::from_secs(3);
 /// The widest that the column of names gets for the sake of one of them.
 const WIDEST: usize = 44;
 
@@ -67,44 +75,77 @@ impl Tools {
                 listed = listed(shown, http, wanted, self.timeout, None) => listed,
                 code = stop.next() => return Ok(code),
             };
-            return Ok(self.show(&[listed]));
+            return Ok(self.show(vec![listed]));
         }
         let reach = self.toward.reach(self.dest.as_deref(), env).await?;
         let names: Vec<String> = match &self.dest {
             Some(name) => vec![name.clone()],
             None => reach.config.destinations.keys().cloned().collect(),
         };
-        let asking = names.into_iter().map(|name| {
-            let (http, advice) = (reach.http(&name), reach.advice(&name));
-            listed(name, http, wanted, self.timeout, advice)
-        });
-        let listed = tokio::select! {
-            listed = join_all(asking) => Ok(listed),
-            code = stop.next() => Err(code),
+        let code = tokio::select! {
+            listed = self.gather(&reach, names, wanted) => self.end(listed),
+            code = stop.next() => code,
         };
+        say::status(None);
         reach.close(&mut stop).await;
-        match listed {
-            Ok(listed) => Ok(self.show(&listed)),
-            Err(code) => Ok(code),
-        }
+        Ok(code)
     }
 
-    fn show(&self, listed: &[Listed]) -> ExitCode {
+    /// Asks all of them side by side. Each is shown as it comes, but for programs; who takes long is named with the reason.
+    async fn gather(&self, reach: &Reach, names: Vec<String>, wanted: Wanted) -> Vec<Listed> {
+        let mut asking: FuturesUnordered<_> = names
+            .iter()
+            .map(|name| listed(name.clone(), reach.http(name), wanted, self.timeout, reach.advice(name)))
+            .collect();
+        let (begun, mut came, mut named) = (Instant::now(), Vec::new(), false);
+        loop {
+            tokio::select! {
+                one = asking.next() => match one {
+                    Some(one) => {
+                        say::status(None);
+                        self.show_one(&one, came.iter().any(|one: &Listed| one.outcome.is_ok()));
+                        came.push(one);
+                    }
+                    None => break,
+                },
+                () = sleep_until((begun + PATIENCE).into()), if !named => {
+                    named = true;
+                    if !self.json {
+                        for name in names.iter().filter(|name| came.iter().all(|one| one.name != **name)) {
+                            say::note(&reach.delay(name, begun).await);
+                        }
+                    }
+                }
+            }
+        }
+        // As the config has them, whoever was the fastest.
+        came.sort_by_key(|one| names.iter().position(|name| *name == one.name));
+        came
+    }
+
+    fn show_one(&self, one: &Listed, after_another: bool) {
+        if self.json {
+            return;
+        }
+        if after_another && one.outcome.is_ok() {
+            say::line("");
+        }
+        one.say();
+    }
+
+    fn show(&self, listed: Vec<Listed>) -> ExitCode {
+        listed.iter().for_each(|one| self.show_one(one, false));
+        self.end(listed)
+    }
+
+    /// One document for programs, of all of them; and whether they all answered.
+    fn end(&self, listed: Vec<Listed>) -> ExitCode {
         if self.json {
             let all: Vec<Value> = listed.iter().map(Listed::json).collect();
             say::text(&json!({"destinations": all}).to_string());
-        } else {
-            let mut blank = false;
-            for one in listed {
-                if blank && one.outcome.is_ok() {
-                    say::line("");
-                }
-                blank |= one.outcome.is_ok();
-                one.say();
-            }
         }
-        let any = listed.iter().any(|one| one.outcome.is_ok());
-        if any { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        let all = listed.iter().all(|one| one.outcome.is_ok());
+        if all { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
 }
 

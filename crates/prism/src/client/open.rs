@@ -2,7 +2,7 @@
 
 use std::{
     sync::{Arc, Mutex, atomic::AtomicU64},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -113,7 +113,7 @@ impl Client {
         })?;
         let capabilities = capabilities.unwrap_or_else(|| manners.capabilities());
         let mut client = Self {
-            wire: Wire { target, began: Instant::now(), patience, watch },
+            wire: Wire { target, patience, watch },
             lane: Lane::default(),
             greeting: Greeting { era: Some(Era::Modern), revision: MODERN.to_owned(), ..Greeting::default() },
             manners,

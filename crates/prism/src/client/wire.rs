@@ -1,10 +1,7 @@
 //! Requests and responses: what leaves has a deadline, what arrives is shown to whoever watches. What is asked, and
 //! what an answer means, is decided by the `Client`.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use hyper::{
@@ -31,7 +28,6 @@ const MAX_ERROR_BYTES: usize = 64 << 10;
 /// One server, as far as HTTP goes.
 pub(crate) struct Wire {
     pub(crate) target: Arc<Target>,
-    pub(crate) began: Instant,
     /// How long any one wait may take.
     pub(crate) patience: Duration,
     pub(crate) watch: Arc<dyn Watch>,
@@ -53,8 +49,6 @@ pub(crate) trait Watch: Send + Sync {
 /// A message that arrived.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrival {
-    /// Since the first request.
-    pub(crate) at: Duration,
     pub(crate) path: Path,
     /// The name of its event; `None` if that was left out, or if there was none.
     pub(crate) event: Option<String>,
@@ -127,7 +121,7 @@ impl Wire {
             headers: head.headers,
             content,
             body,
-            limit: self.target.max_message_bytes,
+            limit: self.target.max_message_bytes(),
         })
     }
 
@@ -141,7 +135,6 @@ impl Wire {
     ) -> Option<Value> {
         let message: Value = serde_json::from_slice(bytes).ok()?;
         self.watch.message(&Arrival {
-            at: self.began.elapsed(),
             path,
             event: event.map(str::to_owned),
             event_id: event_id.map(str::to_owned),

@@ -2,12 +2,12 @@
 
 use std::{
     collections::BTreeMap,
-    env::split_paths,
     ffi::{OsStr, OsString},
     fmt,
-    os::unix::fs::PermissionsExt,
     path::Path,
 };
+
+use prism_os::program;
 
 use super::{ConfigError, Inherit, Origin};
 
@@ -40,13 +40,7 @@ impl Env {
     /// Tells whether a program would be found on a PATH; one with a slash is looked for below `cwd`.
     #[must_use]
     pub fn finds(program: &str, cwd: Option<&Path>, path: &OsStr) -> bool {
-        let executable = |path: &Path| {
-            path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
-        };
-        if program.contains('/') {
-            return executable(&cwd.unwrap_or(Path::new("")).join(program));
-        }
-        split_paths(path).any(|folder| executable(&folder.join(program)))
+        program::find(program, cwd, path).is_ok()
     }
 
     /// Returns a variable that a destination cannot do without.

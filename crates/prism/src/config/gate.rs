@@ -109,11 +109,11 @@ mod tests {
             [gate]
             max_requests_per_agent = 1
             max_requests = 2
-            max_grants = 3
+            max_concurrent_sessions = 3
             request_ttl = "4s"
             default_ttl = "5s"
             max_ttl = "6s"
-            rate_limit = 7
+            rate_limit_per_session = 7
             burst = 8
             max_edit_bytes = "9kB"
             confirm_within = "10s"
@@ -144,9 +144,18 @@ mod tests {
         assert_eq!((read("").gate, read("").audit), (Gate::default(), Audit::default()));
     }
 
+    //
+    #[test]
+    fn the_names_of_the_first_version_still_count() {
+        let gate = read("[gate]\nmax_grants = 3\nrate_limit = 7").gate;
+        assert_eq!((gate.max_grants, gate.limits.per_second), (3, 7));
+        let error = refused("[gate]\nmax_grants = 3\nmax_concurrent_sessions = 4");
+        assert!(error.contains("max_concurrent_sessions"), "{error}");
+    }
+
     #[test]
     fn what_is_not_said_follows_from_what_is() {
-        let gate = read("gate.max_ttl = \"5m\"\ngate.rate_limit = 30").gate;
+        let gate = read("gate.max_ttl = \"5m\"\ngate.rate_limit_per_session = 30").gate;
         assert_eq!(gate.default_ttl, Duration::from_secs(300), "no longer than the longest");
         assert_eq!(gate.limits.burst, 60, "two seconds' worth");
         assert_eq!(read("gate.default_ttl = \"10h\"").gate.max_ttl, Duration::from_secs(36_000));
@@ -165,8 +174,8 @@ mod tests {
         assert!(error.contains("audit.keep is -1, not a whole number"), "{error}");
         let error = refused("[audit]\nredact = \"iban\"");
         assert!(error.contains("fix: redact = [\"iban\"]"), "{error}");
-        let error = refused("[gate]\nmax_grant = 3");
-        assert!(error.contains("did you mean \"max_grants\"?"), "{error}");
+        let error = refused("[gate]\nmax_concurrent_session = 3");
+        assert!(error.contains("did you mean \"max_concurrent_sessions\"?"), "{error}");
         let error = refused("[audit]\nrotate = 3");
         assert!(error.contains("the keys of [audit] are bodies, redact, keep, calls"), "{error}");
     }
@@ -175,7 +184,7 @@ mod tests {
     #[test]
     fn the_environment_can_say_it_too() {
         let read = |env: Env| config_in("", &env, &Flags::default()).unwrap();
-        assert_eq!(read(Env::from([("PRISM_GATE_MAX_GRANTS", "2")])).gate.max_grants, 2);
+        assert_eq!(read(Env::from([("PRISM_GATE_MAX_CONCURRENT_SESSIONS", "2")])).gate.max_grants, 2);
         assert!(read(Env::from([("PRISM_AUDIT_BODIES", "true")])).audit.bodies);
         assert!(read(Env::from([("AUDIT_LOG_BODIES", "1")])).audit.bodies);
         let both = Env::from([("AUDIT_LOG_BODIES", "1"), ("PRISM_AUDIT_BODIES", "0")]);
@@ -185,7 +194,9 @@ mod tests {
     #[test]
     fn the_list_of_keys_is_what_serde_accepts() {
         let error = toml::from_str::<Raw>("gate.zzz = 1").unwrap_err();
-        assert_eq!(keys_in(error.message()), GATE_KEYS);
+        let older = ["max_grants", "rate_limit"];
+        let accepted: Vec<&str> = keys_in(error.message()).into_iter().filter(|key| !older.contains(key)).collect();
+        assert_eq!(accepted, GATE_KEYS);
         let error = toml::from_str::<Raw>("audit.zzz = 1").unwrap_err();
         assert_eq!(keys_in(error.message()), AUDIT_KEYS);
     }

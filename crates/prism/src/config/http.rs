@@ -30,6 +30,9 @@ pub struct Http {
     /// What every request to it carries, beside what the protocol wants. As it is written: what stands elsewhere is
     /// looked up when it is connected to (`secret.rs`).
     pub headers: BTreeMap<String, String>,
+    /// Which headers of clients it gets to see, beside those that always pass: names in small letters, or their beginnings
+    /// with `*` behind.
+    pub forward_headers: Vec<String>,
 }
 
 /// The two ways to speak MCP over HTTP.
@@ -86,6 +89,44 @@ const PROTOCOL_HEADERS: [&str; 17] = [
 ];
 const PROTOCOL_PREFIX: &str = "mcp-param-";
 
+/// Headers that no setting lets through: credentials, the protocol's, the connection's, and what says where a request is from.
+const NEVER: [&str; 28] = [
+    "accept",
+    "accept-encoding",
+    "authorization",
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "cookie",
+    "cookie2",
+    "expect",
+    "forwarded",
+    "host",
+    "keep-alive",
+    "last-event-id",
+    "mcp-session-id",
+    "origin",
+    "prism-instance",
+    "proxy-authorization",
+    "referer",
+    "set-cookie",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "via",
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-proto",
+];
+const NEVER_PREFIXES: [&str; 4] = ["mcp-", "prism-", "proxy-", "sec-"];
+
+/// Whether a header of this name may be let through by a setting at all.
+pub fn may_forward(name: &str) -> bool {
+    !NEVER.contains(&name) && !NEVER_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
 /// Checks a URL, and returns what is wrong with it.
 pub(super) fn check_url(text: &str) -> Result<(), &'static str> {
     if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -136,7 +177,7 @@ impl Http {
     /// A URL with nothing more to say about it. It is not checked.
     #[must_use]
     pub fn new(url: &str) -> Self {
-        Self { url: url.to_owned(), transport: None, headers: BTreeMap::new() }
+        Self { url: url.to_owned(), transport: None, headers: BTreeMap::new(), forward_headers: Vec::new() }
     }
 
     /// Checks what a command line says. With an environment references are looked up, without one they stay.
@@ -153,7 +194,7 @@ impl Http {
         for (name, value) in headers {
             read.add(name, name, value, &at)?;
         }
-        Ok(Self { url, transport, headers: read.finish() })
+        Ok(Self { url, transport, headers: read.finish(), forward_headers: Vec::new() })
     }
 
     /// Returns the URL as far as it is fit to be shown: without its query.
@@ -170,6 +211,7 @@ impl fmt::Debug for Http {
             .field("url", &self.shown_url())
             .field("transport", &self.transport)
             .field("headers", &names)
+            .field("forward_headers", &self.forward_headers)
             .finish()
     }
 }

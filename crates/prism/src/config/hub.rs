@@ -17,6 +17,9 @@ pub struct Hub {
     pub mode: HubMode,
     /// How long a list waits for a destination that does not answer, the first time.
     pub patience: Duration,
+    /// How long a list waits for a server that has never listed anything and is starting: a client that lists once
+    /// would never have it. Clients give up after a minute.
+    pub first_patience: Duration,
     /// The longest name of a tool or prompt.
     pub longest_name: usize,
 }
@@ -48,7 +51,13 @@ pub struct Profile {
 
 impl Default for Hub {
     fn default() -> Self {
-        Self { prefix: true, mode: HubMode::List, patience: Duration::from_secs(5), longest_name: 64 }
+        Self {
+            prefix: true,
+            mode: HubMode::List,
+            patience: Duration::from_secs(5),
+            first_patience: Duration::from_secs(55),
+            longest_name: 64,
+        }
     }
 }
 

@@ -22,11 +22,12 @@ use mesh::RawMesh;
 use tools::RawTools;
 
 use super::{
-    Config, ConfigError, Destination, Env, Flags, Http, NameError, Origin, Place,
+    Config, ConfigError, Destination, Env, Flags, Http, NameError, Origin, OwnTimes, Place,
     http::Headers,
     value::{
-        LONGEST, Parse, Written, address, boolean, bytes, ceiling, command, count, duration, era, event_names, hosts,
-        inherit, origins, port, process, sessions, text, timeout, transport, url, variable,
+        LONGEST, Parse, Written, address, boolean, bytes, ceiling, command, count, duration, era, error_statuses,
+        event_names, forward_headers, hosts, inherit, origins, port, process, sessions, text, timeout, transport, url,
+        variable,
     },
 };
 
@@ -49,10 +50,12 @@ pub struct Raw {
     allowed_origins: Setting,
     request_timeout: Setting,
     max_request_time: Setting,
+    start_timeout: Setting,
     max_message_bytes: Setting,
     session_idle_timeout: Setting,
     drain_timeout: Setting,
     log_bodies: Setting,
+    error_statuses: Setting,
     max_sessions: Setting,
     inherit_env: Setting,
     login_path: Setting,
@@ -90,6 +93,7 @@ struct RawDestination {
     url: Setting,
     r#type: Setting,
     headers: Option<Spanned<Texts>>,
+    forward_headers: Setting,
     era: Setting,
     process: Setting,
     asks: Setting,
@@ -97,11 +101,15 @@ struct RawDestination {
     max_sessions: Setting,
     keep_warm: Setting,
     idle_stop: Setting,
+    request_timeout: Setting,
+    max_request_time: Setting,
+    start_timeout: Setting,
     strict_streams: Setting,
     legacy_sse: Setting,
     sse_event_names: Setting,
     hub: Setting,
     post_sse: Setting,
+    error_statuses: Setting,
     inherit_env: Setting,
     max_memory: Setting,
     tools: Option<RawTools>,
@@ -226,7 +234,7 @@ impl Raw {
         let limit = self.global("max_request_time", &self.max_request_time, timeout, around)?;
         if let Some((timeout, _)) = self.global("request_timeout", &self.request_timeout, timeout, around)? {
             config.request_timeout = timeout;
-            // Nobody who allows a call one hour wants it ended after the default half of that.
+            // Nobody who allows a call one hour wants it ended after the default part of that.
             config.max_request_time = config.max_request_time.max(timeout.unwrap_or_default());
         }
         if let Some((limit, _)) = limit {
@@ -241,8 +249,9 @@ impl Raw {
                 }
             )* };
         }
-        take!(port: port, allowed_hosts: hosts, allowed_origins: origins, max_message_bytes: bytes,
-              session_idle_timeout: timeout, drain_timeout: duration, log_bodies: boolean, max_sessions: count,
+        take!(port: port, start_timeout: timeout, allowed_hosts: hosts, allowed_origins: origins, max_message_bytes: bytes,
+              session_idle_timeout: timeout, drain_timeout: duration, log_bodies: boolean,
+              error_statuses: error_statuses, max_sessions: count,
               inherit_env: inherit, login_path: boolean, max_memory: ceiling);
 
         config.hub = self.hub(around)?;
@@ -323,6 +332,13 @@ impl Raw {
                 .unwrap_or(daemon.max_sessions),
             keep_warm: self.local(name, "keep_warm", &written.keep_warm, duration)?.unwrap_or(defaults.keep_warm),
             idle_stop: self.local(name, "idle_stop", &written.idle_stop, timeout)?.flatten(),
+            times: OwnTimes {
+                request_timeout: self.local(name, "request_timeout", &written.request_timeout, timeout)?,
+                max_request_time: self
+                    .local(name, "max_request_time", &written.max_request_time, timeout)?
+                    .map(|limit| limit.unwrap_or(LONGEST)),
+                start_timeout: self.local(name, "start_timeout", &written.start_timeout, timeout)?,
+            },
             strict_streams: self
                 .local(name, "strict_streams", &written.strict_streams, boolean)?
                 .unwrap_or(defaults.strict_streams),
@@ -332,6 +348,7 @@ impl Raw {
                 .unwrap_or(defaults.event_names),
             hub: self.local(name, "hub", &written.hub, boolean)?.unwrap_or(defaults.hub),
             post_sse: self.local(name, "post_sse", &written.post_sse, boolean)?.unwrap_or(defaults.post_sse),
+            error_statuses: self.local(name, "error_statuses", &written.error_statuses, error_statuses)?,
             tools: self.tools(name, written.tools.as_ref())?,
             ..defaults
         })
@@ -357,6 +374,11 @@ impl Raw {
             let at = self.source.origin_without_text(headers.span());
             let fix = "take it out; what a command must know is told by env = { NAME = \"value\" }";
             return Err(misplaced(at, name, "headers", "is for a url, and there is a command", fix));
+        }
+        if let Some(forward) = &written.forward_headers {
+            let fix = "take it out; only a server behind a url sees headers";
+            let at = self.source.origin(forward.span());
+            return Err(misplaced(at, name, "forward_headers", "is for a url, and there is a command", fix));
         }
         let cwd = self.local(name, "cwd", &written.cwd, text)?;
         Ok(Destination {
@@ -416,7 +438,8 @@ impl Raw {
             let value = understand(&key, &Written::from(value.get_ref()), variable, &at)?;
             headers.add(&key, header.get_ref(), &self.anchored(value, around), &at)?;
         }
-        Ok(Http { url, transport, headers: headers.finish() })
+        let forward = self.local(name, "forward_headers", &written.forward_headers, forward_headers)?;
+        Ok(Http { url, transport, headers: headers.finish(), forward_headers: forward.unwrap_or_default() })
     }
 
     /// Reads a setting of a destination.
@@ -519,6 +542,7 @@ impl Flags {
             "port" => self.port.map(|port| port.to_string()),
             "request_timeout" => self.request_timeout.clone(),
             "max_request_time" => self.max_request_time.clone(),
+            "start_timeout" => self.start_timeout.clone(),
             "max_message_bytes" => self.max_message_bytes.clone(),
             "session_idle_timeout" => self.session_idle_timeout.clone(),
             "max_sessions" => self.max_sessions.map(|count| count.to_string()),

@@ -42,11 +42,11 @@ pub enum SecretError {
     NoVariable { variable: String },
     #[error("it wants {variable}, which is Prism's own secret and is given to no server; give it a key of its own")]
     Own { variable: String },
-    #[error("cannot read the file {} that a secret is to be in: {source}", path.display())]
+    #[error("cannot read the secret file {}: {source}", path.display())]
     Read { path: PathBuf, source: io::Error },
     #[error("the file {} with a secret in it can be read by others (mode {mode:04o}); chmod 600 it", path.display())]
     Open { path: PathBuf, mode: u32 },
-    #[error("the file {} that a secret is to be in {problem}", path.display())]
+    #[error("the secret file {} {problem}", path.display())]
     File { path: PathBuf, problem: &'static str },
     #[error("the header {name} would have a value that no header can carry: one line, without blanks around it")]
     Header { name: String },

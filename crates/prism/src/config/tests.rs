@@ -13,6 +13,7 @@ use super::{
 };
 
 mod children;
+mod page;
 
 fn config(text: &str) -> Result<Config, ConfigError> {
     config_in(text, &Env::default(), &Flags::default())
@@ -46,10 +47,12 @@ fn every_key_is_understood() {
         allowed_origins = ["https://build.example", "vscode-webview://x"]
         request_timeout = 0
         max_request_time = "2h"
+        start_timeout = 0
         max_message_bytes = "2MiB"
         session_idle_timeout = "0"
         drain_timeout = "7s"
         log_bodies = true
+        error_statuses = "http"
         max_sessions = 4
         inherit_env = "all"
         login_path = false
@@ -65,9 +68,13 @@ fn every_key_is_understood() {
         sessions = "required"
         keep_warm = "500ms"
         idle_stop = "2h"
+        request_timeout = "5s"
+        max_request_time = "1m"
+        start_timeout = "3m"
         strict_streams = true
         legacy_sse = true
         sse_event_names = "method"
+        error_statuses = "ok"
         era = "legacy"
         [destination.web]
         type = "stdio"
@@ -80,6 +87,7 @@ fn every_key_is_understood() {
         url = "https://example.com/mcp?tenant=1"
         type = "streamable_http"
         headers = { Authorization = "Bearer env:SECRET", X-Plain = "a b" }
+        forward_headers = ["X-Tenant", "X-Team-*"]
         era = "modern"
         process = "shared_always"
         hub = false
@@ -106,9 +114,15 @@ fn every_key_is_understood() {
         max_sessions: 4,
         keep_warm: Duration::from_millis(500),
         idle_stop: Some(Duration::from_secs(2 * 60 * 60)),
+        times: OwnTimes {
+            request_timeout: Some(Some(Duration::from_secs(5))),
+            max_request_time: Some(Duration::from_secs(60)),
+            start_timeout: Some(Some(Duration::from_secs(180))),
+        },
         strict_streams: true,
         legacy_sse: true,
         event_names: EventNames::Method,
+        error_statuses: Some(ErrorStatuses::Ok),
         era: Some(Era::Legacy),
         ..Destination::stdio("Files_1", ["npx", "-y", "x"].map(str::to_owned).into())
     };
@@ -124,6 +138,7 @@ fn every_key_is_understood() {
         headers: [("Authorization", "Bearer env:SECRET"), ("X-Plain", "a b")]
             .map(|(key, value)| (key.to_owned(), value.to_owned()))
             .into(),
+        forward_headers: ["x-tenant", "x-team-*"].map(str::to_owned).into(),
         ..Http::new("https://example.com/mcp?tenant=1")
     };
     let docs = Destination {
@@ -140,10 +155,12 @@ fn every_key_is_understood() {
         allowed_origins: ["https://build.example", "vscode-webview://x"].map(str::to_owned).into(),
         request_timeout: None,
         max_request_time: Duration::from_secs(2 * 60 * 60),
+        start_timeout: None,
         max_message_bytes: 2 << 20,
         session_idle_timeout: None,
         drain_timeout: Duration::from_secs(7),
         log_bodies: true,
+        error_statuses: ErrorStatuses::Http,
         max_sessions: 4,
         inherit_env: Inherit::All,
         login_path: false,
@@ -241,6 +258,24 @@ fn durations_and_sizes_are_read_as_people_write_them() {
 fn a_longer_request_timeout_moves_the_default_limit_along() {
     let config = config("request_timeout = \"1h\"").unwrap();
     assert_eq!(config.max_request_time, Duration::from_secs(3600));
+}
+
+// B-07: each server may have limits of its own.
+#[test]
+fn a_servers_own_limits_beat_the_daemons_and_the_rest_is_the_daemons() {
+    let text = "request_timeout = \"7s\"\nstart_timeout = \"1m\"\n[destination.a]\ncommand = [\"x\"]\n";
+    let within = |more: &str| {
+        let config = config(&format!("{text}{more}")).unwrap();
+        config.destinations["a"].times.within(&config)
+    };
+    let (seven, ten_minutes, minute) = (Duration::from_secs(7), Duration::from_secs(600), Duration::from_secs(60));
+    let times =
+        |request, max_request_time, start| Times { request_timeout: request, max_request_time, start_timeout: start };
+    assert_eq!(within(""), times(Some(seven), ten_minutes, Some(minute)));
+    assert_eq!(within("request_timeout = 0\nstart_timeout = 0"), times(None, ten_minutes, None));
+    let hour = Duration::from_secs(3600);
+    assert_eq!(within("request_timeout = \"1h\""), times(Some(hour), hour, Some(minute)));
+    assert_eq!(within("max_request_time = \"1h\""), times(Some(seven), hour, Some(minute)));
 }
 
 #[test]
@@ -359,6 +394,7 @@ fn every_flag_that_takes_a_value_is_read() {
         port: Some(1),
         request_timeout: Some("0".to_owned()),
         max_request_time: Some("1h".to_owned()),
+        start_timeout: Some("1m".to_owned()),
         max_message_bytes: Some("5".to_owned()),
         session_idle_timeout: Some("1s".to_owned()),
         max_sessions: Some(2),
@@ -371,6 +407,7 @@ fn every_flag_that_takes_a_value_is_read() {
         port: 1,
         request_timeout: None,
         max_request_time: Duration::from_secs(3600),
+        start_timeout: Some(Duration::from_secs(60)),
         max_message_bytes: 5,
         session_idle_timeout: Some(Duration::from_secs(1)),
         max_sessions: 2,

@@ -2,6 +2,7 @@
 
 use std::{net::IpAddr, time::Duration};
 
+use hyper::header::HeaderName;
 use prism_core::{
     mcp::Era,
     policy::{Glob, Otherwise},
@@ -9,8 +10,8 @@ use prism_core::{
 use toml::Value;
 
 use super::{
-    AuditCalls, ConfigError, EventNames, HubMode, Inherit, Origin, Pin, Process, Sessions, Transport, http,
-    inherit::is_pattern, raw::nearest,
+    AuditCalls, ConfigError, ErrorStatuses, EventNames, HubMode, Inherit, Origin, Pin, Process, Sessions, Transport,
+    http, inherit::is_pattern, raw::nearest,
 };
 
 /// A value before it is understood. `Bare` comes from outside a file, where nothing has quotes.
@@ -388,6 +389,10 @@ pub(super) fn event_names(value: &Written<'_>) -> Result<EventNames, Wrong> {
     choice(value, EventNames::ALL, EventNames::as_str)
 }
 
+pub(super) fn error_statuses(value: &Written<'_>) -> Result<ErrorStatuses, Wrong> {
+    choice(value, ErrorStatuses::ALL, ErrorStatuses::as_str)
+}
+
 pub(super) fn hub_mode(value: &Written<'_>) -> Result<HubMode, Wrong> {
     choice(value, HubMode::ALL, HubMode::as_str)
 }
@@ -419,6 +424,25 @@ pub(super) fn hosts(value: &Written<'_>) -> Result<Vec<String>, Wrong> {
             example: EXAMPLE.to_owned(),
         }),
         None => Ok(hosts),
+    }
+}
+
+pub(super) fn forward_headers(value: &Written<'_>) -> Result<Vec<String>, Wrong> {
+    const EXAMPLE: &str = "[\"X-Tenant\", \"X-Team-*\"]";
+    let names = list(value, EXAMPLE)?;
+    let problem = |name: &String| {
+        let begin = name.strip_suffix('*').unwrap_or(name);
+        match HeaderName::from_bytes(begin.as_bytes()) {
+            Err(_) if name != "*" => Some(format!("has {name:?}, which is not the name of a header")),
+            Ok(header) if begin.len() == name.len() && !http::may_forward(header.as_str()) => {
+                Some(format!("has {name:?}, which is never passed on: a credential, or the protocol's own"))
+            }
+            _ => None,
+        }
+    };
+    match names.iter().find_map(problem) {
+        Some(problem) => Err(Wrong { problem, example: EXAMPLE.to_owned() }),
+        None => Ok(names.into_iter().map(|name| name.to_ascii_lowercase()).collect()),
     }
 }
 

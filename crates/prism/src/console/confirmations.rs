@@ -119,7 +119,7 @@ fn exactly(one: &ConfirmationView) -> Markup {
                     pre.json tabindex="0" aria-label="The exact arguments" { (visible_lines(&pretty(&shown["arguments"]))) }
                     @if let Some(definition) = shown["definition"].as_str().filter(|text| !text.is_empty()) {
                         details data-key={ (one.confirmation_id) "-definition" } {
-                            summary { "What the tool says of itself" }
+                            summary { "Tool description" }
                             pre.json tabindex="0" { (visible_lines(definition)) }
                         }
                     }
@@ -137,7 +137,7 @@ fn exactly(one: &ConfirmationView) -> Markup {
                 _ => { pre.json tabindex="0" aria-label="The exact step" { (visible_lines(&pretty(&one.shown))) } }
             }
             details data-key={ (one.confirmation_id) "-all" } {
-                summary { "Everything it is bound to" }
+                summary { "Full details (JSON)" }
                 pre.json tabindex="0" { (visible_lines(&pretty(&one.shown))) }
                 p.fine { "Digest " code { (one.digest) } }
             }

@@ -7,7 +7,10 @@ use super::{
     trend::Line,
     words::{Moment, ago, bytes, count, grouped, millis},
 };
-use crate::{drive::stderr::Written, serve::status::report};
+use crate::{
+    drive::{health, stderr::Written},
+    serve::status::report,
+};
 
 /// A destination, with what `/status` does not tell.
 #[derive(Debug)]
@@ -38,7 +41,7 @@ pub fn page(all: &[Seen], now: Moment) -> Markup {
 }
 
 fn card(Seen { report: one, trend, stderr }: &Seen, now: Moment) -> Markup {
-    let (tone, word) = health(one);
+    let tone = tone(one);
     let server = one.server.as_ref().map(|server| format!("{} {}", server.name, server.version));
     let number = |text: String, none: bool| html! { dd data-none[none] { (text) } };
     let time = |ms: Option<f64>| number(ms.map_or_else(|| "–".to_owned(), millis), ms.is_none());
@@ -46,7 +49,7 @@ fn card(Seen { report: one, trend, stderr }: &Seen, now: Moment) -> Markup {
         li.card.destination data-key=(one.name) data-item tabindex="0" aria-label=(one.name) {
             div.card-head {
                 h3 { (one.name) }
-                (state(tone, word))
+                (state(tone, &health::word(&one.state)))
                 @if !one.changed_tools.is_empty() { (tag(Tone::Notice, &count(one.changed_tools.len() as u64, "changed tool"))) }
                 @if one.kind != "built_in" {
                     button.small type="button" data-act data-post="/console/act/restart" data-body=(serde_json::json!({"destination": one.name}))
@@ -74,7 +77,12 @@ fn card(Seen { report: one, trend, stderr }: &Seen, now: Moment) -> Markup {
                     figure { (trend.drawn()) figcaption { "Latency, last 5 min" } }
                 }
             }
-            @if let Some(trouble) = &one.last_error {
+            @if one.is_ill() {
+                p.trouble {
+                    b { (visible(&one.why)) }
+                    @if let Some(fix) = &one.fix { " · " (typed(fix)) }
+                }
+            } @else if let Some(trouble) = &one.last_error {
                 p.trouble {
                     b { "Last error: " } (visible(&trouble.text)) " · "
                     (ago(now.before(std::time::Duration::from_secs_f64(trouble.ago_s.max(0.0))), now))
@@ -106,16 +114,13 @@ fn log_size(stderr: &[Written]) -> String {
     if stderr.is_empty() { "nothing yet".to_owned() } else { format!("last {}", count(stderr.len() as u64, "line")) }
 }
 
-/// How it is, in a word.
-fn health(one: &report::Destination) -> (Tone, &'static str) {
+/// What colour its word has.
+fn tone(one: &report::Destination) -> Tone {
     match one.state.as_str() {
-        "up" => (Tone::Good, "up"),
-        "starting" => (Tone::Notice, "starting"),
-        "restarting" => (Tone::Notice, "restarting"),
-        "failed" => (Tone::Bad, "failed"),
-        "asleep" => (Tone::Quiet, "asleep"),
-        "stopped" => (Tone::Quiet, "stopped"),
-        _ => (Tone::Quiet, "not used yet"),
+        "up" => Tone::Good,
+        "slow" | "starting" => Tone::Notice,
+        _ if one.is_ill() => Tone::Bad,
+        _ => Tone::Quiet,
     }
 }
 
@@ -124,7 +129,7 @@ fn kind(kind: &str) -> &str {
         "built_in" => "built in",
         "streamable_http" | "http" => "over HTTP",
         "sse" => "over HTTP+SSE",
-        "stdio" => "a process of its own",
+        "stdio" => "local process",
         other => other,
     }
 }
@@ -146,11 +151,22 @@ mod tests {
 
     #[test]
     fn what_a_server_says_is_text() {
-        let mut one = seen("a", "failed");
+        let mut one = seen("a", "up");
         one.report.last_error = Some(report::Trouble { text: "<script>alert(1)</script>".into(), ago_s: 3.0 });
         one.stderr = vec![Written { text: "<img src=x>".into() }];
         let page = page(&[one], Moment(10_000)).into_string();
         assert!(page.contains("&lt;script&gt;alert(1)") && page.contains("&lt;img src=x&gt;"), "{page}");
-        assert!(page.contains(">failed<") && page.contains("3 s ago"), "{page}");
+        assert!(page.contains(">up<") && page.contains("3 s ago"), "{page}");
+    }
+
+    //
+    #[test]
+    fn what_is_wrong_stands_there_with_what_to_type() {
+        let mut one = seen("a", "unauthorized");
+        one.report.why = "it wants <you> to sign in".to_owned();
+        one.report.fix = Some("prism add a --force".to_owned());
+        let page = page(&[one], Moment(10_000)).into_string();
+        assert!(page.contains(">unauthorized<") && page.contains("it wants &lt;you&gt; to sign in"), "{page}");
+        assert!(page.contains("prism add a --force"), "{page}");
     }
 }

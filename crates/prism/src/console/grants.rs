@@ -38,7 +38,7 @@ pub fn page(all: &[GrantView], now: Moment) -> Markup {
         }
         @if !over.is_empty() {
             section data-key="over" aria-labelledby="over" {
-                h2.section #over { "Over" }
+                h2.section #over { "Ended" }
                 div.table-box { table.data.folds {
                     thead { tr { th { "Agent" } th { "Had" } th { "State" } th { "Given" } } }
                     tbody {

@@ -23,6 +23,8 @@ pub enum Page {
 pub struct Waiting {
     pub requests: usize,
     pub confirmations: usize,
+    /// Replies that agents owe for longer than was agreed.
+    pub overdue: usize,
 }
 
 /// What the frame says besides the page.
@@ -83,7 +85,8 @@ impl Page {
         match self {
             Self::Requests => waiting.requests,
             Self::Confirmations => waiting.confirmations,
-            Self::Grants | Self::Audit | Self::Destinations | Self::Signals => 0,
+            Self::Signals => waiting.overdue,
+            Self::Grants | Self::Audit | Self::Destinations => 0,
         }
     }
 
@@ -110,7 +113,7 @@ impl Page {
 
 impl Waiting {
     pub fn all(self) -> usize {
-        self.requests + self.confirmations
+        self.requests + self.confirmations + self.overdue
     }
 }
 
@@ -338,11 +341,15 @@ mod tests {
         let frame = |requests| Frame {
             page: Page::Requests,
             csrf: "c",
-            waiting: Waiting { requests, confirmations: 0 },
+            waiting: Waiting { requests, ..Waiting::default() },
             now: Moment(0),
         };
         assert!(whole(frame(2), &html! {}).into_string().contains("<title>(2) Prism · Requests</title>"));
         assert!(whole(frame(0), &html! {}).into_string().contains("<title>Prism · Requests</title>"));
+        //
+        let waiting = Waiting { overdue: 3, ..Waiting::default() };
+        let late = Frame { page: Page::Signals, csrf: "c", waiting, now: Moment(0) };
+        assert!(whole(late, &html! {}).into_string().contains("<title>(3) Prism · Signals</title>"));
     }
 
     /// The CSP refuses them, so that they would do nothing; and it must be able to.

@@ -18,7 +18,7 @@ pub fn page(all: &[RequestView], now: Moment) -> Markup {
     let (open, decided): (Vec<&RequestView>, Vec<&RequestView>) = all.iter().partition(|one| is_open(one));
     html! {
         @if open.is_empty() {
-            (empty(Page::Requests, "Nobody asks for anything", &html! {
+            (empty(Page::Requests, "No requests", &html! {
                 "When an agent calls " (typed("prism_request_access")) ", its request appears here by itself."
             }))
         } @else {
@@ -92,7 +92,7 @@ pub fn dialog(one: &RequestView, longest: u64, now: Moment) -> Markup {
                     p.sub {
                         "through " (visible(client))
                         @if let Some(at) = Moment::read(&one.created_at) { " · " (ago(at, now)) }
-                        @if let Some(until) = Moment::read(&one.expires_at) { " · lapses in " (left(until, now)) }
+                        @if let Some(until) = Moment::read(&one.expires_at) { " · expires in " (left(until, now)) }
                     }
                 }
                 (close())
@@ -306,7 +306,7 @@ mod tests {
             ">new<",
             "<code>/project/a</code>",
             "value=\"900\" checked",
-            "lapses in",
+            "expires in",
         ] {
             assert!(shown.contains(piece), "{piece}: {shown}");
         }

@@ -27,8 +27,7 @@ pub fn page(everything: Option<&Value>, now: Moment) -> Markup {
     html! {
         @if agents.is_empty() {
             (empty(Page::Signals, "No agents yet", &html! {
-                "An agent is here once it has called " (typed("prism_start")) ". "
-                (typed("prism install --all")) " gives it the means."
+                "Run " (typed("prism install --all")) "; agents appear when they call " (typed("prism_start")) "."
             }))
         } @else {
             (self::agents(agents, now))
@@ -141,7 +140,10 @@ fn result(word: &str) -> Markup {
 
 fn paths(one: &Value) -> Markup {
     let paths: Vec<&str> = list(one, "paths").iter().filter_map(Value::as_str).collect();
-    html! { @if paths.is_empty() { span.dim { "nothing" } } @else { (paths.join(", ")) } }
+    html! {
+        @if paths.is_empty() { span.dim { "nothing" } } @else { (paths.join(", ")) }
+        @if word(one, "surface_support") == "degraded" { " " (tag(Tone::Notice, "degraded")) }
+    }
 }
 
 fn number(one: &Value, name: &str) -> Markup {

@@ -1,5 +1,6 @@
 //! One destination: its links, who gets which (B-04), and how many sessions it may have (B-10).
 
+mod audience;
 mod definitions;
 mod look;
 mod shared;
@@ -19,6 +20,7 @@ use prism_os::census::Owner;
 use prism_store::Store;
 use tracing::info;
 
+pub use audience::Audience;
 pub use definitions::{Definition, Definitions, Held, Look};
 pub use look::Model;
 pub(crate) use shared::now_us;
@@ -39,7 +41,7 @@ use crate::{
 
 /// How long a session must have been idle before a new one may take its place at the cap. A client between two calls
 /// of one task must not lose its session to the next editor window.
-const EVICTABLE_AFTER: Duration = Duration::from_secs(60);
+pub(super) const EVICTABLE_AFTER: Duration = Duration::from_secs(60);
 
 /// Children of one class for calls without a session: each but the first is there because all before it wait for
 /// somebody's answer. Beyond it the call that has waited the longest gives way.
@@ -55,7 +57,9 @@ pub struct Destination {
     links: Mutex<HashMap<(Class, Era), LinkHandle>>,
     alone: Mutex<Vec<LinkHandle>>,
     twins: Mutex<HashMap<Class, Vec<LinkHandle>>>,
-    settings: Settings,
+    /// What its links begin with. The limits in it can become others while everything else stays.
+    settings: RwLock<Settings>,
+    max_sessions: AtomicUsize,
     /// Which of its tools may be called. It can become another while everything else stays.
     tools: RwLock<Arc<config::Tools>>,
     count: AtomicUsize,
@@ -126,11 +130,12 @@ impl Destination {
             }
             None => None,
         };
-        // Their tools may wait for hours for something to come, or for a person, and bound themselves.
-        let waits = built_in.is_some() && [builtin::prism::NAME, builtin::editor::NAME].contains(&config.name.as_str());
+        let waits = built_in.is_some() && waits(&config);
+        let times = config.times.within(daemon);
         let settings = Settings {
-            request_timeout: daemon.request_timeout.filter(|_| !waits),
-            max_request_time: if waits { FOR_EVER } else { daemon.max_request_time },
+            request_timeout: times.request_timeout.filter(|_| !waits),
+            max_request_time: if waits { FOR_EVER } else { times.max_request_time },
+            start_timeout: times.start_timeout,
             leaving_cancels: waits,
             max_message_bytes: daemon.max_message_bytes,
             keep_warm: config.keep_warm,
@@ -146,13 +151,15 @@ impl Destination {
             number: 0,
         };
         let tools = RwLock::new(Arc::new(config.tools.clone()));
+        let max_sessions = AtomicUsize::new(config.max_sessions);
         let shared = Arc::new(Shared::new(config, daemon, parts, learned, target, built_in));
         Ok(Arc::new(Self {
             shared,
             links: Mutex::default(),
             alone: Mutex::default(),
             twins: Mutex::default(),
-            settings,
+            settings: RwLock::new(settings),
+            max_sessions,
             tools,
             count: AtomicUsize::new(0),
             last_number: AtomicU64::new(0),
@@ -173,15 +180,40 @@ impl Destination {
         *self.tools.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(tools.clone());
     }
 
-    /// Whether it is what these settings would make, but for the rules that can be changed under way.
-    pub fn is_as(&self, config: &config::Destination, daemon: &Config) -> bool {
-        let Settings { request_timeout, max_request_time, max_message_bytes, keep_stateless, .. } = self.settings;
-        let config = config::Destination { tools: self.shared.config.tools.clone(), ..config.clone() };
-        self.shared.config == config
-            && request_timeout == daemon.request_timeout
-            && max_request_time == daemon.max_request_time
-            && max_message_bytes == daemon.max_message_bytes
-            && keep_stateless == keep_stateless_for(daemon)
+    /// Whether it is what this config would make, but for the rules and limits that can be changed under way.
+    pub fn is_as(&self, config: &config::Destination) -> bool {
+        let now = &self.shared.config;
+        let (tools, max_sessions, times) = (now.tools.clone(), now.max_sessions, now.times);
+        *now == config::Destination { tools, max_sessions, times, ..config.clone() }
+    }
+
+    /// From now on other limits count, also for what runs already: no process is concerned by them.
+    pub fn limit(&self, config: &config::Destination, daemon: &Config) {
+        let waits = self.is_built_in() && waits(self.config());
+        let times = config.times.within(daemon);
+        let settings = {
+            let mut settings = self.settings.write().unwrap_or_else(PoisonError::into_inner);
+            settings.request_timeout = times.request_timeout.filter(|_| !waits);
+            settings.max_request_time = if waits { FOR_EVER } else { times.max_request_time };
+            settings.start_timeout = times.start_timeout;
+            settings.max_message_bytes = daemon.max_message_bytes;
+            settings.keep_stateless = keep_stateless_for(daemon);
+            settings.clone()
+        };
+        self.max_sessions.store(config.max_sessions, Ordering::Relaxed);
+        self.shared.limit(daemon.max_message_bytes);
+        for link in self.living_links() {
+            let settings = Box::new(settings.clone());
+            tokio::spawn(async move { link.commands.send(Command::Limit(settings)).await });
+        }
+    }
+
+    fn settings(&self) -> Settings {
+        self.settings.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub fn max_sessions(&self) -> usize {
+        self.max_sessions.load(Ordering::Relaxed)
     }
 
     /// Whether it is a server that Prism is itself.
@@ -192,6 +224,16 @@ impl Destination {
     /// Whether it is Prism's own server, which has to know who calls.
     pub fn is_prism(&self) -> bool {
         self.shared.is_prism()
+    }
+
+    /// What its links share.
+    pub(in crate::drive) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    /// How long a server may take to start.
+    pub(in crate::drive) fn start_timeout(&self) -> Duration {
+        self.settings().start_timeout.unwrap_or(FOR_EVER)
     }
 
     /// Tells whoever wants to know of Prism's own clients that a session is over.
@@ -205,9 +247,10 @@ impl Destination {
         &self.shared.metrics
     }
 
-    /// Makes room for one more session: within the cap, or in the place of the longest idle one.
+    /// Makes room for one more session: within the cap, or in the place of the longest idle one. A part of a session of
+    /// the hub's goes first, as its client does not notice: the window may be open for days after one call.
     pub fn place(self: &Arc<Self>) -> Result<Place, Full> {
-        let max_sessions = self.config().max_sessions;
+        let max_sessions = self.max_sessions();
         let try_enter = || {
             self.count
                 .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| (count < max_sessions).then_some(count + 1))
@@ -216,7 +259,9 @@ impl Destination {
         if try_enter() {
             return Ok(Place { destination: self.clone(), kept: false });
         }
-        if let Some(idle) = self.shared.sessions.idle_for(EVICTABLE_AFTER, Some(self)).into_iter().next()
+        let sessions = &self.shared.sessions;
+        let idle = sessions.spare_part(self);
+        if let Some(idle) = idle.or_else(|| sessions.idle_for(EVICTABLE_AFTER, Some(self)).into_iter().next())
             && let Some(entry) = self.shared.sessions.remove(&idle.id)
         {
             info!(destination = self.config().name, "Ended the longest idle session to make room for a new one");
@@ -234,7 +279,7 @@ impl Destination {
     pub fn link_for(&self, class: Class) -> LinkHandle {
         match self.isolates(class) {
             true => {
-                let link = self.spawn(Settings { class, alone: true, ..self.settings.clone() });
+                let link = self.spawn(Settings { class, alone: true, ..self.settings() });
                 let mut alone = lock(&self.alone);
                 alone.retain(|link| !link.commands.is_closed());
                 alone.push(link.clone());
@@ -256,16 +301,13 @@ impl Destination {
     /// it by. There the calls that may be asked take turns; while one waits for its client's answer, the next goes to a
     /// further child. Returns too whether the call must drive out one that waits.
     pub fn modern_link(&self, class: Class, may_ask: bool) -> (LinkHandle, bool) {
-        let quiet = self.verdict() == Verdict::Quiet;
         // Until it is known whether it speaks the modern era, all meet where they would meet if it does; from there they
         // are sent on.
         if self.speaks().modern != Some(false) {
             return (self.shared_link(Class::NONE, Era::Modern), false);
         }
-        if self.config().asks == Some(false) {
-            return (self.shared_link(Class::NONE, Era::Legacy), false);
-        }
-        if !class.answers_questions() || quiet {
+        let class = self.class_shown(class);
+        if !self.has_twins(class) {
             return (self.shared_link(class, Era::Legacy), false);
         }
         let mut twins = lock(&self.twins);
@@ -278,7 +320,7 @@ impl Destination {
         match twins.iter().filter(|_| full).max_by_key(|link| link.parked.age()) {
             Some(oldest) => (oldest.clone(), true),
             None => {
-                let mut settings = Settings { class, exclusive: true, ..self.settings.clone() };
+                let mut settings = Settings { class, exclusive: true, ..self.settings() };
                 if !twins.is_empty() {
                     settings.keep_stateless = settings.keep_stateless.min(TWIN_WARM);
                 }
@@ -306,7 +348,7 @@ impl Destination {
         if let Some(link) = links.get(&(class, prefers)).filter(|link| !link.commands.is_closed()) {
             return link.clone();
         }
-        let link = self.spawn(Settings { class, prefers, ..self.settings.clone() });
+        let link = self.spawn(Settings { class, prefers, ..self.settings() });
         links.insert((class, prefers), link.clone());
         link
     }
@@ -326,7 +368,7 @@ impl Destination {
         LinkHandle::spawn(Settings { opening, number, ..settings }, self.shared.clone())
     }
 
-    fn is_only_modern(&self) -> bool {
+    pub fn is_only_modern(&self) -> bool {
         self.speaks().legacy == Some(false)
     }
 
@@ -340,6 +382,8 @@ impl Destination {
         match self.config().process {
             Process::PerSession => true,
             Process::SharedAlways => false,
+            // A session there costs no process, and its server may keep things by it.
+            Process::Shared if self.config().http.is_some() => !self.is_only_modern(),
             Process::Shared => {
                 class.answers_questions()
                     && self.config().asks != Some(false)
@@ -378,6 +422,11 @@ impl Drop for Place {
             self.destination.leave();
         }
     }
+}
+
+/// Whether tools of a server of ours may wait for hours, for something to come or for a person. They bound themselves.
+fn waits(config: &config::Destination) -> bool {
+    [builtin::prism::NAME, builtin::editor::NAME].contains(&config.name.as_str())
 }
 
 /// How long a child outlives the last call that had no session: as long as a session would have.

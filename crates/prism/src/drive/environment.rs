@@ -9,7 +9,10 @@ use std::{
     sync::Arc,
 };
 
-use prism_os::login;
+use prism_os::{
+    login,
+    program::{self, Absent},
+};
 use tokio::{sync::OnceCell, task::spawn_blocking};
 use tracing::{debug, warn};
 
@@ -56,16 +59,22 @@ impl Environment {
         tokio::spawn(async move {
             environment.login_path().await;
             for destination in own {
-                let Some(program) = destination.command.first() else { continue };
-                let path = environment.path();
-                if !Env::finds(program, destination.cwd.as_deref(), path.as_deref().unwrap_or_default()) {
-                    warn!(
-                        destination = destination.name,
-                        program, "The program was found neither on the daemon's PATH nor on that of the login shell"
-                    );
+                if let Some(absent) = environment.absent(&destination) {
+                    warn!(destination = destination.name, "The server cannot be started: {absent}");
                 }
             }
         });
+    }
+
+    /// Why a destination's program cannot be started, as far as can be seen without starting it.
+    pub fn absent(&self, destination: &Destination) -> Option<Absent> {
+        let wanted = destination.command.first()?;
+        if self.wants_login_path(destination) && self.login_path.get().is_none() {
+            return None;
+        }
+        let own = destination.env.get(PATH).map(OsString::from);
+        let path = own.or_else(|| self.path()).unwrap_or_default();
+        program::find(wanted, destination.cwd.as_deref(), &path).err()
     }
 
     /// What a destination's server is given, if nothing has to be waited for.

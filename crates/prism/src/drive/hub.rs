@@ -33,7 +33,7 @@ pub use view::{Seen, UnknownView, View};
 pub use way::Way;
 
 use self::lists::Lists;
-use super::{Command, Destination, Entry, Sessions, destination::lock};
+use super::{Audience, Command, Destination, Entry, Sessions, destination::lock, health::Health};
 use crate::config;
 
 /// What a client is told of that may have missed something.
@@ -50,10 +50,11 @@ pub struct Hub {
     views: Mutex<HashMap<String, Arc<View>>>,
     /// Counts what has changed in any member's lists.
     changes: AtomicU64,
-    /// Streams of changes that modern clients have open, or are about to, and what those see that are open at home.
+    /// Streams of changes that modern clients have open, or are about to; and of those that are open at home what their
+    /// clients see, and who those are.
     listening: AtomicUsize,
-    listens: Mutex<HashMap<StreamKey, Arc<View>>>,
-    /// Milliseconds since the hub was made.
+    listens: Mutex<HashMap<StreamKey, (Arc<View>, Audience)>>,
+    /// Milliseconds since the hub was made, plus one; 0 if nobody without a session was there yet.
     last_used: AtomicU64,
     epoch: Instant,
 }
@@ -86,7 +87,9 @@ pub struct Known {
     pub name: String,
     /// How many tools it lists.
     pub tools: Option<usize>,
-    /// Why a list of it could not be had.
+    /// How its server is.
+    pub health: Health,
+    /// Why it is not well, or a list of it could not be had.
     pub why: Option<String>,
 }
 
@@ -132,7 +135,7 @@ impl Hub {
         *self.plan.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(plan);
         lock(&self.views).clear();
         self.changes.fetch_add(1, Ordering::Relaxed);
-        for view in lock(&self.listens).values_mut() {
+        for (view, _) in lock(&self.listens).values_mut() {
             *view = self.view_again(view);
         }
         for entry in self.sessions.of_hub() {
@@ -174,18 +177,19 @@ impl Hub {
     pub fn overview(&self) -> Vec<Known> {
         let plan = self.plan();
         let members = plan.members.iter().filter(|member| !member.is_home());
-        let known = members.map(|member| Known {
-            name: member.name().to_owned(),
-            tools: member.lists.count(Method::ToolsList),
-            why: member.lists.trouble().or_else(|| member.lists.is_missed().then(|| self.no_answer())),
+        let known = members.map(|member| {
+            let health = member.destination.health();
+            let ill = (!health.state.is_ready()).then(|| health.said.clone());
+            let unlisted = || member.lists.trouble().or_else(|| member.lists.is_missed().then(|| self.no_answer()));
+            let (name, tools) = (member.name().to_owned(), member.lists.count(Method::ToolsList));
+            Known { name, tools, why: ill.or_else(unlisted), health }
         });
         known.collect()
     }
 
     /// A new session's life at the hub, and at its members. What its client will want to see first is fetched at once.
     pub fn open(self: &Arc<Self>, view: Arc<View>, hello: &Hello, initialize: &Message) -> HubSession {
-        self.touch();
-        self.warm(view.members());
+        self.warm(view.members(), Audience::legacy(hello.class));
         HubSession::new(view, hello.clone(), initialize)
     }
 
@@ -224,9 +228,9 @@ impl Hub {
         });
     }
 
-    /// Notes that somebody is there.
+    /// Notes that somebody is there whom no session shows.
     pub fn touch(&self) {
-        let now = u64::try_from(self.epoch.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let now = u64::try_from(self.epoch.elapsed().as_millis()).unwrap_or(u64::MAX - 1) + 1;
         self.last_used.store(now, Ordering::Relaxed);
     }
 
@@ -237,28 +241,21 @@ impl Hub {
 
     /// Whether anybody would miss the members.
     fn is_used(&self) -> bool {
-        let idle = self.epoch.elapsed().saturating_sub(Duration::from_millis(self.last_used.load(Ordering::Relaxed)));
-        self.listening.load(Ordering::Relaxed) > 0 || idle < self.plan().keeps || self.sessions.has_hub_sessions()
+        let lately = match self.last_used.load(Ordering::Relaxed) {
+            0 => false,
+            then => self.epoch.elapsed().saturating_sub(Duration::from_millis(then - 1)) < self.plan().keeps,
+        };
+        lately || self.listening.load(Ordering::Relaxed) > 0 || self.sessions.has_hub_sessions()
     }
 
-    /// Tells the clients that see this member that one of its lists has changed.
-    fn announce(&self, member: &Member, method: Method) {
-        let to = self.sessions.hub_sessions(|session| session.view().shows(member));
+    /// Tells those of the clients that see this member that one of its lists has changed.
+    fn announce(&self, member: &Member, whose: impl Fn(Audience) -> bool, method: Method) {
+        let to = self.sessions.hub_sessions(|session| session.view().shows(member) && whose(session.audience()));
         debug!(destination = member.name(), method = method.name(), sessions = to.len(), "A list of the hub's changed");
-        let listens: Vec<StreamKey> =
-            lock(&self.listens).iter().filter(|(_, view)| view.shows(member)).map(|(stream, _)| *stream).collect();
+        let hears = |(_, (view, of)): &(&StreamKey, &(Arc<View>, Audience))| view.shows(member) && whose(*of);
+        let listens: Vec<StreamKey> = lock(&self.listens).iter().filter(hears).map(|(stream, _)| *stream).collect();
         let link = self.home.stateless_link();
         tokio::spawn(async move { link.commands.send(Command::Announce { method, to, listens }).await });
-    }
-}
-
-impl Known {
-    pub fn state(&self) -> &'static str {
-        match self {
-            Self { why: Some(_), .. } => "unavailable",
-            Self { tools: Some(_), .. } => "listed",
-            _ => "not asked yet",
-        }
     }
 }
 
@@ -281,14 +278,14 @@ impl Plan {
                 Some(same) if Arc::ptr_eq(&same.destination, &destination) => same.clone(),
                 Some(changed) => {
                     let (number, names) = (changed.number, changed.names.clone());
-                    Arc::new(Member { destination, number, names, own, lists: Lists::default() })
+                    Arc::new(Member { lists: Lists::of(&destination), destination, number, names, own })
                 }
                 None => {
                     let names = Names::new(&destination.config().name, &taken);
                     taken.push(names.clone());
                     let number = next_number;
                     next_number += 1;
-                    Arc::new(Member { destination, number, names, own, lists: Lists::default() })
+                    Arc::new(Member { lists: Lists::of(&destination), destination, number, names, own })
                 }
             });
         }
@@ -314,9 +311,9 @@ impl Member {
 // === impl Listening ===
 
 impl Listening {
-    /// From now on it is this stream at home, which sees this much.
-    pub fn is(&mut self, stream: StreamKey, view: &Arc<View>) {
-        lock(&self.hub.listens).insert(stream, view.clone());
+    /// From now on it is this stream at home, whose client sees this much and is one of these.
+    pub fn is(&mut self, stream: StreamKey, view: &Arc<View>, audience: Audience) {
+        lock(&self.hub.listens).insert(stream, (view.clone(), audience));
         self.stream = Some(stream);
     }
 }

@@ -3,13 +3,18 @@
 use std::{future::pending, io, process::ExitStatus, sync::Arc, time::Duration};
 
 use prism_os::group::{self, Group};
-use tokio::sync::mpsc;
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::timeout,
+};
 use tracing::{info, warn};
 
 use super::{Command, ceiling::Ceiling, destination::Shared};
 
 /// How long a child gets to end by itself, and again after SIGTERM (B-13).
 const STOP_GRACE: Duration = Duration::from_secs(2);
+/// How long the end of a child waits for its last words: a grandchild may keep its stderr open for ever.
+const LAST_WORDS: Duration = Duration::from_millis(200);
 /// Orders that may wait. Beyond it an order is dropped: one is enough.
 const ORDERS: usize = 1;
 
@@ -25,6 +30,7 @@ impl Keeper {
     pub(super) fn take(
         group: Group,
         ceiling: Option<Ceiling>,
+        stderr: oneshot::Receiver<()>,
         shared: Arc<Shared>,
         link: mpsc::WeakSender<Command>,
     ) -> Self {
@@ -32,7 +38,7 @@ impl Keeper {
         let pid = group.pid();
         shared.metrics.children.inc();
         info!(destination = shared.config.name, pid, "Started the server");
-        tokio::spawn(keep(group, ceiling, received, shared, link));
+        tokio::spawn(keep(group, ceiling, stderr, received, shared, link));
         Self { pid, orders }
     }
 
@@ -49,6 +55,7 @@ impl Keeper {
 async fn keep(
     group: Group,
     ceiling: Option<Ceiling>,
+    stderr: oneshot::Receiver<()>,
     mut orders: mpsc::Receiver<Kill>,
     shared: Arc<Shared>,
     link: mpsc::WeakSender<Command>,
@@ -77,8 +84,10 @@ async fn keep(
                 None => warn!(destination, pid, status, "The server ended"),
             }
             shared.trouble.note(&why.clone().unwrap_or_else(|| format!("its process ended: {status}")));
+            // What it wrote last is mostly why it ended.
+            let _ = timeout(LAST_WORDS, stderr).await;
             if let Some(link) = link.upgrade() {
-                let _ = link.send(Command::Exited { pid, why }).await;
+                let _ = link.send(Command::Exited { pid, status, why }).await;
             }
         }
         // The link let go.

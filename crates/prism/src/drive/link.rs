@@ -20,7 +20,7 @@ use std::{
 use bytes::Bytes;
 use prism_core::{
     mcp::{
-        Accepts, Action, Answer, Fault, Link, Refusal, Settings,
+        Accepts, Action, Answer, Fault, Link, Refusal, Settings, State,
         link::{SessionKey, StreamKey, WireId},
     },
     wire::{Lines, Message},
@@ -37,11 +37,14 @@ pub use handle::{Command, Head, LinkHandle, Parked, Reply};
 
 use self::{saving::Saving, successor::Successor};
 use super::{
+    Carried,
     destination::Shared,
+    health::Tries,
     keeper::Keeper,
     outlet::{Outlet, Pushed},
     remote::{Arrival, Remote},
-    vitals::{StreamKind, StreamReport, StreamVitals, Vitals},
+    stderr::Mark,
+    vitals::{Purpose, StreamKind, StreamReport, StreamVitals, Vitals},
 };
 use crate::{builtin::kit::Connection, calls::Admitted};
 
@@ -68,8 +71,16 @@ struct Driver {
     home: Option<LinkHandle>,
     parked: Parked,
     vitals: Arc<Vitals>,
+    /// Starts since the server last greeted us; where its stderr was at the last one, and the first line of its stdout
+    /// since then that is no message.
+    tries: Option<Tries>,
+    stderr_from: Mark,
+    printed: Option<String>,
     /// Requests that the server did not take because it had forgotten our session.
     unsent: Vec<Message>,
+    /// What goes along with calls of a server over HTTP, and with what opens a session that is its client's alone.
+    carried: HashMap<u64, Arc<Carried>>,
+    opener: Option<Arc<Carried>>,
     resent: HashSet<u64>,
     /// There is a new session, and they can go.
     reopened: bool,
@@ -158,7 +169,12 @@ impl Driver {
             home: None,
             parked,
             vitals,
+            tries: None,
+            stderr_from: Mark::default(),
+            printed: None,
             unsent: Vec::new(),
+            carried: HashMap::new(),
+            opener: None,
             resent: HashSet::new(),
             reopened: false,
             waiting: HashMap::new(),
@@ -194,14 +210,20 @@ impl Driver {
                 Turn::Ready => {}
                 Turn::Read => self.take_frames(now),
                 Turn::Arrived(arrival) => self.take_arrival(arrival, now),
-                Turn::Deadline => self.machine.handle_timeout(now),
+                Turn::Deadline => {
+                    self.listen_closely();
+                    self.machine.handle_timeout(now);
+                }
                 Turn::Closed => drop(self.machine.shut_down(Fault::Stopping, now)),
             }
+            // Before anybody hears of it.
+            self.note_giving_up();
             self.act(now);
             self.write();
             self.save(now);
             self.parked.note(self.machine.is_parked());
             self.vitals.note(self.machine.condition());
+            self.note_giving_up();
             if closed || self.machine.is_over() {
                 break;
             }
@@ -282,7 +304,8 @@ impl Driver {
             {
                 drop(reply.send(Head::Refused(Refusal::Closed)));
             }
-            Command::Open { key, hello, message, accepts, part, reply } => {
+            Command::Open { key, hello, message, accepts, part, carried, reply } => {
+                self.opener = carried.filter(|_| self.vitals.purpose == Purpose::Own);
                 let part = part.map(|part| {
                     let (part, home) = *part;
                     self.home = Some(home);
@@ -293,8 +316,9 @@ impl Driver {
                     Err(refusal) => drop(reply.send(Head::Refused(refusal))),
                 }
             }
-            Command::Call { key, message, accepts, names, reply } => {
+            Command::Call { key, message, accepts, names, carried, reply } => {
                 let taken = self.machine.call(key, message.into_message(), accepts, names, now);
+                self.carry(&taken, carried);
                 self.await_answer(taken, key, reply);
             }
             Command::Batch { key, messages, by_method, reply } => {
@@ -305,11 +329,12 @@ impl Driver {
                     Err(refusal) => drop(reply.send(Head::Refused(refusal))),
                 }
             }
-            Command::Ask { ask, reply } => {
+            Command::Ask { ask, carried, reply } => {
                 if let Some(tools) = self.shared.tools_since(&mut self.tools_seen) {
                     self.machine.know_tools(tools);
                 }
                 let taken = self.machine.ask(ask.into_ask(), now);
+                self.carry(&taken, carried);
                 self.await_answer(taken, None, reply);
             }
             Command::Attend { message, filter, by_method, names, reply } => {
@@ -354,8 +379,9 @@ impl Driver {
             Command::Left => self.sweep(now),
             Command::StreamGone { stream } => self.stream_gone(stream, now),
             Command::Given { start, given } => self.given(start, given, now),
-            Command::Exited { pid, why } => self.exited(pid, why, now),
+            Command::Exited { pid, status, why } => self.exited(pid, &status, why, now),
             Command::Restart => self.restart(now),
+            Command::Limit(settings) => self.limit(&settings),
             // Whoever asked may have left.
             Command::Streams { reply } => drop(reply.send(self.report())),
             Command::Probe { reply } => {
@@ -435,8 +461,13 @@ impl Driver {
         while let Some(action) = self.machine.poll_action() {
             match action {
                 Action::Answer(id, answer) => {
-                    if let Answer::Fault { fault, .. } = &answer {
-                        self.shared.trouble.note_fault(fault);
+                    self.carried.remove(&id.0);
+                    match &answer {
+                        Answer::Fault { fault, .. } => {
+                            self.shared.trouble.note_fault(fault);
+                            self.shared.sightings.fault(fault);
+                        }
+                        _ => self.shared.sightings.answered(),
                     }
                     if let Some(Waiting { reply, key, opens }) = self.waiting.remove(&id)
                         && reply.send(Head::Answer(answer)).is_err()
@@ -496,6 +527,10 @@ impl Driver {
                 }
                 Action::Garbage { line, why } => {
                     self.shared.metrics.garbage.inc();
+                    if self.printed.is_none() && self.machine.condition().state == State::Starting {
+                        self.printed = Some(String::from_utf8_lossy(&line).into_owned());
+                        self.shared.sightings.printed(self.printed.as_deref());
+                    }
                     if !std::mem::replace(&mut self.told.garbage, true) {
                         warn!(
                             destination = self.name(),
@@ -533,6 +568,7 @@ impl Driver {
                 Action::Defined(result) => self.shared.definitions().learn(result),
                 Action::Redefined => self.shared.definitions().doubt(),
                 Action::Answered { tool } => {
+                    self.shared.sightings.answered();
                     if self.shared.answered(&tool) {
                         self.machine.share_freely(now);
                     }
@@ -540,6 +576,8 @@ impl Driver {
                 Action::Ready { name, version, era, speaks } => {
                     info!(destination = self.name(), server = name, version, era = era.name(), "Server is ready");
                     self.reopened = true;
+                    self.tries = None;
+                    self.shared.sightings.greeted();
                     self.vitals.speaks(era);
                     self.shared.greeted(&name, &version, speaks);
                 }

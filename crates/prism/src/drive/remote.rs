@@ -29,7 +29,10 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::future::AbortHandle;
-use hyper::{Method as Verb, Uri};
+use hyper::{
+    HeaderMap, Method as Verb, Uri,
+    header::{HeaderName, HeaderValue},
+};
 use prism_core::{
     mcp::Method,
     wire::{Frame, Kind, Message, envelope::own_number},
@@ -95,6 +98,8 @@ pub enum Arrival {
     Message { about: Option<u64>, frame: Frame },
     /// The answer to a request, on its POST response. It may lack the id.
     Answer { about: u64, message: Message },
+    /// What of the head of the response to a request concerns its caller. The answer follows.
+    Told { id: u64, head: HeaderMap },
     /// A request of ours will get no answer.
     Failed { id: u64, failure: Failure },
     /// The server does not know our session: it did not process this message, if that is how it was found out. The
@@ -122,6 +127,7 @@ enum Way {
 struct Outgoing {
     message: Message,
     params: Vec<(String, String)>,
+    along: Vec<(HeaderName, HeaderValue)>,
 }
 
 struct Running {
@@ -166,6 +172,16 @@ impl Remote {
 
     /// As [`Self::send`], with `Mcp-Param-*` headers: their names without the prefix, their values as plain text.
     pub fn send_with(&mut self, message: Message, params: Vec<(String, String)>) {
+        self.send_along(message, params, Vec::new());
+    }
+
+    /// The same, with headers of its client's. What is ours to say they do not change.
+    pub fn send_along(
+        &mut self,
+        message: Message,
+        params: Vec<(String, String)>,
+        along: Vec<(HeaderName, HeaderValue)>,
+    ) {
         if matches!(self.way, Way::Ended) {
             return;
         }
@@ -191,7 +207,7 @@ impl Remote {
             }
             _ => {}
         }
-        self.waiting.push_back(Outgoing { message, params });
+        self.waiting.push_back(Outgoing { message, params, along });
         self.start_waiting();
     }
 
@@ -284,7 +300,7 @@ impl Remote {
         }
     }
 
-    fn start(&mut self, Outgoing { message, params }: Outgoing) {
+    fn start(&mut self, Outgoing { message, params, along }: Outgoing) {
         let modern = message.params().meta_version.is_some();
         let opens = message.kind() == Kind::Request(Method::Initialize) && !modern;
         // `initialize` opens a session: it can be in none.
@@ -296,7 +312,7 @@ impl Remote {
         let id = request_id(&message);
         let greets = message.kind() == Kind::Notification(Method::Initialized);
         let voice = self.voice(id.map_or(Source::Note, Source::Request));
-        let job = Job { target: self.target.clone(), voice, to, params, message, lane };
+        let job = Job { target: self.target.clone(), voice, to, params, along, message, lane };
         let Some(id) = id else {
             if greets {
                 self.greetings += 1;
@@ -336,6 +352,7 @@ impl Remote {
         match says {
             Says::Message(frame) => Some(Arrival::Message { about, frame }),
             Says::Answer(message) => about.map(|about| Arrival::Answer { about, message }),
+            Says::Told(head) => about.map(|id| Arrival::Told { id, head }),
             Says::Failed(failure) => about.map(|id| Arrival::Failed { id, failure }),
             Says::Taken => None,
             Says::SessionLost { session, message } => {
@@ -351,7 +368,7 @@ impl Remote {
                 }
                 // It came too late to mean the one there is.
                 else if self.lane.session.is_some() {
-                    self.waiting.push_back(Outgoing { message, params: Vec::new() });
+                    self.waiting.push_back(Outgoing { message, params: Vec::new(), along: Vec::new() });
                     self.start_waiting();
                     return None;
                 }
@@ -368,7 +385,7 @@ impl Remote {
                 None
             }
             Says::NotStreamable { message, otherwise } => {
-                let initialize = Outgoing { message, params: Vec::new() };
+                let initialize = Outgoing { message, params: Vec::new(), along: Vec::new() };
                 self.way = Way::Probing { initialize, otherwise: Box::new(Report { from, says: *otherwise }) };
                 self.open_sse();
                 None

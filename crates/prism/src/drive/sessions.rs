@@ -14,11 +14,22 @@ use prism_core::{
     mcp::{Revision, link::SessionKey},
     wire::Message,
 };
+use tokio::sync::Notify;
 use uuid::Uuid;
 
 use super::{
-    Destination, LinkHandle, destination::Place, hub::HubSession, keeping::Keeping, reach::Reached, visitor::Visit,
+    Destination, LinkHandle,
+    destination::{EVICTABLE_AFTER, Place},
+    hub::HubSession,
+    keeping::Keeping,
+    reach::Reached,
+    visitor::Visit,
+    vitals::Purpose,
 };
+
+/// How long a part at a server that others share must have been idle before its place may go to another: longer than it
+/// takes from its opening to its first call.
+const SPARE_AFTER: Duration = Duration::from_secs(1);
 
 /// All sessions of the daemon.
 pub struct Sessions {
@@ -28,6 +39,8 @@ pub struct Sessions {
     keeping: Option<Keeping>,
     /// Who wants to know which clients of Prism's own server can be reached.
     reached: Reached,
+    /// A session of the hub's is over.
+    left_hub: Notify,
 }
 
 /// A session that was opened, or taken up.
@@ -80,7 +93,8 @@ pub struct Busy {
 
 impl Sessions {
     pub fn new(keeping: Option<Keeping>) -> Self {
-        Self { open: RwLock::default(), epoch: Instant::now(), keeping, reached: Reached::default() }
+        let (open, reached, left_hub) = (RwLock::default(), Reached::default(), Notify::new());
+        Self { open, epoch: Instant::now(), keeping, reached, left_hub }
     }
 
     pub fn keeping(&self) -> Option<&Keeping> {
@@ -139,6 +153,7 @@ impl Sessions {
         entry.destination.session_ended(entry.key());
         if let Some(hub) = entry.hub() {
             hub.close(self);
+            self.left_hub.notify_waiters();
         }
         let kept = self.keeping.as_ref().filter(|_| !matches!(entry.role, Role::Part(_)));
         let forgotten = kept.map(|keeping| keeping.forget(*id));
@@ -147,6 +162,11 @@ impl Sessions {
                 forgotten.await;
             }
         }))
+    }
+
+    /// Waits for the end of a session of the hub's.
+    pub async fn left_hub(&self) {
+        self.left_hub.notified().await;
     }
 
     /// Marks a session as in use.
@@ -169,6 +189,25 @@ impl Sessions {
             .collect();
         idle.sort_by_key(|(idle, _)| std::cmp::Reverse(*idle));
         idle.into_iter().map(|(_, entry)| entry).collect()
+    }
+
+    /// The part of a session of the hub's, at this destination, that has been of no use for the longest time, if any has
+    /// for long enough to be spared: it is opened again when it is called next.
+    pub fn spare_part(&self, destination: &Arc<Destination>) -> Option<Arc<Entry>> {
+        let now = millis(self.epoch);
+        let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
+        let parts = open.values().filter(|entry| {
+            matches!(entry.role, Role::Part(_))
+                && Arc::ptr_eq(&entry.destination, destination)
+                && entry.busy.load(Ordering::Relaxed) == 0
+        });
+        let idle = parts.map(|entry| (now.saturating_sub(entry.last_used.load(Ordering::Relaxed)), entry));
+        let spare = idle.filter(|(idle, entry)| {
+            // One at a server of its own loses what that keeps for it.
+            let after = if entry.link.vitals.purpose == Purpose::Own { EVICTABLE_AFTER } else { SPARE_AFTER };
+            u128::from(*idle) >= after.as_millis()
+        });
+        spare.max_by_key(|(idle, _)| *idle).map(|(_, entry)| entry.clone())
     }
 
     /// Sessions that somebody has used within that time.

@@ -8,7 +8,7 @@ use std::{
 };
 
 use prism_core::wire::{Frame, Lines};
-use tokio::net::unix::pipe::Receiver;
+use tokio::{net::unix::pipe::Receiver, sync::oneshot};
 use tracing::warn;
 
 use super::destination::lock;
@@ -24,7 +24,18 @@ const MAX_KEPT_BYTES: usize = 500;
 
 /// The last lines of a destination's servers.
 #[derive(Debug, Default)]
-pub struct Tail(Mutex<VecDeque<Written>>);
+pub struct Tail(Mutex<Kept>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    lines: VecDeque<Written>,
+    /// How many there have been in all.
+    written: u64,
+}
+
+/// A place between two lines.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Mark(u64);
 
 /// A line as it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,26 +51,46 @@ impl Tail {
             text.push('…');
         }
         let mut kept = lock(&self.0);
-        if kept.len() >= MAX_KEPT {
-            kept.pop_front();
+        if kept.lines.len() >= MAX_KEPT {
+            kept.lines.pop_front();
         }
-        kept.push_back(Written { text });
+        kept.lines.push_back(Written { text });
+        kept.written += 1;
     }
 
     /// The oldest first.
     pub fn lines(&self) -> Vec<Written> {
-        lock(&self.0).iter().cloned().collect()
+        lock(&self.0).lines.iter().cloned().collect()
+    }
+
+    /// Where the next line will be.
+    pub fn mark(&self) -> Mark {
+        Mark(lock(&self.0).written)
+    }
+
+    /// Those that came behind a mark, as far as they are kept.
+    pub fn since(&self, mark: Mark) -> Vec<Written> {
+        let kept = lock(&self.0);
+        let new = usize::try_from(kept.written.saturating_sub(mark.0)).unwrap_or(usize::MAX).min(kept.lines.len());
+        kept.lines.iter().skip(kept.lines.len() - new).cloned().collect()
     }
 }
 
-/// Reads until the child has closed it.
-pub(super) fn drain(stderr: Receiver, destination: String, tail: Arc<Tail>) {
+/// Reads until the child, and whatever it has left behind, has closed it. The receiver hears when that is.
+pub(super) fn drain(stderr: Receiver, destination: String, tail: Arc<Tail>) -> oneshot::Receiver<()> {
+    let (closed, is_closed) = oneshot::channel::<()>();
     tokio::spawn(async move {
+        let _closed = closed;
         let mut lines = Lines::new(MAX_LINE_BYTES);
         let (mut second, mut shown, mut hidden) = (Instant::now(), 0, 0_u32);
-        while stderr.readable().await.is_ok() {
+        let mut over = false;
+        while !over && stderr.readable().await.is_ok() {
             match stderr.try_read_buf(lines.space()) {
-                Ok(0) => break,
+                // Its very last word may lack the line's end.
+                Ok(0) => {
+                    over = true;
+                    lines.space().extend_from_slice(b"\n");
+                }
                 Ok(_) => {}
                 Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => continue,
                 Err(_) => break,
@@ -82,6 +113,7 @@ pub(super) fn drain(stderr: Receiver, destination: String, tail: Arc<Tail>) {
             }
         }
     });
+    is_closed
 }
 
 #[cfg(test)]
@@ -96,6 +128,10 @@ mod tests {
         }
         assert_eq!(tail.lines().len(), MAX_KEPT);
         assert_eq!(tail.lines()[0].text, "line 3");
+        let mark = tail.mark();
+        assert_eq!((tail.since(mark), tail.since(Mark(0)).len()), (Vec::new(), MAX_KEPT));
+        tail.keep(b"one more");
+        assert_eq!(tail.since(mark), [Written { text: "one more".to_owned() }]);
         tail.keep("ä".repeat(MAX_KEPT_BYTES).as_bytes());
         let long = tail.lines().pop().unwrap().text;
         assert!(long.ends_with('…') && long.len() <= MAX_KEPT_BYTES + 3, "{}", long.len());

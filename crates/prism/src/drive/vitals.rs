@@ -253,7 +253,7 @@ impl Trouble {
     pub fn note_fault(&self, fault: &Fault) {
         match fault {
             Fault::Timeout { after, setting } => self.note(&format!("no answer within `{setting}` ({after:?})")),
-            Fault::Unavailable { why } | Fault::Refused { why } => self.note(why),
+            Fault::Unavailable { why } | Fault::DoesNotStart { said: why } | Fault::Refused { why } => self.note(why),
             Fault::Cut | Fault::TooLarge { .. } | Fault::Stuck => self.note(&fault.message()),
             _ => {}
         }

@@ -241,7 +241,7 @@ impl Gate {
 
 fn not_waiting(row: &ConfirmationRow) -> Trouble {
     let why = match &row.decided_by {
-        Some(by) => format!("{by} has {} it already", row.state),
+        Some(by) => format!("already {} (by {by})", row.state),
         None => format!("it is {}: nobody waits for it any more", row.state),
     };
     Trouble::new("not_waiting", 409, why)

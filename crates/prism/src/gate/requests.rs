@@ -238,7 +238,9 @@ impl Gate {
         let ttl = self.ttl(approve.ttl_seconds.or(asked_ttl))?;
         let alive = self.state().live.values().filter(|live| live.parent.is_none()).count();
         if alive >= self.settings.max_grants {
-            let why = format!("{alive} grants are alive already (gate.max_grants); revoke one first");
+            let why = format!(
+                "{alive} grants are alive already (gate.max_concurrent_sessions); revoke one first: prism grants"
+            );
             return Err(refused(Trouble::new("too_many", 429, why)));
         }
         let grant = GrantRow {
@@ -401,11 +403,11 @@ async fn folders(paths: Vec<String>) -> Result<Vec<Root>, Trouble> {
 fn not_pending(row: &RequestRow) -> Trouble {
     let state = State::named(&row.state).filter(|state| !state.is_open()).unwrap_or(State::Expired);
     let why = match &row.decided_by {
-        Some(by) if state == State::Denied => format!("{by} has denied it already"),
-        Some(by) => format!("{by} has approved it already"),
-        None => "nobody decided in time".to_owned(),
+        Some(by) if state == State::Denied => format!("already denied (by {by})"),
+        Some(by) => format!("already approved (by {by})"),
+        None => "it expired: nobody decided in time".to_owned(),
     };
-    Trouble::new("not_pending", 409, format!("the request is {}: {why}", state.name()))
+    Trouble::new("not_pending", 409, why)
 }
 
 fn one_line(text: &str) -> String {

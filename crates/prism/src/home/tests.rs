@@ -137,6 +137,24 @@ fn the_environment_supplies_the_token_and_no_file_is_made() {
     assert_eq!(Home::find(&empty).unwrap().token().unwrap().1, TokenOrigin::Made);
 }
 
+//
+#[test]
+fn a_management_secret_of_the_environment_is_what_the_file_says_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    let without = Env::from([("PRISM_HOME", path)]);
+    let made = Home::find(&without).unwrap().management().unwrap();
+    let with = Env::from([("PRISM_HOME", path), ("MCP_TOKEN", "of-the-person")]);
+    Home::find(&with).unwrap().management().unwrap();
+    let found = existing_management(&without).unwrap().unwrap();
+    assert_eq!((found.expose(), mode(&folder.path().join(MANAGEMENT_FILE))), ("of-the-person", 0o600));
+    assert!(!made.matches(b"of-the-person"));
+    // What the clients have is refused, and written nowhere.
+    let both = Env::from([("PRISM_HOME", path), ("MCP_TOKEN", "one"), ("PRISM_API_KEY", "one")]);
+    assert!(matches!(Home::find(&both).unwrap().management(), Err(HomeError::OneSecret)));
+    assert_eq!(existing_management(&without).unwrap().unwrap().expose(), "of-the-person");
+}
+
 #[test]
 fn an_empty_token_file_opens_nothing() {
     let folder = tempfile::tempdir().unwrap();

@@ -16,11 +16,11 @@ use serde_json::{Map, Value, json};
 use tracing::info;
 use uuid::Uuid;
 
-use super::{Caller, Code, Mesh, State, Trouble, hyphenated, who::Claim};
+use super::{Caller, Code, Mesh, State, Trouble, hyphenated, watch::HELD, who::Claim};
 use crate::{
     builtin::prism::PENDING,
     clock::written,
-    wake::{AgentFacts, ClientFacts, Contact, Rung, Tmux},
+    wake::{AgentFacts, ClientFacts, Contact, Probe, Rung, Tmux},
 };
 
 /// Names of agents, those included that are away. Beyond it no new one can start; one that nobody has seen for a month is
@@ -28,6 +28,8 @@ use crate::{
 const MAX_AGENTS: usize = 10_000;
 /// Changes of what a surface supports that are remembered for each agent; the oldest goes first.
 const MAX_CHANGES: usize = 16;
+/// Notes that are kept of each agent; the oldest goes first.
+pub(super) const MAX_NOTES: u32 = 20;
 /// The longest text that an agent may give for anything but a signal's body.
 const MAX_TEXT: usize = 1024;
 /// Peers that are told that somebody has come or gone. Beyond it nobody reads it.
@@ -45,6 +47,8 @@ pub(super) struct Facts {
     pub(super) checkpoint: Option<(Time, String)>,
     pub(super) support_changes: VecDeque<(Time, Support)>,
     pub(super) rungs: HashMap<Path, (Time, String)>,
+    /// Why nobody is at the other end of a path, by who looked last.
+    pub(super) absent: HashMap<Path, String>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -115,9 +119,9 @@ impl Mesh {
     /// Makes an agent reachable by all that is known of it.
     fn enter(&self, state: &mut State, agent: &Name, mut facts: Facts, now: Time) {
         facts.contacts = self.adapters.attach(&facts.told);
-        let held = [Path::Wait, Path::Hook, Path::Acp, Path::Sse, Path::Channel, Path::Piggyback];
-        let outside: Vec<Path> =
-            facts.contacts.iter().map(|(path, _)| *path).filter(|path| !held.contains(path)).collect();
+        facts.checkpoint =
+            self.store.agent_notes(agent, 1).unwrap_or_default().pop().map(|(at, note)| (Time(at), note));
+        let outside = facts.outside();
         if let Some(session) = facts.mcp_session {
             state.by_mcp.insert(session, agent.clone());
         }
@@ -125,8 +129,8 @@ impl Mesh {
             state.by_instance.insert(instance, agent.clone());
         }
         state.facts.insert(agent.clone(), facts);
-        for path in outside {
-            state.core.open(agent, path, now);
+        for (path, _) in outside {
+            state.core.attach(agent, path, now);
         }
         for path in state.attach_polls(agent) {
             state.core.open(agent, path, now);
@@ -190,6 +194,7 @@ impl Mesh {
             }
         }
         self.tell_news(news).await;
+        self.settle_paths(&agent).await;
         let support = self.state().core.support(&agent);
         Ok(json!({
             "session": hyphenated(row.session),
@@ -222,7 +227,7 @@ impl Mesh {
             return Err(Trouble::bad(format!("`note` is longer than {MAX_TEXT} bytes")));
         }
         let now = self.now();
-        self.store.touch_agents(vec![(agent.to_string(), now.0)]).await?;
+        self.store.add_agent_note(&agent, now.0, &note, MAX_NOTES).await?;
         let mut state = self.state();
         let session = state.core.window(&agent).map_or(0, |window| window.session);
         if let Some(facts) = state.facts.get_mut(&agent) {
@@ -345,6 +350,7 @@ impl Facts {
             checkpoint: None,
             support_changes: VecDeque::new(),
             rungs: HashMap::new(),
+            absent: HashMap::new(),
         }
     }
 
@@ -355,6 +361,18 @@ impl Facts {
 
     pub(super) fn contact(&self, path: Path) -> Option<Contact> {
         self.contacts.iter().find(|(known, _)| *known == path).map(|(_, contact)| contact.clone())
+    }
+
+    /// Paths that lead out of the daemon.
+    pub(super) fn outside(&self) -> Vec<(Path, Contact)> {
+        self.contacts.iter().filter(|(path, _)| !HELD.contains(path)).cloned().collect()
+    }
+
+    pub(super) fn note_look(&mut self, path: Path, probe: &Probe) {
+        match probe {
+            Probe::There => self.absent.remove(&path),
+            Probe::Absent(why) => self.absent.insert(path, why.to_string()),
+        };
     }
 
     pub(super) fn note_support(&mut self, support: Support, now: Time) {
@@ -398,10 +416,16 @@ fn row(agent: &Name, caller: &Caller, arguments: Start, session: u128, Time(now)
 }
 
 /// The program that a client is, by what it calls itself.
-fn surface_of(client: &str) -> String {
+pub(super) fn surface_of(client: &str) -> String {
     let folded = client.to_ascii_lowercase().replace(['-', ' '], "_");
     let known = SURFACES.into_iter().find(|surface| folded.contains(surface));
     known.map_or(folded, str::to_owned)
+}
+
+/// Whether a program acts on what comes down its stream unasked. On stdio none was seen to read it before its own next
+/// request, and Claude Desktop does not on any.
+pub(super) fn heeds_stream(surface: &str, transport: &str) -> bool {
+    transport != "stdio" && surface_of(surface) != "claude_desktop"
 }
 
 fn window(row: &AgentRow) -> Window {
@@ -410,6 +434,7 @@ fn window(row: &AgentRow) -> Window {
         surface: row.surface.as_str().into(),
         workspace: (!row.workspace.is_empty()).then(|| row.workspace.as_str().into()),
         transport: row.transport.as_str().into(),
+        heeds_stream: heeds_stream(&row.surface, &row.transport),
         surface_session: row.surface_session.as_deref().map(Into::into),
         started: Time(row.started_at_us),
         seen: Time(row.seen_at_us),
@@ -452,6 +477,21 @@ mod tests {
             ("my-agent", "my_agent"),
         ] {
             assert_eq!(surface_of(client), surface);
+        }
+    }
+
+    // R-28, M-09
+    #[test]
+    fn a_stream_is_heeded_over_http_and_never_by_claude_desktop() {
+        for (surface, transport, heeds) in [
+            ("cursor", "http", true),
+            ("cursor", "sse", true),
+            ("cursor", "stdio", false),
+            ("Claude Desktop", "stdio", false),
+            ("claude_desktop", "http", false),
+            ("my_agent", "http", true),
+        ] {
+            assert_eq!(heeds_stream(surface, transport), heeds, "{surface} {transport}");
         }
     }
 }

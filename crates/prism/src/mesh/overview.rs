@@ -2,14 +2,19 @@
 
 use std::collections::HashMap;
 
-use prism_core::mesh::{Name, PERSON, Path, Time, name};
+use prism_core::mesh::{Mesh as Core, Name, PERSON, Path, Time, name};
 use prism_store::mesh::BellRow;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Caller, Mesh, State, Trouble, hyphenated, who::Claim};
-use crate::{clock::written, telemetry::mesh::Seen};
+use super::{
+    Caller, Mesh, State, Trouble,
+    agents::{MAX_NOTES, heeds_stream, surface_of},
+    hyphenated,
+    who::Claim,
+};
+use crate::{builtin::kit::CallerMark, clock::written, telemetry::mesh::Seen};
 
 /// Bells that are shown of one agent, and of all.
 const RECENT: u32 = 20;
@@ -41,6 +46,11 @@ impl Mesh {
 
     pub(crate) fn diagnostics(&self, caller: &Caller, arguments: Diagnose) -> Result<Value, Trouble> {
         let Diagnose { session, agent } = arguments;
+        if let (Caller::Client(mark), None, None) = (caller, &session, &agent)
+            && self.state().of_client(mark).is_none()
+        {
+            return Ok(self.state().unregistered(mark));
+        }
         let agent = match &agent {
             Some(agent) if session.is_none() => {
                 let agent = name(agent)?;
@@ -56,6 +66,7 @@ impl Mesh {
             return Err(Trouble::bad("say which `agent`: see prism_status for who there is"));
         }
         let bells: Vec<Value> = self.store.bells(Some(&agent), RECENT)?.iter().map(bell).collect();
+        let notes = self.store.agent_notes(&agent, MAX_NOTES)?;
         let now = self.now();
         let state = self.state();
         let mut told = state.shown(&agent, &state.owed(), caller, now);
@@ -71,9 +82,10 @@ impl Mesh {
                     "path": path.name(),
                     "grade": path.grade().name(),
                     "attached": facts.contact(path).is_some(),
-                    "healthy": doorbell.is_open(path),
+                    "healthy": state.is_healthy(&agent, path),
                     "last_result": last.map(|(_, result)| result),
                     "last_at": last.map(|(at, _)| written(*at)),
+                    "absent": facts.absent.get(&path),
                 })
             });
             told["paths"] = paths.collect();
@@ -83,6 +95,7 @@ impl Mesh {
         }
         // No bell is put to it: who looks how bells ring must not change that, and `bell` says whether one is out.
         told["recent_bells"] = bells.into();
+        told["checkpoints"] = notes.iter().map(|(at, note)| json!({"at": written(Time(*at)), "note": note})).collect();
         Ok(told)
     }
 
@@ -100,6 +113,11 @@ impl Mesh {
             obligations: obligations.map(|owed| (owed.overdue.is_some(), owed.bucket)).collect(),
         };
         self.metrics.seen(&seen);
+    }
+
+    /// How many replies are owed for longer than was agreed.
+    pub fn overdue(&self) -> usize {
+        self.state().core.obligations().filter(|owed| owed.needs_reply() && owed.overdue.is_some()).count()
     }
 
     /// How many signals wait for who calls.
@@ -151,22 +169,52 @@ impl Mesh {
 }
 
 impl State {
-    /// How many replies each agent owes.
-    fn owed(&self) -> HashMap<&str, usize> {
-        let mut owed = HashMap::new();
+    /// How many replies each agent owes, and how many of them are overdue.
+    fn owed(&self) -> HashMap<&str, [usize; 2]> {
+        let mut owed: HashMap<&str, [usize; 2]> = HashMap::new();
         for obligation in self.core.obligations().filter(|obligation| obligation.needs_reply()) {
-            *owed.entry(&*obligation.debtor).or_default() += 1;
+            let [all, overdue] = owed.entry(&*obligation.debtor).or_default();
+            *all += 1;
+            *overdue += usize::from(obligation.overdue.is_some());
         }
         owed
     }
 
-    fn shown(&self, agent: &Name, owed: &HashMap<&str, usize>, caller: &Caller, now: Time) -> Value {
+    /// How a client that has not registered could be reached if it did.
+    fn unregistered(&self, mark: &CallerMark) -> Value {
+        let surface = surface_of(mark.client.as_deref().unwrap_or(&mark.transport));
+        let has_stream = mark.session.is_some_and(|session| self.has_stream_of(session));
+        let support = Core::support_of(heeds_stream(&surface, &mark.transport), has_stream);
+        json!({
+            "agent": null,
+            "surface": surface,
+            "transport": mark.transport,
+            "connection": if has_stream { "connected" } else { "disconnected" },
+            "surface_support": support.name(),
+            "next": "You are not registered, so nobody can send you anything: call prism_start.",
+        })
+    }
+
+    /// Whether a path works. The next result of a tool carries a bell wherever there is a client to have one.
+    fn is_healthy(&self, agent: &Name, path: Path) -> bool {
+        let has_client = || {
+            let facts = self.facts.get(agent);
+            facts.is_some_and(|facts| facts.mcp_session.is_some() || facts.instance.is_some())
+        };
+        match path {
+            Path::Piggyback => has_client(),
+            path => self.core.bell(agent).is_some_and(|bell| bell.is_healthy(path)),
+        }
+    }
+
+    fn shown(&self, agent: &Name, owed: &HashMap<&str, [usize; 2]>, caller: &Caller, now: Time) -> Value {
         let window = self.core.window(agent);
         // A session is what a client without one of its own shows that it is the agent: no other agent is told it.
         let session = window.map(|window| hyphenated(window.session)).filter(|_| matches!(caller, Caller::Script));
         let bell = self.core.bell(agent);
-        let open = |path: &Path| bell.is_some_and(|bell| bell.is_open(*path));
-        let paths: Vec<&str> = Path::ALL.into_iter().filter(open).map(Path::name).collect();
+        let healthy = |path: &Path| bell.is_some_and(|bell| bell.is_healthy(*path));
+        let paths: Vec<&str> = Path::ALL.into_iter().filter(healthy).map(Path::name).collect();
+        let [owes, overdue] = owed.get(&**agent).copied().unwrap_or_default();
         let checkpoint = self.facts.get(agent).and_then(|facts| facts.checkpoint.as_ref());
         json!({
             "agent": &**agent,
@@ -178,7 +226,8 @@ impl State {
             "surface_support": self.core.support(agent).name(),
             "paths": paths,
             "pending": bell.map_or(0, |bell| bell.pending()),
-            "owes": owed.get(&**agent).copied().unwrap_or(0),
+            "owes": owes,
+            "overdue": overdue,
             "last_seen_ms": window.map(|window| now.since(window.seen).as_millis()),
             "checkpoint": checkpoint.map(|(at, note)| json!({"at": written(*at), "note": note})),
         })

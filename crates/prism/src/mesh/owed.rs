@@ -1,16 +1,19 @@
 //! What is owed, for who asks; and obligations in the store's words and in the core's.
 
-use prism_core::mesh::{Kind, Obligation, Outcome, PERSON, Path, Support, Time, Wakes};
-use prism_store::mesh::{ObligationFilter, ObligationRow};
+use prism_core::mesh::{Kind, Obligation, Outcome, PERSON, Path, Support, Time, Wakes, name};
+use prism_store::mesh::{ObligationFilter, ObligationRow, Waived};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tracing::debug;
 
-use super::{Caller, Mesh, Trouble, hyphenated, who::Claim};
+use super::{Caller, Code, Mesh, Trouble, hyphenated, signals::uuid, who::Claim};
 use crate::clock::written;
 
 /// Obligations that are told at once.
 const MAX_ROWS: u32 = 1000;
+/// The longest reason why something is not owed any more.
+const MAX_REASON: usize = 1024;
 
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -22,8 +25,22 @@ pub(crate) struct Owed {
     agent: Option<String>,
     /// What you owe (`me`, the default), what others owe you (`others`), or everything (`all`).
     of: Option<Whose>,
-    /// Only those that are `open`, `heard`, `done`, `recalled` or `expired`. Left out: those that are not over.
+    /// Only those that are `open`, `heard`, `done`, `recalled`, `expired` or `waived`. Left out: those that are not over.
     state: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Waive {
+    /// The `signal_id` of what was asked: of you, if you will not do it, or by you, if it need not be done any more.
+    signal_id: String,
+    /// Why. The other side is told.
+    reason: String,
+    /// The `session` that prism_start returned. Needed only if you are told so.
+    session: Option<String>,
+    #[serde(default)]
+    #[schemars(skip)]
+    agent: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -51,6 +68,61 @@ impl Mesh {
     }
 }
 
+impl Mesh {
+    /// Ends what is owed without a reply: who owes it declines, who asked lets them off, the person decides for both.
+    pub(crate) async fn waive(&self, caller: &Caller, arguments: Waive) -> Result<Value, Trouble> {
+        let claim = Claim { session: arguments.session.as_deref(), agent: arguments.agent.as_deref() };
+        let agent = self.who(caller, claim)?;
+        let reason = arguments.reason.trim();
+        if reason.is_empty() || reason.len() > MAX_REASON {
+            let why = format!("`reason` says why, in at most {MAX_REASON} bytes: the other side is told");
+            return Err(Trouble::bad(why));
+        }
+        let signal = uuid("signal_id", &arguments.signal_id)?;
+        let by = Some(&*agent).filter(|by| **by != *PERSON);
+        let (code, why) = match self.store.waive(signal, by, reason, self.now().0).await? {
+            Waived::Done { debtor, creditor } => {
+                let ended = self.act(|state, _| state.core.done(signal));
+                self.tell_ended(ended.into_iter(), "waived");
+                for other in [&debtor, &creditor].into_iter().filter(|other| ***other != *agent) {
+                    let verb = if *agent == *debtor { "declines" } else { "waives" };
+                    let body = format!("{agent} {verb} what was asked with {}: {reason}", hyphenated(signal));
+                    self.tell_quietly(other, body).await;
+                }
+                return Ok(json!({"waived": true, "signal_id": hyphenated(signal), "reason": reason}));
+            }
+            Waived::AlreadyClosed => (Code::AlreadyGone, "nothing is owed for it any more".to_owned()),
+            Waived::NotYours => (
+                Code::NotYours,
+                "only who was asked, or who has asked, can waive it; so can the person: prism signal waive".to_owned(),
+            ),
+            Waived::Unknown => (Code::UnknownSignal, format!("nothing is owed for a signal {}", hyphenated(signal))),
+        };
+        Err(Trouble::new(code, why))
+    }
+
+    /// Tells who waits for a reply that it is late, so that they can do something about it.
+    pub(super) async fn tell_overdue(&self, obligation: &Obligation) {
+        let Obligation { debtor, kind, signal, heard, .. } = obligation;
+        let how = if heard.is_some() { "has read it" } else { "has not read it" };
+        let body = format!(
+            "{debtor} owes you a reply to your {} {} for longer than was agreed, and {how}. Ask again, ask somebody else, or \
+             let it go with prism_signal_waive.",
+            kind.name(),
+            hyphenated(*signal)
+        );
+        self.tell_quietly(&obligation.creditor, body).await;
+    }
+
+    /// Tells an agent, or the person, what nobody waits to have told.
+    async fn tell_quietly(&self, agent: &str, body: String) {
+        let Ok(agent) = name(agent) else { return };
+        if let Err(trouble) = self.tell_agent(agent.clone(), body).await {
+            debug!(agent = &*agent, why = trouble.message, "An agent could not be told what became of a signal");
+        }
+    }
+}
+
 fn shown_obligation(row: &ObligationRow) -> Value {
     let at = |us: Option<i64>| us.map(|us| written(Time(us)));
     json!({
@@ -68,6 +140,7 @@ fn shown_obligation(row: &ObligationRow) -> Value {
         "sla_exempt": row.bucket == Support::Degraded.name(),
         "heard_at": at(row.heard_at_us),
         "closed_at": at(row.closed_at_us),
+        "closed_why": row.closed_why,
         "wake_attempt_count": row.wake_attempt_count,
         "wake_ring_count": row.wake_ring_count,
         "last_wake_at": at(row.last_wake_at_us),
@@ -100,6 +173,7 @@ pub(super) fn obligation_row(obligation: &Obligation) -> ObligationRow {
         last_wake_at_us: None,
         last_wake_path: None,
         last_wake_result: None,
+        closed_why: None,
     }
 }
 

@@ -76,9 +76,10 @@ impl Recorder {
             trace: Some(lead.trace),
             millis: after.map(|after| i64::try_from(after.as_millis()).unwrap_or(i64::MAX)),
         };
-        let wake = lead.kind.duty().map(|_| WakeNote {
+        // That a bell was heard is no wake of its own: the last one is the push.
+        let wake = lead.kind.duty().filter(|_| outcome != Outcome::Confirmed).map(|_| WakeNote {
             signal: lead.signal,
-            attempts_added: u32::from(outcome != Outcome::Confirmed),
+            attempts_added: 1,
             rings_added: u32::from(outcome == Outcome::Rang),
             at_us,
             path,

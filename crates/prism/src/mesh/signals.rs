@@ -338,7 +338,9 @@ impl Mesh {
     pub(super) fn tell_ended(&self, ended: impl Iterator<Item = Obligation>, state: &str) {
         let at = self.now();
         for obligation in ended {
-            self.metrics.ended(&obligation, at);
+            if state == "done" {
+                self.metrics.ended(&obligation, at);
+            }
             let told = || {
                 json!({
                     "state": state,
@@ -392,7 +394,7 @@ fn kind(named: &str) -> Result<Kind, Trouble> {
     }
 }
 
-fn uuid(name: &str, text: &str) -> Result<u128, Trouble> {
+pub(super) fn uuid(name: &str, text: &str) -> Result<u128, Trouble> {
     match Uuid::try_parse(text.trim()) {
         Ok(id) => Ok(id.as_u128()),
         Err(_) => Err(Trouble::bad(format!("`{name}` is no UUID: {:?}", text.chars().take(64).collect::<String>()))),

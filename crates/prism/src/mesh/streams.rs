@@ -65,6 +65,12 @@ impl State {
         }
     }
 
+    /// Whether a stream leads to a client that is no agent yet.
+    pub(super) fn has_stream_of(&self, session: Uuid) -> bool {
+        let to = To::Session(session.as_u128());
+        self.streams.open.values().any(|stream| stream.to == to) && !self.streams.silent.contains(&session.as_u128())
+    }
+
     /// Whether a stream leads to an agent, and its client answers.
     pub(super) fn has_stream(&self, agent: &Name) -> bool {
         !self.lines(agent).is_empty()

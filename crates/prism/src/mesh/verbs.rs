@@ -20,6 +20,7 @@ pub enum Verb {
     Wait,
     Reply,
     Recall,
+    Waive,
     Obligations,
     Diagnostics,
     History,
@@ -27,7 +28,7 @@ pub enum Verb {
 }
 
 impl Verb {
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Start,
         Self::Checkpoint,
         Self::Wrap,
@@ -37,6 +38,7 @@ impl Verb {
         Self::Wait,
         Self::Reply,
         Self::Recall,
+        Self::Waive,
         Self::Obligations,
         Self::Diagnostics,
         Self::History,
@@ -54,6 +56,7 @@ impl Verb {
             Self::Wait => "wait",
             Self::Reply => "reply",
             Self::Recall => "recall",
+            Self::Waive => "waive",
             Self::Obligations => "obligations",
             Self::Diagnostics => "diagnostics",
             Self::History => "history",
@@ -83,6 +86,7 @@ pub(crate) async fn run(
         Verb::Wait => mesh.wait(caller, read(arguments)?, None).await,
         Verb::Reply => mesh.reply(caller, read(arguments)?).await,
         Verb::Recall => mesh.recall(caller, read(arguments)?).await,
+        Verb::Waive => mesh.waive(caller, read(arguments)?).await,
         Verb::Obligations => mesh.obligations(caller, read(arguments)?),
         Verb::Diagnostics => mesh.diagnostics(caller, read(arguments)?),
         Verb::History => mesh.history(read(arguments)?),

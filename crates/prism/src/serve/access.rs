@@ -7,7 +7,7 @@ use bytes::Bytes;
 use hyper::{
     HeaderMap, Method, Request, Response, StatusCode,
     body::Incoming,
-    header::{AUTHORIZATION, HOST, HeaderValue, ORIGIN},
+    header::{AUTHORIZATION, HOST, HeaderValue, ORIGIN, USER_AGENT},
 };
 use prism_store::audit::Query;
 use serde::{Deserialize, de::DeserializeOwned};
@@ -29,6 +29,13 @@ use crate::gate::{Answer, Approve, Ask, Asker, Gate, Given, Narrow, Trouble};
 const MAX_BODY: usize = 256 << 10;
 /// Audit lines that are shown at once.
 const MAX_LINES: usize = 1000;
+
+/// By what a person or an agent came, as the record says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Caller {
+    CommandLine,
+    Http,
+}
 
 /// What can be asked of the gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,6 +114,32 @@ impl Way {
     }
 }
 
+// === impl Caller ===
+
+impl Caller {
+    /// Whoever has the management secret may call itself what it likes: this is for the reader of a record, and no proof.
+    fn of(headers: &HeaderMap) -> Self {
+        let agent = headers.get(USER_AGENT).and_then(|value| value.to_str().ok());
+        if agent.is_some_and(|agent| agent.starts_with("prism-cli/")) { Self::CommandLine } else { Self::Http }
+    }
+
+    /// Returns what stands in audit lines and tables: `person (command line)`.
+    fn name(self) -> &'static str {
+        match self {
+            Self::CommandLine => "command line",
+            Self::Http => "http",
+        }
+    }
+
+    /// Returns the way by which a request was made, as its view has it.
+    fn via(self) -> &'static str {
+        match self {
+            Self::CommandLine => "cli",
+            Self::Http => "http",
+        }
+    }
+}
+
 /// Answers what came to the gate. The head is read here, before anything is waited for.
 pub(super) fn answer(server: &Arc<Server>, way: Way, request: Request<Incoming>) -> Result<Answering, Denial> {
     let gate = server.gate.clone().ok_or(Denial::NoRoute)?;
@@ -138,6 +171,7 @@ pub(super) fn answer(server: &Arc<Server>, way: Way, request: Request<Incoming>)
         _ => {}
     }
     let token = bearer(request.headers()).map(<[u8]>::to_vec);
+    let caller = Caller::of(request.headers());
     let query = request.uri().query().unwrap_or_default().to_owned();
     let body = request.into_body();
     Ok(Box::pin(async move {
@@ -146,7 +180,7 @@ pub(super) fn answer(server: &Arc<Server>, way: Way, request: Request<Incoming>)
             Err(denial) => return denial.response(),
         };
         // In a task of its own: a client that leaves must not leave half a thing done.
-        let work = tokio::spawn(async move { done(&gate, way, &key, token, &query, &body).await });
+        let work = tokio::spawn(async move { done(&gate, (way, caller), &key, token, &query, &body).await });
         let bug = |_| Err(Trouble::new("failed", 500, "Prism has a bug there; its log has more"));
         match work.await.unwrap_or_else(bug) {
             Ok(result) => fault::json(StatusCode::OK, result.to_string()),
@@ -157,37 +191,36 @@ pub(super) fn answer(server: &Arc<Server>, way: Way, request: Request<Incoming>)
 
 async fn done(
     gate: &Gate,
-    way: Way,
+    (way, caller): (Way, Caller),
     key: &Key,
     token: Option<Vec<u8>>,
     query: &str,
     body: &Bytes,
 ) -> Result<Value, Trouble> {
-    const BY: &str = "http";
     let token = token.unwrap_or_default();
     Ok(match way {
-        Way::Request => gate.request(parsed::<Ask>(body)?, Asker { via: BY, ..Asker::default() }).await?,
+        Way::Request => gate.request(parsed::<Ask>(body)?, Asker { via: caller.via(), ..Asker::default() }).await?,
         Way::Claim => {
             let asked = parsed::<Claim>(body)?;
             gate.claim(asked.request_id, &asked.claim, Duration::from_secs(asked.wait_seconds)).await?
         }
-        Way::Approve => given(&gate.approve(parsed::<Approve>(body)?, BY, true).await?),
+        Way::Approve => given(&gate.approve(parsed::<Approve>(body)?, caller.name(), true).await?),
         Way::Deny => {
             let Deny { request_id, reason } = parsed(body)?;
-            gate.deny(request_id, reason, BY).await?;
+            gate.deny(request_id, reason, caller.name()).await?;
             json!({})
         }
         Way::Revoke => {
             let Revoke { session_id } = parsed(body)?;
             let revoked = match key {
                 Key::Grant => gate.give_up(&gate.hold(None, &token)?, session_id).await?,
-                Key::Client | Key::Management => gate.revoke(session_id, BY).await?,
+                Key::Client | Key::Management => gate.revoke(session_id, caller.name()).await?,
             };
             json!({"revoked": revoked})
         }
         Way::Narrow => given(&gate.narrow(&gate.hold(None, &token)?, parsed::<Narrow>(body)?).await?),
         Way::Confirm => {
-            gate.confirm(parsed::<Answer>(body)?, BY).await?;
+            gate.confirm(parsed::<Answer>(body)?, caller.name()).await?;
             json!({})
         }
         Way::Requests => {

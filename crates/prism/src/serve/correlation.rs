@@ -1,5 +1,5 @@
-//! What the door adds to a call of Prism's own servers: one id for it, in the log, in the notes on either stream and in
-//! the result (N-06); and, for the server `prism`, whose call it is (M-01).
+//! What the door adds to a call: one id for it, in Prism's own log, and for Prism's own servers in the notes on either stream
+//! and in the result (N-06); and, for the servers `prism` and `workspace`, whose call it is (M-01, W-02).
 
 use std::borrow::Cow;
 
@@ -9,11 +9,11 @@ use uuid::Uuid;
 
 use super::request::Through;
 use crate::{
-    builtin::kit::CALLER,
+    builtin::{self, kit::CALLER},
     calls::Who,
     drive::{
         Destination, Entry,
-        visitor::{self, Visit, Way},
+        visitor::{self, Visit, Way, folder},
     },
     telemetry::access::Pending,
 };
@@ -32,14 +32,18 @@ pub(super) enum From<'a> {
     Modern(Through, &'a str),
 }
 
-/// A request as one of Prism's own servers gets it: under the client's own correlation id or a new one, and with who calls
-/// over whatever the client says of that.
+/// A request as its server gets it. Every one is recorded under the client's own correlation id or a new one. Prism's own
+/// servers are told it, and who calls over whatever the client says of that; to any other the client's bytes go as they are.
 pub(super) fn correlated(destination: &Destination, from: From, message: Message, record: &mut Pending) -> Message {
     let calls = matches!(message.kind(), Kind::Request(method) if method.may_ask());
     if !destination.is_built_in() || !calls {
+        if matches!(message.kind(), Kind::Request(_)) {
+            record.correlation_id(given(&message).unwrap_or_else(Uuid::now_v7));
+        }
         return message;
     }
-    let mark = destination.is_prism().then(|| from.mark());
+    let wants = [builtin::prism::NAME, builtin::workspace::NAME].contains(&destination.config().name.as_str());
+    let mark = wants.then(|| from.mark());
     match told(&message, mark) {
         Some((told, id)) => {
             record.correlation_id(id);
@@ -55,8 +59,7 @@ fn told(message: &Message, mark: Option<String>) -> Option<(Message, Uuid)> {
     let mut top = Members::read(std::str::from_utf8(message.bytes()).ok()?)?;
     let mut params = Members::read(message.params_text()?)?;
     let mut meta = params.object("_meta").unwrap_or_default();
-    let given = meta.string(CORRELATION_ID).map(Cow::into_owned).and_then(|text| Uuid::try_parse(&text).ok());
-    let id = given.unwrap_or_else(Uuid::now_v7);
+    let id = correlation_id(&meta).unwrap_or_else(Uuid::now_v7);
     meta.set(CORRELATION_ID, Quoted(&id.to_string()).to_string());
     // Of several of that name none may stay.
     meta.remove(CALLER);
@@ -68,6 +71,15 @@ fn told(message: &Message, mark: Option<String>) -> Option<(Message, Uuid)> {
     let params = params.to_string();
     top.set("params", params);
     Some((Message::parse(Bytes::from(top.to_string())).ok()?, id))
+}
+
+/// The id that a client has given its request.
+fn given(message: &Message) -> Option<Uuid> {
+    correlation_id(&Members::read(message.text(message.params().meta?))?)
+}
+
+fn correlation_id(meta: &Members) -> Option<Uuid> {
+    meta.string(CORRELATION_ID).map(Cow::into_owned).and_then(|text| Uuid::try_parse(&text).ok())
 }
 
 impl From<'_> {
@@ -112,6 +124,7 @@ impl From<'_> {
             ("session", session.map(|id| id.to_string())),
             ("instance", through.instance.map(|id| id.to_string())),
             ("tmux_pane", through.pane.map(|pane| format!("%{pane}"))),
+            ("folder", through.folder.map(folder::escaped)),
             ("client", client),
         ] {
             if let Some(text) = text {
@@ -124,6 +137,8 @@ impl From<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use serde_json::{Value, json};
 
     use super::*;
@@ -136,12 +151,16 @@ mod tests {
     #[test]
     fn the_door_says_who_calls() {
         let instance = Uuid::now_v7();
-        let shim = Through { way: Way::Stdio, instance: Some(instance), pane: Some(3) };
+        let folder = Some(Path::new("/desk"));
+        let shim = Through { way: Way::Stdio, instance: Some(instance), pane: Some(3), folder };
         assert_eq!(mark(From::Stranger(Through::default())), json!({"transport": "http"}));
         let modern = mark(From::Modern(shim, r#"{"name":"a \"client\"","version":"1"}"#));
         assert_eq!(
             modern,
-            json!({"transport": "stdio", "instance": instance.to_string(), "tmux_pane": "%3", "client": "a \"client\""})
+            json!({
+                "transport": "stdio", "instance": instance.to_string(), "tmux_pane": "%3", "folder": "/desk",
+                "client": "a \"client\"",
+            })
         );
         let session = Uuid::now_v7();
         let plain = mark(From::Plain(session, &Visit::default()));

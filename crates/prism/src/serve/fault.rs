@@ -2,7 +2,9 @@
 
 use hyper::{
     Response, StatusCode,
-    header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE},
+    header::{
+        ACCEPT_ENCODING, ALLOW, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
+    },
 };
 use prism_core::{
     mcp::{
@@ -31,8 +33,17 @@ pub(super) enum Denial {
     ForeignUser {
         uid: u32,
     },
-    NoToken,
-    WrongToken,
+    /// Where the right one stands.
+    NoToken {
+        place: String,
+    },
+    WrongToken {
+        place: String,
+    },
+    /// It looks for a way to get a token by itself, and there is none.
+    NoOauth {
+        place: String,
+    },
     /// What was shown opens no grant, or none that can be used.
     NotHeld(Trouble),
     NoRoute,
@@ -49,6 +60,10 @@ pub(super) enum Denial {
         name: String,
     },
     ContentType,
+    /// Its body is not as its message was written.
+    Encoded {
+        encoding: String,
+    },
     Accept {
         wanted: &'static str,
     },
@@ -89,6 +104,9 @@ pub(super) enum Denial {
     NotAWebSocket,
 }
 
+/// Why a request is refused that shows a session which no Prism has given out.
+pub(super) const FOREIGN_SESSION: &str = "foreign_session";
+
 // Not `-32001` for anything else: clients know it as "Session not found" and re-initialize.
 const SESSION_NOT_FOUND: i32 = -32001;
 
@@ -99,12 +117,17 @@ impl Denial {
             Self::NoHost | Self::ForeignHost(_) => "host",
             Self::ForeignOrigin(_) => "origin",
             Self::ForeignUser { .. } => "user",
-            Self::NoToken | Self::WrongToken | Self::NotHeld(_) => "token",
-            Self::NoRoute | Self::UnknownDestination { .. } | Self::UnknownView(_) | Self::Gone { .. } => "route",
+            Self::NoToken { .. } | Self::WrongToken { .. } | Self::NotHeld(_) => "token",
+            Self::NoRoute
+            | Self::NoOauth { .. }
+            | Self::UnknownDestination { .. }
+            | Self::UnknownView(_)
+            | Self::Gone { .. } => "route",
             Self::Method { .. } => "method",
-            Self::ContentType => "content_type",
+            Self::ContentType | Self::Encoded { .. } => "content_type",
             Self::Accept { .. } => "accept",
-            Self::NoSessionId | Self::BadSessionId | Self::UnknownSession => "session",
+            Self::NoSessionId | Self::UnknownSession => "session",
+            Self::BadSessionId => FOREIGN_SESSION,
             Self::BadEventId => "event_id",
             Self::BadVersion { .. } => "version",
             Self::Unfit { .. } | Self::Lacks { .. } => "modern",
@@ -122,9 +145,9 @@ impl Denial {
     }
 
     /// The response to a request with this id.
-    pub(super) fn answer_to(self, request: Option<&str>) -> Response<Body> {
+    pub(super) fn answer_to(&self, request: Option<&str>) -> Response<Body> {
         use StatusCode as S;
-        let (status, code, message) = match &self {
+        let (status, code, message) = match self {
             Self::NoHost => (S::BAD_REQUEST, -32600, "the request has no Host header".to_owned()),
             Self::ForeignHost(host) => {
                 let why =
@@ -139,14 +162,20 @@ impl Denial {
                 let why = format!("this Prism belongs to another user than you (uid {uid}); start one of your own");
                 (S::FORBIDDEN, -32600, why)
             }
-            Self::NoToken => {
-                let why =
-                    "no token: send `Authorization: Bearer TOKEN`, with the token that `prism` names at its start";
-                (S::UNAUTHORIZED, -32600, why.to_owned())
+            Self::NoToken { place } => {
+                let why = format!(
+                    "no token: send `Authorization: Bearer TOKEN`, with the token in {place} (see: prism doctor)"
+                );
+                (S::UNAUTHORIZED, -32600, why)
             }
-            Self::WrongToken => {
-                let why = "wrong token: the right one is in the file that `prism` names at its start";
-                (S::UNAUTHORIZED, -32600, why.to_owned())
+            Self::WrongToken { place } => {
+                (S::UNAUTHORIZED, -32600, format!("wrong token: the right one is in {place} (see: prism doctor)"))
+            }
+            Self::NoOauth { place } => {
+                let why = format!(
+                    "Prism has no OAuth: send `Authorization: Bearer TOKEN`, with the token in {place} (see: prism doctor)"
+                );
+                (S::NOT_FOUND, -32600, why)
             }
             Self::NotHeld(trouble) => {
                 let status = S::from_u16(trouble.status).unwrap_or(S::INTERNAL_SERVER_ERROR);
@@ -171,9 +200,18 @@ impl Denial {
             Self::ContentType => {
                 (S::UNSUPPORTED_MEDIA_TYPE, -32600, "Content-Type must be application/json".to_owned())
             }
+            Self::Encoded { encoding } => {
+                let why = format!("the body is encoded ({encoding}); send it as it is, without Content-Encoding");
+                (S::UNSUPPORTED_MEDIA_TYPE, -32600, why)
+            }
             Self::Accept { wanted } => (S::NOT_ACCEPTABLE, -32600, format!("Accept must allow {wanted}")),
             Self::NoSessionId => (S::BAD_REQUEST, -32600, "no Mcp-Session-Id header; initialize first".to_owned()),
-            Self::BadSessionId => (S::BAD_REQUEST, -32600, "Mcp-Session-Id is not a UUID v4".to_owned()),
+            Self::BadSessionId => {
+                let why = "Mcp-Session-Id is not a UUID v4, so it is not of Prism's making: another server was at this URL \
+                           before, and the client still has its session; initialize again without the header, or restart \
+                           the client";
+                (S::BAD_REQUEST, -32600, why.to_owned())
+            }
             Self::UnknownSession => (
                 S::NOT_FOUND,
                 SESSION_NOT_FOUND,
@@ -229,14 +267,14 @@ impl Denial {
                 (S::SERVICE_UNAVAILABLE, -32603, "the server was stopped meanwhile; call again".to_owned())
             }
         };
-        let id = match &self {
+        let id = match self {
             Self::Invalid { id, .. }
             | Self::BadVersion { id, .. }
             | Self::Unfit { id, .. }
             | Self::Lacks { id, .. } => id.as_deref(),
             _ => request,
         };
-        let body = match &self {
+        let body = match self {
             Self::BadVersion { version: requested, .. } | Self::Unfit { unfit: Unfit::Version { requested }, .. } => {
                 let data = serde_json::json!({"supported": [modern::VERSION], "requested": requested});
                 with_data(id, code, &message, &data)
@@ -248,18 +286,24 @@ impl Denial {
                 with_data(id, code, &message, &data)
             }
             Self::NotHeld(trouble) => with_data(id, code, &message, &trouble.told()),
+            // In the shape that those who look for it can read, and show.
+            Self::NoOauth { .. } => {
+                serde_json::json!({"error": "invalid_request", "error_description": message}).to_string()
+            }
             // Nothing was done yet, so it is safe to ask again: whoever sees this word may.
             Self::Stopping => error_body(id, code, &message, Some("stopping")),
             _ => error_body(id, code, &message, None),
         };
         let mut response = json(status, body);
-        let extra: Option<(HeaderName, &'static str)> = match &self {
-            Self::NoToken => Some((WWW_AUTHENTICATE, r#"Bearer realm="prism""#)),
+        let extra: Option<(HeaderName, &'static str)> = match self {
+            // Without `resource_metadata`: it would send clients on to OAuth, which there is none of.
+            Self::NoToken { .. } => Some((WWW_AUTHENTICATE, r#"Bearer realm="prism""#)),
             Self::NotHeld(trouble) if trouble.status != 401 => None,
-            Self::WrongToken | Self::NotHeld(_) => {
+            Self::WrongToken { .. } | Self::NotHeld(_) => {
                 Some((WWW_AUTHENTICATE, r#"Bearer realm="prism", error="invalid_token""#))
             }
             Self::Method { allowed } => Some((ALLOW, allowed)),
+            Self::Encoded { .. } => Some((ACCEPT_ENCODING, "identity")),
             Self::Full { .. } => Some((RETRY_AFTER, "5")),
             Self::Stopping | Self::LinkGone => Some((RETRY_AFTER, "1")),
             _ => None,
@@ -288,6 +332,7 @@ pub(super) fn failed(fault: &Fault, id: &str) -> Response<Body> {
         Fault::Exited
         | Fault::Ended { .. }
         | Fault::Unavailable { .. }
+        | Fault::DoesNotStart { .. }
         | Fault::Stuck
         | Fault::Stopping
         | Fault::Replaced => StatusCode::SERVICE_UNAVAILABLE,

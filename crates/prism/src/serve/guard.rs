@@ -35,8 +35,10 @@ pub(super) fn check_origin(server: &Server, headers: &HeaderMap, uri: &Uri) -> R
 
 pub(super) fn check_token(server: &Server, headers: &HeaderMap) -> Result<(), Denial> {
     let Some(token) = &server.token else { return Ok(()) };
-    let shown = headers.get(AUTHORIZATION).ok_or(Denial::NoToken)?;
-    if token.matches(bearer(shown).ok_or(Denial::WrongToken)?) { Ok(()) } else { Err(Denial::WrongToken) }
+    let place = || server.about().token_place().to_owned();
+    let shown = headers.get(AUTHORIZATION).ok_or_else(|| Denial::NoToken { place: place() })?;
+    let fits = bearer(shown).is_some_and(|shown| token.matches(shown));
+    if fits { Ok(()) } else { Err(Denial::WrongToken { place: place() }) }
 }
 
 pub(super) fn bearer(value: &HeaderValue) -> Option<&[u8]> {

@@ -187,7 +187,7 @@ fn beats() -> tokio::time::Interval {
 /// Progress has to grow, and what the server says later of its own must still be more.
 fn progress(token: &str, count: u32, console: &str) -> String {
     let message = format!("waiting for a person to allow this: {console}");
-    let progress = f64::from(count) * 1e-6;
+    let progress = f64::from(count) * 1e-6 - 1e-2;
     let params = format!(r#"{{"progressToken":{token},"progress":{progress:.6},"message":{}}}"#, Quoted(&message));
     text::note(Method::Progress, params)
 }

@@ -42,8 +42,8 @@ use super::{
 use crate::{
     calls::{Admitted, Check},
     drive::{
-        Command, Destination, Entry, Head, LinkHandle, Reply,
-        hub::{Denied, Member, Seen, View, Way},
+        Audience, Command, Destination, Entry, Head, LinkHandle, Reply,
+        hub::{Denied, HubSession, Member, Seen, View, Way},
     },
     telemetry::access::Pending,
 };
@@ -73,15 +73,29 @@ pub(super) async fn call(
     record: &mut Pending,
 ) -> Result<Response<Body>, Denial> {
     let hub = &server.hub;
-    hub.touch();
     let Client { view, entry, revision, through } = client;
+    if entry.is_none() {
+        hub.touch();
+    }
     let session = entry.clone();
     let session = session.as_ref().and_then(|entry| entry.hub());
     let view = session.map_or(view, |session| session.view());
-    let seen = Seen { view: &view, session };
+    let seen = Seen { view: &view, session, audience: session.map_or(Audience::PLAIN, HubSession::audience) };
     let revision = entry.as_ref().map_or(revision, |entry| entry.revision);
     let id = message.id().unwrap_or_default().to_owned();
-    match hub.way(seen, message).await {
+    let way = hub.way(seen, message);
+    // To find it, a list may have to be waited for, and for that a server.
+    let way = match (session, &entry) {
+        (Some(session), Some(entry)) => match session.unless_cancelled(&id, way).await {
+            Some(way) => way,
+            None => {
+                let head = Head::Answer(Answer::Cancelled { id: id.into() });
+                return Ok(respond(head, accepts, entry.link.clone(), None, None, record));
+            }
+        },
+        _ => way.await,
+    };
+    match way {
         Way::Home(message) => post::call(server, hub.home().clone(), entry, through, message, accepts, record).await,
         Way::Level(message) => {
             // One that there is not is for the home to refuse.
@@ -102,11 +116,13 @@ pub(super) async fn call(
                     let busy = entry.as_ref().map(|entry| server.sessions.occupy(entry));
                     let (who, manner) = (from.who(), Manner { accepts, modern: false });
                     let (again, at, of, by) = (server.clone(), member.clone(), entry.clone(), names.clone());
+                    let carried = record.carried();
                     let resume = move |message| -> Answering {
                         Box::pin(async move {
                             let _busy = busy;
                             let mut record = Pending::start(&again.access, "POST");
                             record.destination(at.destination.metrics());
+                            record.carries(carried);
                             call_member(&again, of, &at, (message, by), accepts, &mut record).await
                         })
                     };
@@ -142,7 +158,8 @@ async fn call_member(
         Some(entry) => call_part(server, &entry, member, (message, names), accepts, record).await,
         None => {
             let link = member.destination.stateless_link();
-            let command = |reply| Command::Call { key: None, message, accepts, names, reply };
+            let carried = record.carried();
+            let command = |reply| Command::Call { key: None, message, accepts, names, carried, reply };
             let head = send(&link, command).await.ok_or(Denial::LinkGone)?;
             Ok(respond(head, accepts, link, None, None, record))
         }
@@ -176,8 +193,8 @@ async fn call_part(
             keep(server, Some(entry)).await;
         }
         let busy = busy.along_with(server.sessions.occupy(&part));
-        let (key, message, names) = (Some(part.key()), message.clone(), names.clone());
-        let command = |reply| Command::Call { key, message, accepts, names, reply };
+        let (key, message, names, carried) = (Some(part.key()), message.clone(), names.clone(), record.carried());
+        let command = |reply| Command::Call { key, message, accepts, names, carried, reply };
         match send(&part.link, command).await {
             // The link has ended the part meanwhile; the session itself lives on.
             None | Some(Head::Refused(Refusal::UnknownSession)) if again => {
@@ -225,7 +242,6 @@ fn no_part(server: &Server, member: &Member, denied: Denied, id: &str) -> Respon
 /// Passes on a note, or the answer to a question.
 pub(super) async fn tell(server: &Server, entry: &Arc<Entry>, message: Message) {
     let Some(session) = entry.hub() else { return };
-    server.hub.touch();
     let _busy = server.sessions.occupy(entry);
     let number = message.id().and_then(|raw| raw.parse().ok()).map_or(0, Part::of);
     server.calls.cancel(entry.id, &message);
@@ -319,17 +335,17 @@ pub(super) async fn ask(
 ) -> Result<Response<Body>, Denial> {
     let hub = &server.hub;
     hub.touch();
+    let audience = Audience::modern(asker.envelope.class);
     if method == Method::Discover {
-        hub.warm(view.members());
+        hub.warm(view.members(), audience);
     }
     let accepts = asker.accepts;
-    let seen = Seen { view, session: None };
+    let seen = Seen { view, session: None, audience };
     let id = message.id().unwrap_or_default().to_owned();
     match hub.way(seen, message).await {
         Way::Home(message) | Way::Level(message) => asker.ask(server, hub.home(), message, method, record).await,
         Way::Member(member, message, names) => {
             record.destination(member.destination.metrics());
-            hub.watch_modern(&member).await;
             let asker = Asker { names, ..asker };
             asker.ask(server, &member.destination, message, method, record).await
         }
@@ -366,11 +382,12 @@ pub(super) async fn attend(
     let wanted = modern::listened_for(&message, envelope, accepts)?;
     let hub = &server.hub;
     let mut listening = hub.listen();
-    hub.warm(view.members());
+    let audience = Audience::modern(envelope.class);
+    hub.warm(view.members(), audience);
     let mut home = Filter { uris: Vec::new(), ..wanted.clone() };
     let mut others: Vec<(Arc<Member>, Option<Names>, Filter)> = Vec::new();
     for uri in &wanted.uris {
-        match hub.owner_of_uri(Seen { view, session: None }, uri).await {
+        match hub.owner_of_uri(Seen { view, session: None, audience }, uri).await {
             Some((member, own)) if member.is_home() => home.uris.push(own),
             Some((member, own)) => {
                 let names = view.names_for(&member, uri);
@@ -385,7 +402,7 @@ pub(super) async fn attend(
         }
     }
     let at_home = open_listen(hub.home(), None, envelope, &message, home, accepts).await?;
-    listening.is(at_home.stream.key(), view);
+    listening.is(at_home.stream.key(), view, audience);
     let message = &message;
     let at_members = join_all(others.into_iter().map(|(member, names, filter)| async move {
         let listen = open_listen(&member.destination, names.clone(), envelope, message, filter, accepts);

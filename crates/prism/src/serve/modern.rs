@@ -198,10 +198,12 @@ impl Asker {
                 }
                 let (who, manner) = (from.who(), Manner { accepts: self.accepts, modern: true });
                 let (again, at, asker, of) = (server.clone(), destination.clone(), self.clone(), resumed.clone());
+                let carried = record.carried();
                 let resume = move |message| -> Answering {
                     Box::pin(async move {
                         let mut record = Pending::start(&again.access, "POST");
                         record.destination(at.metrics());
+                        record.carries(carried);
                         asker.go(&again, &at, message, method, of, &mut record).await
                     })
                 };
@@ -254,7 +256,8 @@ impl Asker {
             });
             let (tx, rx) = oneshot::channel();
             let reply = Reply::new(rx, link.clone());
-            link.commands.send(Command::Ask { ask, reply: tx }).await.map_err(|_| Denial::LinkGone)?;
+            let carried = record.carried();
+            link.commands.send(Command::Ask { ask, carried, reply: tx }).await.map_err(|_| Denial::LinkGone)?;
             return match reply.head().await.ok_or(Denial::LinkGone)? {
                 Head::Answer(Answer::Error { code, body }) => {
                     let mut response = Response::new(Body::Whole(body));
@@ -339,7 +342,7 @@ pub(super) async fn find_out(destination: &Destination, envelope: &Envelope) -> 
     });
     let (tx, rx) = oneshot::channel();
     let reply = Reply::new(rx, link.clone());
-    link.commands.send(Command::Ask { ask, reply: tx }).await.map_err(|_| Denial::LinkGone)?;
+    link.commands.send(Command::Ask { ask, carried: None, reply: tx }).await.map_err(|_| Denial::LinkGone)?;
     // Whatever it is, the listen itself will tell.
     reply.head().await.map(drop).ok_or(Denial::LinkGone)
 }

@@ -15,7 +15,7 @@ use prism_core::{
         Hello, Method,
         link::{SessionKey, error_body},
     },
-    wire::{Kind, Message, frame},
+    wire::{Kind, Message, frame, text},
 };
 use tokio::sync::oneshot;
 use uuid::Uuid;
@@ -27,7 +27,8 @@ use super::{
     fault::{self, Denial},
     hold::hold_quietly,
     post::{accepted, events},
-    request::{accepts, by_method, is_json, read},
+    quirks::passes,
+    request::{accepts, by_method, check_content, read},
 };
 use crate::{
     calls::{Calls, Check, Held, Who},
@@ -85,6 +86,23 @@ impl Plains {
     }
 }
 
+impl Plain {
+    fn say(&self, message: &str) {
+        let event = frame::event(None, &[message.as_bytes()]);
+        self.outlet.push(0, if self.by_method { frame::by_method(&event) } else { event });
+    }
+
+    /// Answers a request with an error: on the stream, as everything is. Clients give up at any status but 202.
+    fn fails(&self, id: Option<&str>, code: i32, why: &str) -> Response<Body> {
+        self.say(&error_body(id, code, why, None));
+        accepted()
+    }
+
+    fn is_open_already(&self, id: Option<&str>) -> Response<Body> {
+        self.fails(id, -32600, "the session is initialized already; open another stream for another session")
+    }
+}
+
 impl Drop for PlainStream {
     fn drop(&mut self) {
         self.plains.lock().remove(&self.plain.id);
@@ -115,7 +133,7 @@ pub(super) fn open(
     // A proxy that serves us below a path of its own says so.
     let prefix = headers.get(FORWARDED_PREFIX).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let prefix = if is_path(prefix) { prefix.trim_end_matches('/') } else { "" };
-    let folder = uri.path().strip_suffix("/sse").unwrap_or_default();
+    let folder = uri.path().trim_end_matches('/').strip_suffix("/sse").unwrap_or_default();
     outlet.push(0, frame::endpoint_event(&format!("{prefix}{folder}/message?sessionId={id}")));
     let plain = Arc::new(Plain {
         id,
@@ -154,9 +172,7 @@ impl Posted {
         headers: &HeaderMap,
         uri: &Uri,
     ) -> Result<Self, Denial> {
-        if !is_json(headers) {
-            return Err(Denial::ContentType);
-        }
+        check_content(headers)?;
         let id = uri.query().unwrap_or_default().split('&').find_map(|pair| pair.strip_prefix("sessionId="));
         let id = id.ok_or(Denial::NoSessionId)?;
         let id = Uuid::try_parse(id).map_err(|_| Denial::UnknownSession)?;
@@ -187,25 +203,34 @@ impl Posted {
         let (reply, head) = oneshot::channel();
         let command = match (message.kind(), self.0.link.get()) {
             (Kind::Request(Method::Initialize), None) => {
-                let hello = Hello::read(&message).map_err(|error| Denial::Invalid {
-                    code: -32602,
-                    why: error.to_string(),
-                    id: id.clone(),
-                })?;
+                let hello = match Hello::read(&message) {
+                    Ok(hello) => hello,
+                    Err(error) => return Ok(self.0.fails(id.as_deref(), -32602, &error.to_string())),
+                };
                 let link = self.0.destination.link_for(hello.class);
                 // Of two at once, one is the first.
                 if self.0.link.set(link).is_err() {
-                    return Err(already_open(id));
+                    return Ok(self.0.is_open_already(id.as_deref()));
                 }
                 self.0.visit.introduce(Visitor::new(hello.info.get(), hello.revision.name(), Way::Sse));
                 let (by_method, outlet) = (self.0.by_method, self.0.outlet.clone());
                 Command::OpenPlain { key, hello: Box::new(hello), message, by_method, outlet, reply }
             }
-            (Kind::Request(Method::Initialize), Some(_)) => return Err(already_open(id)),
-            (_, None) => {
-                let why = "the session is not initialized; send `initialize` first".to_owned();
-                return Err(Denial::Invalid { code: -32600, why, id });
+            (Kind::Request(Method::Initialize), Some(_)) => return Ok(self.0.is_open_already(id.as_deref())),
+            // Clients try out which era a server is of, or whether it is there, before they initialize.
+            (Kind::Request(Method::Ping), None) => {
+                self.0.say(&text::result(id.as_deref().unwrap_or_default(), "{}".to_owned()));
+                return Ok(accepted());
             }
+            (Kind::Request(Method::Discover), None) => {
+                let why = "this transport is of 2024-11-05, which has no `server/discover`; send `initialize`";
+                return Ok(self.0.fails(id.as_deref(), -32601, why));
+            }
+            (Kind::Request(_), None) => {
+                let why = "the session is not initialized; send `initialize` first";
+                return Ok(self.0.fails(id.as_deref(), -32600, why));
+            }
+            (_, None) => return Ok(accepted()),
             (Kind::Request(_), Some(_)) => {
                 let from = From::Plain(self.0.id, &self.0.visit);
                 let message = correlated(&self.0.destination, from, message, record);
@@ -229,7 +254,16 @@ impl Posted {
         let link = self.0.link.get().ok_or(Denial::LinkGone)?;
         link.commands.send(command).await.map_err(|_| Denial::LinkGone)?;
         match head.await {
-            Ok(Head::Refused(refusal)) => Ok(fault::refused(refusal, id.as_deref())),
+            Ok(Head::Refused(refusal)) => {
+                let refused = fault::refused(refusal, id.as_deref());
+                match refused.body() {
+                    Body::Whole(error) if id.is_some() && passes(refused.status()) => {
+                        self.0.say(&String::from_utf8_lossy(&error.to_vec()));
+                        Ok(accepted())
+                    }
+                    _ => Ok(refused),
+                }
+            }
             Ok(_) => Ok(accepted()),
             Err(_) => Err(Denial::LinkGone),
         }
@@ -238,10 +272,7 @@ impl Posted {
 
 /// Makes a call once it is known that it may be made. What comes of that comes on the stream, whose end ends it.
 async fn post_when_let(server: Arc<Server>, plain: Arc<Plain>, held: Box<Held>, who: Who) {
-    let say = |message: String| {
-        let event = frame::event(None, &[message.as_bytes()]);
-        plain.outlet.push(0, if plain.by_method { frame::by_method(&event) } else { event });
-    };
+    let say = |message: String| plain.say(&message);
     let id = held.message().id().unwrap_or_default().to_owned();
     let message = match hold_quietly(&server, held, who, say).await {
         Ok(message) => message,
@@ -257,9 +288,4 @@ async fn post_when_let(server: Arc<Server>, plain: Arc<Plain>, held: Box<Held>, 
     if !sent || !matches!(head.await, Ok(Head::Accepted)) {
         say(error_body(Some(&id), -32603, "the server cannot take the call now; try again", None));
     }
-}
-
-fn already_open(id: Option<String>) -> Denial {
-    let why = "the session is initialized already; open another stream for another session".to_owned();
-    Denial::Invalid { code: -32600, why, id }
 }

@@ -27,7 +27,8 @@ use super::{
     hub,
     modern::{self, Routing},
     piggyback,
-    request::{SESSION_ID, Through, accepts, by_method, is_json, named_revision, read, session},
+    quirks::Telling,
+    request::{SESSION_ID, Through, accepts, by_method, check_content, named_revision, read, session},
 };
 use crate::{
     calls::{Admitted, Check},
@@ -57,6 +58,7 @@ pub(super) struct Asked {
     /// The legacy revision that they name.
     revision: Option<Revision>,
     through: Through,
+    telling: Telling,
 }
 
 impl Asked {
@@ -67,9 +69,7 @@ impl Asked {
         headers: &HeaderMap,
         uri: &Uri,
     ) -> Result<Self, Denial> {
-        if !is_json(headers) {
-            return Err(Denial::ContentType);
-        }
+        check_content(headers)?;
         let mut accepts = accepts(headers);
         if !accepts.json && !accepts.events {
             return Err(Denial::Accept { wanted: "application/json and text/event-stream" });
@@ -84,14 +84,20 @@ impl Asked {
         };
         let revision = if routing.is_none() { named_revision(headers) } else { None };
         let through = Through::read(entry.as_deref(), headers);
-        Ok(Self { accepts, entry, view, routing, revision, through })
+        let telling = Telling::to(server, destination, entry.as_deref(), headers);
+        Ok(Self { accepts, entry, view, routing, revision, through, telling })
+    }
+
+    /// Whether its client would not survive to hear by a status that the daemon stops.
+    pub(super) fn hears_in_body(&self) -> bool {
+        matches!(self.telling, Telling::InBody)
     }
 }
 
 pub(super) async fn post(
     server: &Arc<Server>,
     destination: Arc<Destination>,
-    Asked { mut accepts, entry, view, routing, revision, through }: Asked,
+    asked: Asked,
     body: Incoming,
     record: &mut Pending,
 ) -> Result<Response<Body>, Denial> {
@@ -99,10 +105,33 @@ pub(super) async fn post(
     record.request_body(&bytes);
     let message = match Message::parse(bytes.clone()) {
         Ok(message) => message,
-        Err(EnvelopeError::Batch) => return Box::pin(batch(server, entry, through, accepts, &bytes, record)).await,
+        Err(EnvelopeError::Batch) => {
+            let Asked { entry, through, accepts, .. } = asked;
+            return Box::pin(batch(server, entry, through, accepts, &bytes, record)).await;
+        }
         Err(error) => return Err(Denial::Envelope(error)),
     };
     drop(bytes);
+    match asked.telling {
+        Telling::ByStatus => take(server, destination, asked, message, record).await,
+        telling => {
+            let id = message.id().filter(|_| matches!(message.kind(), Kind::Request(_))).map(str::to_owned);
+            let outcome = match server.is_stopping() {
+                true => Err(Denial::Stopping),
+                false => take(server, destination, asked, message, record).await,
+            };
+            telling.tell(server, outcome, id.as_deref())
+        }
+    }
+}
+
+async fn take(
+    server: &Arc<Server>,
+    destination: Arc<Destination>,
+    Asked { mut accepts, entry, view, routing, revision, through, telling: _ }: Asked,
+    message: Message,
+    record: &mut Pending,
+) -> Result<Response<Body>, Denial> {
     let method = match message.kind() {
         Kind::Request(method) | Kind::Notification(method) => method,
         Kind::Response => Method::Other,
@@ -192,7 +221,8 @@ async fn initialize(
     let (tx, rx) = oneshot::channel();
     let reply = Reply::new(rx, link.clone());
     let (initialize, visit) = (message.detached().bytes().clone(), Visit::opened_by(&message, through.way));
-    let open = Command::Open { key, hello: Box::new(hello), message, accepts, part: None, reply: tx };
+    let (hello, carried) = (Box::new(hello), record.carried());
+    let open = Command::Open { key, hello, message, accepts, part: None, carried, reply: tx };
     link.commands.send(open).await.map_err(|_| Denial::LinkGone)?;
     let head = reply.head().await.ok_or(Denial::LinkGone)?;
     if let Head::Answer(Answer::Fault { fault: Fault::Stopping, .. }) = head {
@@ -231,12 +261,13 @@ pub(super) async fn call(
         Check::Held(held) => {
             let busy = entry.as_ref().map(|entry| server.sessions.occupy(entry));
             let (who, manner) = (from.who(), Manner { accepts, modern: false });
-            let (again, at, of) = (server.clone(), destination.clone(), entry.clone());
+            let (again, at, of, carried) = (server.clone(), destination.clone(), entry.clone(), record.carried());
             let resume = move |message| -> Answering {
                 Box::pin(async move {
                     let _busy = busy;
                     let mut record = Pending::start(&again.access, "POST");
                     record.destination(at.metrics());
+                    record.carries(carried);
                     send_call(&again, &at, of, message, accepts, &mut record).await
                 })
             };
@@ -266,7 +297,8 @@ async fn send_call(
     let busy = entry.as_ref().map(|entry| server.sessions.occupy(entry));
     let (tx, rx) = oneshot::channel();
     let reply = Reply::new(rx, link.clone());
-    let sent = link.commands.send(Command::Call { key, message, accepts, names: None, reply: tx }).await;
+    let carried = record.carried();
+    let sent = link.commands.send(Command::Call { key, message, accepts, names: None, carried, reply: tx }).await;
     let head = match sent {
         Ok(()) => reply.head().await.ok_or(Denial::LinkGone),
         Err(_) => Err(Denial::LinkGone),

@@ -7,11 +7,11 @@ use hyper::{
     Response, StatusCode,
     header::{CONTENT_TYPE, HeaderValue},
 };
-use prism_core::mcp::{Answer, Fault, Refusal};
+use prism_core::mcp::{Answer, Fault, Refusal, State};
 use tokio::{sync::oneshot, time::timeout};
 
 use super::{Server, body::Body, fault::json, status};
-use crate::drive::{Command, Destination, Head, LinkHandle};
+use crate::drive::{Command, Destination, Head, LinkHandle, health::Health};
 
 /// How long a server may take to list its tools before it counts as not ready.
 const LIST_TIMEOUT: Duration = Duration::from_secs(2);
@@ -25,22 +25,23 @@ pub(super) fn healthz() -> Response<Body> {
 /// Whether the daemon and its servers can do their work.
 pub(super) struct Readiness {
     ready: bool,
-    destinations: Vec<(String, &'static str)>,
+    servers: Vec<(String, Health)>,
     /// What the hub cannot show, and why.
     unavailable: Vec<(String, String)>,
 }
 
 /// Every server that runs must list its tools: an open port, or a process, is not health. One that does not run is started
-/// by its first client.
+/// by its first client, unless it is known that it cannot be.
 pub(super) async fn readiness(server: &Server) -> Readiness {
-    let states =
-        server.configured().map(|destination| async { (destination.config().name.clone(), state(destination).await) });
-    let destinations = join_all(states).await;
-    let is_well = |state: &str| !matches!(state, "silent" | "fails");
-    let ready = !server.is_stopping() && destinations.iter().all(|(_, state)| is_well(state));
+    let looks = server.configured().map(|destination| async {
+        look(destination).await;
+        (destination.config().name.clone(), destination.health())
+    });
+    let servers = join_all(looks).await;
+    let ready = !server.is_stopping() && servers.iter().all(|(_, health)| health.state.is_ready());
     let known = server.hub.overview().into_iter();
     let unavailable = known.filter_map(|known| Some((known.name, known.why?))).collect();
-    Readiness { ready, destinations, unavailable }
+    Readiness { ready, servers, unavailable }
 }
 
 impl Readiness {
@@ -50,11 +51,14 @@ impl Readiness {
 
     pub(super) fn in_detail(&self) -> Response<Body> {
         let states: serde_json::Map<_, _> =
-            self.destinations.iter().map(|(name, state)| (name.clone(), (*state).into())).collect();
+            self.servers.iter().map(|(name, health)| (name.clone(), health.state.name().into())).collect();
         let mut body = serde_json::json!({"status": self.word(), "destinations": states});
-        if !self.unavailable.is_empty() {
-            let why = self.unavailable.iter().map(|(name, why)| (name.clone(), why.clone().into()));
-            body["unavailable"] = why.collect::<serde_json::Map<_, _>>().into();
+        let mut why: serde_json::Map<_, _> =
+            self.unavailable.iter().map(|(name, why)| (name.clone(), why.clone().into())).collect();
+        let ill = self.servers.iter().filter(|(_, health)| !health.state.is_ready());
+        why.extend(ill.map(|(name, health)| (name.clone(), health.said.clone().into())));
+        if !why.is_empty() {
+            body["unavailable"] = why.into();
         }
         self.response(&body)
     }
@@ -68,33 +72,37 @@ impl Readiness {
     }
 }
 
-/// The worst that any of its links has to say.
-async fn state(destination: &Destination) -> &'static str {
+/// Has every server that runs asked, and one that is somewhere else and could not be reached a while ago tried again; what
+/// comes of it is noted.
+async fn look(destination: &Destination) {
     let links = destination.living_links();
-    let health = join_all(links.iter().map(health)).await;
-    let order = ["silent", "fails", "answers"];
-    order.into_iter().find(|state| health.contains(&Some(state))).unwrap_or("idle")
+    if links.iter().any(|link| link.vitals.state() == State::Up) {
+        join_all(links.iter().map(|link| ask(destination, link))).await;
+    } else if destination.sightings().ails_since(COUNTS_FOR) {
+        let _ = timeout(LIST_TIMEOUT, destination.try_to_reach()).await;
+    }
 }
 
-/// Whether the server does what it is there for; `None` if there is none.
-async fn health(link: &LinkHandle) -> Option<&'static str> {
+/// Whether the server does what it is there for.
+async fn ask(destination: &Destination, link: &LinkHandle) {
     if link.vitals.was_healthy_within(COUNTS_FOR) {
-        return Some("answers");
+        return;
     }
     let (reply, head) = oneshot::channel();
     let answer = async {
         link.commands.send(Command::Probe { reply }).await.ok()?;
         head.await.ok()
     };
+    let sightings = destination.sightings();
     match timeout(LIST_TIMEOUT, answer).await {
-        Ok(Some(Head::Answer(Answer::Message(_)))) => {
-            link.vitals.proved_healthy();
-            Some("answers")
+        Ok(Some(Head::Answer(Answer::Message(_)))) => link.vitals.proved_healthy(),
+        Ok(Some(Head::Answer(Answer::Fault { fault: Fault::Refused { .. }, .. }))) => {
+            sightings.errs("it answers `tools/list` with an error".to_owned());
         }
-        Ok(Some(Head::Answer(Answer::Fault { fault: Fault::Refused { .. }, .. }))) => Some("fails"),
         // It does not even read what it is sent.
-        Ok(Some(Head::Refused(Refusal::Stuck))) | Err(_) => Some("silent"),
-        Ok(_) => None,
+        Ok(Some(Head::Refused(Refusal::Stuck))) => sightings.fault(&Fault::Stuck),
+        Err(_) => sightings.slow(format!("it did not answer `tools/list` within {LIST_TIMEOUT:?}")),
+        Ok(_) => {}
     }
 }
 

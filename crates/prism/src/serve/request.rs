@@ -1,13 +1,13 @@
 //! What a request says: its session, its revision, what it accepts, and its body.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::{
     HeaderMap, Uri,
     body::{Body as _, Incoming},
-    header::{ACCEPT, CONTENT_TYPE, HeaderName},
+    header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderName},
 };
 use prism_core::mcp::{Accepts, Revision};
 use tokio::time::timeout;
@@ -17,7 +17,10 @@ use super::{Server, fault::Denial};
 use crate::{
     builtin,
     config::EventNames,
-    drive::{Destination, Entry, visitor::Way},
+    drive::{
+        Destination, Entry,
+        visitor::{Way, folder},
+    },
 };
 
 pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -25,6 +28,7 @@ pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-i
 const PRISM_TRANSPORT: HeaderName = HeaderName::from_static("prism-transport");
 const PRISM_INSTANCE: HeaderName = HeaderName::from_static("prism-instance");
 const PRISM_TMUX_PANE: HeaderName = HeaderName::from_static("prism-tmux-pane");
+const PRISM_FOLDER: HeaderName = HeaderName::from_static("prism-folder");
 pub(super) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
 /// How long a body may take.
@@ -63,6 +67,8 @@ pub(super) struct Through {
     pub(super) instance: Option<Uuid>,
     /// The pane of the user's own tmux that it runs in.
     pub(super) pane: Option<u32>,
+    /// The folder that it was started in.
+    pub(super) folder: Option<&'static Path>,
 }
 
 impl Through {
@@ -77,8 +83,11 @@ impl Through {
         let instance = || Uuid::try_parse(headers.get(PRISM_INSTANCE)?.to_str().ok()?).ok();
         let pane = || headers.get(PRISM_TMUX_PANE)?.to_str().ok()?.parse().ok();
         match way {
-            Way::Stdio => Self { way, instance: instance(), pane: pane() },
-            _ => Self { way, instance: None, pane: None },
+            Way::Stdio => {
+                let folder = headers.get(PRISM_FOLDER).and_then(|text| folder::remembered(text.to_str().ok()?));
+                Self { way, instance: instance(), pane: pane(), folder }
+            }
+            _ => Self { way, ..Self::default() },
         }
     }
 }
@@ -92,6 +101,21 @@ pub(super) fn named_revision(headers: &HeaderMap) -> Option<Revision> {
 pub(super) fn by_method(destination: &Destination, uri: &Uri) -> bool {
     destination.config().event_names == EventNames::Method
         || uri.query().is_some_and(|query| query.split('&').any(|pair| pair == "events=method"))
+}
+
+/// Checks that a body is what it has to be, by what its head says of it.
+pub(super) fn check_content(headers: &HeaderMap) -> Result<(), Denial> {
+    if !is_json(headers) {
+        return Err(Denial::ContentType);
+    }
+    let encoded =
+        headers.get(CONTENT_ENCODING).filter(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity"));
+    match encoded {
+        Some(encoding) => {
+            Err(Denial::Encoded { encoding: encoding.to_str().unwrap_or("?").chars().take(32).collect() })
+        }
+        None => Ok(()),
+    }
 }
 
 pub(super) fn is_json(headers: &HeaderMap) -> bool {

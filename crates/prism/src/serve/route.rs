@@ -19,12 +19,14 @@ use super::{
     fault::Denial,
     guard, mesh, plain, plugin,
     post::{self, Asked},
-    probes, status, streams,
+    probes,
+    quirks::Meant,
+    status, streams,
 };
 use crate::{
     builtin,
     config::Sessions,
-    drive::{Destination, Hub, hub::View},
+    drive::{Carried, Destination, Hub, hub::View},
     telemetry::access::Pending,
 };
 
@@ -51,6 +53,8 @@ enum Route {
     Editor,
     /// An editor.
     Plugin(String),
+    /// Where clients look for OAuth when they are asked for a token.
+    Oauth,
 }
 
 /// An answer on its way. Boxed, so that an idle connection holds a pointer and not the room for the largest request.
@@ -100,6 +104,8 @@ fn begin(server: &Arc<Server>, request: Request<Incoming>) -> Result<Answering, 
         Ok(Route::Gate(way)) => return access::answer(server, way, request),
         Ok(Route::Editor) => return editor::answer(server, request),
         Ok(Route::Plugin(name)) => return plugin::answer(server, name, request),
+        // To be asked for the token here, too, would send them round in circles.
+        Ok(Route::Oauth) => return Err(Denial::NoOauth { place: server.about().token_place().to_owned() }),
         _ => guard::check_token(server, headers)?,
     }
     let (destination, view) = match route? {
@@ -126,6 +132,7 @@ fn begin(server: &Arc<Server>, request: Request<Incoming>) -> Result<Answering, 
         | Route::Gate(_)
         | Route::Editor
         | Route::Plugin(_)
+        | Route::Oauth
         | Route::Console(_)
         | Route::ConsoleLink => {
             return Err(Denial::NoRoute);
@@ -152,25 +159,30 @@ pub(super) fn mcp(
     if !allowed {
         return Err(Denial::Method { allowed: if stateless { "POST" } else { "POST, GET, DELETE" } });
     }
-    if server.is_stopping() {
+    let of_hub = view.is_some();
+    let asked = (verb == "POST").then(|| Asked::read(server, &destination, view, headers, request.uri()));
+    // Who hears it in a body hears it under the id that its own body has.
+    if server.is_stopping() && !matches!(&asked, Some(Ok(asked)) if asked.hears_in_body()) {
         return Err(Denial::Stopping);
     }
     let mut record = Pending::start(&server.access, verb);
     record.destination(destination.metrics());
+    if asked.is_some() {
+        let members = server.config.destinations.values().filter(|_| of_hub).filter_map(|member| member.http.as_ref());
+        record.carries(Carried::gather(headers, destination.config().http.iter().chain(members)));
+    }
     let server = server.clone();
-    Ok(match verb {
-        "POST" => match Asked::read(&server, &destination, view, headers, request.uri()) {
-            Ok(asked) => {
-                let body = request.into_body();
-                Box::pin(async move {
-                    let outcome = post::post(&server, destination, asked, body, &mut record).await;
-                    conclude(&server, outcome, record)
-                })
-            }
-            Err(denial) => at_once(conclude(&server, Err(denial), record)),
-        },
-        "GET" => {
-            let listener = streams::Listener::read(&server, &destination, view.is_some(), headers, request.uri());
+    Ok(match asked {
+        Some(Ok(asked)) => {
+            let body = request.into_body();
+            Box::pin(async move {
+                let outcome = post::post(&server, destination, asked, body, &mut record).await;
+                conclude(&server, outcome, record)
+            })
+        }
+        Some(Err(denial)) => at_once(conclude(&server, Err(denial), record)),
+        None if verb == "GET" => {
+            let listener = streams::Listener::read(&server, &destination, of_hub, headers, request.uri());
             Box::pin(async move {
                 let outcome = match listener {
                     Ok(listener) => listener.open(&server).await,
@@ -179,8 +191,8 @@ pub(super) fn mcp(
                 conclude(&server, outcome, record)
             })
         }
-        _ => {
-            let session = streams::existing_session(&server, &destination, view.is_some(), headers);
+        None => {
+            let session = streams::existing_session(&server, &destination, of_hub, headers);
             Box::pin(async move {
                 let outcome = match session {
                     Ok(session) => streams::delete(&server, &session).await,
@@ -240,7 +252,11 @@ fn conclude(server: &Server, outcome: Result<Response<Body>, Denial>, mut record
         server.access.metrics.refused(denial.reason());
         denial.response()
     });
-    record.status(response.status().as_u16());
+    let status = response.extensions().get::<Meant>().map_or(response.status(), |meant| meant.0);
+    record.status(status.as_u16());
+    if let Some(back) = record.carried().as_ref().and_then(|carried| carried.back()) {
+        response.headers_mut().extend(back.clone());
+    }
     match response.body_mut() {
         Body::Stream(stream) => stream.record_at_end(record),
         Body::Plain(stream) => stream.record = Some(record),
@@ -266,6 +282,11 @@ fn readable_for(origin: HeaderValue, mut response: Response<Body>) -> Response<B
 }
 
 fn find(server: &Server, path: &str) -> Result<Route, Denial> {
+    if path.split('/').any(|part| part == ".well-known") || matches!(path, "/register" | "/authorize" | "/token") {
+        return Ok(Route::Oauth);
+    }
+    // Clients that join paths put a slash there.
+    let path = path.strip_suffix('/').filter(|path| path.ends_with("/mcp") || path.ends_with("/sse")).unwrap_or(path);
     let mut parts = path.strip_prefix('/').unwrap_or(path).split('/');
     let (first, second, more) = (parts.next().unwrap_or_default(), parts.next(), parts.next());
     let by_name = |name: &str| {

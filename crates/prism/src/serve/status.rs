@@ -4,6 +4,7 @@
 //! It costs the calls nothing: counters are read, processes are looked at, and links are asked for their streams as any
 //! request asks them, with a deadline.
 
+pub mod agents;
 pub mod report;
 
 use std::{
@@ -22,13 +23,19 @@ use tracing::{info, warn};
 use uuid::Uuid;
 
 use self::report::{Client, Config, ConfigState, Daemon, Listen, Session, Status, Stream, Trouble};
-use super::{Server, body::Body, fault::json};
+use super::{
+    Server,
+    body::Body,
+    fault::{FOREIGN_SESSION, json},
+};
+use crate::config::Env;
 use crate::drive::{
     Command, Destination, Entry, LinkHandle,
     sessions::Role,
     visitor::{Visit, Way},
     vitals::{StreamKind, StreamReport, StreamVitals},
 };
+use crate::home::TOKEN_FILE;
 
 /// How long a link may take to say how its streams are. One that has more to do is shown without them.
 const REPORT_TIMEOUT: Duration = Duration::from_millis(250);
@@ -37,13 +44,29 @@ const REPORT_TIMEOUT: Duration = Duration::from_millis(250);
 pub struct About {
     started: Instant,
     home: PathBuf,
+    /// Where the clients' token stands, as a person would write it.
+    token: String,
     socket: OnceLock<PathBuf>,
     config: Mutex<Config>,
+    /// When the config was last read.
+    taken: Mutex<Option<Instant>>,
 }
 
 impl About {
     pub fn new(home: &Path) -> Self {
-        Self { started: Instant::now(), home: home.to_owned(), socket: OnceLock::new(), config: Mutex::default() }
+        let token = token_place(home, &Env::process());
+        Self {
+            started: Instant::now(),
+            home: home.to_owned(),
+            token,
+            socket: OnceLock::new(),
+            config: Mutex::default(),
+            taken: Mutex::default(),
+        }
+    }
+
+    pub fn token_place(&self) -> &str {
+        &self.token
     }
 
     pub fn listens_on(&self, socket: &Path) {
@@ -55,7 +78,8 @@ impl About {
         let absolute = |file: &Path| std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
         let file = file.map(|file| absolute(file).display().to_string());
         let state = if restart.is_some() { ConfigState::NeedsRestart } else { ConfigState::Ok };
-        let now = Config { file, state, error: restart };
+        let now = Config { file, state, error: restart, taken_s: None };
+        self.has_read();
         let before = std::mem::replace(&mut *self.config(), now.clone());
         match now.error {
             Some(why) if before.error.as_ref() != Some(&why) => {
@@ -69,12 +93,33 @@ impl About {
     /// The file was changed to something that cannot be used, and what it said before is still in effect.
     pub fn kept_old_config(&self, error: &str) {
         warn!(error, "The config has an error; the last good one stays");
+        self.has_read();
         let mut config = self.config();
         (config.state, config.error) = (ConfigState::KeptOld, Some(error.to_owned()));
     }
 
+    fn has_read(&self) {
+        *self.taken.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+
+    /// What is in effect, and since when.
+    fn config_now(&self) -> Config {
+        let taken = *self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        Config { taken_s: taken.map(|at| at.elapsed().as_secs_f64()), ..self.config().clone() }
+    }
+
     fn config(&self) -> MutexGuard<'_, Config> {
         self.config.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn token_place(home: &Path, env: &Env) -> String {
+    let file = home.join(TOKEN_FILE);
+    let below = env.var("HOME").and_then(|user| file.strip_prefix(user).ok());
+    match (env.var("PRISM_API_KEY"), below) {
+        (Some(_), _) => "PRISM_API_KEY, in the daemon's environment".to_owned(),
+        (None, Some(below)) => format!("~/{}", below.display()),
+        (None, None) => file.display().to_string(),
     }
 }
 
@@ -114,6 +159,7 @@ pub async fn status(server: &Arc<Server>) -> Status {
         sessions: sessions(server, &mut known),
         listens,
         clients: server.callers.list(),
+        mesh: server.mesh.as_ref().map(|mesh| agents::mesh(mesh)),
     }
 }
 
@@ -171,24 +217,28 @@ fn daemon(server: &Server, sight: &Sight) -> Daemon {
         open_files: sight.open_files,
         max_open_files: limits::open_files().0,
         stopping: server.is_stopping(),
-        config: about.config().clone(),
+        foreign_sessions: server.access.metrics.refused_for(FOREIGN_SESSION),
+        config: about.config_now(),
     }
 }
 
 fn destination(destination: &Destination, links: &[LinkHandle], sight: &Sight) -> report::Destination {
     let (config, metrics, model) = (destination.config(), destination.metrics(), destination.model());
-    let totals = metrics.totals();
+    let (totals, health) = (metrics.totals(), destination.health());
     report::Destination {
         name: config.name.clone(),
         kind: destination.kind().to_owned(),
         server: destination.server().map(|(name, version)| Client { name, version }),
-        state: destination.state(links).to_owned(),
+        state: health.state.name().to_owned(),
+        ready: health.state.is_ready(),
+        why: health.said,
+        fix: health.fix,
         era: destination.speaks().name().map(str::to_owned),
         era_from: destination.era_from().map(str::to_owned),
         model: model.name.to_owned(),
         model_why: model.why.to_owned(),
         sessions: metrics.sessions.get(),
-        max_sessions: u64::try_from(config.max_sessions).ok().filter(|max| *max < usize::MAX as u64),
+        max_sessions: u64::try_from(destination.max_sessions()).ok().filter(|max| *max < usize::MAX as u64),
         streams: metrics.streams.get(),
         in_flight: links.iter().map(|link| link.vitals.in_flight() as u64).sum(),
         requests: totals.requests,

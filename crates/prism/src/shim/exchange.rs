@@ -51,7 +51,7 @@ pub(super) async fn post(
         _ => Wanted::Nothing,
     };
     let last = match send(&target, Verb::POST, &path, head, message.bytes().clone()).await {
-        Ok(response) => read(response, &wanted, target.max_message_bytes, &voice).await,
+        Ok(response) => read(response, &wanted, target.max_message_bytes(), &voice).await,
         Err(says) => says,
     };
     voice.say(last).await;
@@ -70,7 +70,7 @@ pub(super) async fn get(
     let head = || headers::of_get(&target, &lane, after.as_ref());
     let wanted = answers.map_or(Wanted::Stream, Wanted::Answer);
     let last = match send(&target, Verb::GET, &path, head, Bytes::new()).await {
-        Ok(response) => read(response, &wanted, target.max_message_bytes, &voice).await,
+        Ok(response) => read(response, &wanted, target.max_message_bytes(), &voice).await,
         Err(says) => says,
     };
     voice.say(last).await;

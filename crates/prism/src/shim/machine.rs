@@ -27,7 +27,7 @@ use prism_core::{
 use serde_json::value::RawValue;
 
 use self::{
-    flight::{Flight, Own, State, What},
+    flight::{Flight, State, What},
     outage::Outage,
     session::Gate,
 };
@@ -40,8 +40,6 @@ pub(super) const MAX_IN_FLIGHT: usize = 256;
 const MAX_BATCH: usize = 256;
 /// How long a client waits for the daemon before it is told that there is none.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long a server may take to greet before the hub does so in its place.
-const GREETS_WITHIN: Duration = Duration::from_secs(2);
 /// The pause before a stream is resumed, unless the daemon says otherwise, and the longest one.
 const RETRY: Duration = Duration::from_millis(100);
 const MAX_RETRY: Duration = Duration::from_secs(5);
@@ -62,10 +60,8 @@ pub(super) type Ticket = u64;
 pub(crate) enum Route {
     /// Everything, at the hub.
     Hub,
-    /// One destination, as it is.
+    /// One destination, as it is: whatever it takes to start, nobody greets in its place.
     Direct(String),
-    /// One destination by way of the hub, which never keeps anybody waiting.
-    View(String),
 }
 
 /// What has to be done.
@@ -243,7 +239,7 @@ impl Machine {
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        let flights = self.flights.values().flat_map(|flight| [self.due(flight), self.is_late(flight)]);
+        let flights = self.flights.values().flat_map(|flight| [due(flight), self.is_late(flight)]);
         let others = [self.outage.as_ref().and_then(Outage::due), self.ending];
         flights.chain(others).flatten().min()
     }
@@ -253,30 +249,14 @@ impl Machine {
             let Some(flight) = self.flights.get(&ticket) else { continue };
             if self.is_late(flight).is_some_and(|at| at <= now) {
                 self.give_up(ticket, None);
-            } else if self.due(flight).is_some_and(|at| at <= now) {
-                match flight.state {
-                    State::Later(_) => self.again(ticket),
-                    _ => self.greet_aside(ticket),
-                }
+            } else if due(flight).is_some_and(|at| at <= now) {
+                self.again(ticket);
             }
         }
         if self.outage.as_ref().and_then(Outage::due).is_some_and(|at| at <= now) {
             self.start();
         }
         self.release(now);
-    }
-
-    /// When something is to be done about a flight.
-    fn due(&self, flight: &Flight) -> Option<Instant> {
-        let slow = || {
-            let greets = flight.what == What::Request && (flight.is(Method::Initialize) || flight.is(Method::Discover));
-            let direct = matches!(self.route, Route::Direct(_)) && flight.state == State::Sent;
-            flight.sent.filter(|_| greets && direct && flight.aside.is_none()).map(|at| at + GREETS_WITHIN)
-        };
-        match flight.state {
-            State::Later(at) => Some(at),
-            _ => slow(),
-        }
     }
 
     /// When the client has waited long enough for a daemon that does not answer.
@@ -398,11 +378,7 @@ impl Machine {
             (self.gate, self.greeted) = (Gate::Greeting(ticket), true);
         }
         let params = if modern { self.tools.headers(&message) } else { Vec::new() };
-        let path = match what {
-            What::Own(Own::Aside { .. }) => self.route.aside(),
-            _ => self.route.path(),
-        };
-        self.actions.push_back(Action::Post { ticket, path, message, params, lane });
+        self.actions.push_back(Action::Post { ticket, path: self.route.path(), message, params, lane });
     }
 
     /// Puts a flight among those that leave as soon as they may.
@@ -456,15 +432,14 @@ impl Route {
         match self {
             Self::Hub => "/mcp".to_owned(),
             Self::Direct(name) => format!("/{name}/mcp"),
-            Self::View(name) => format!("/mcp?only={name}&prefix=false"),
         }
     }
+}
 
-    /// Where a greeting goes that the server itself is slow with.
-    fn aside(&self) -> String {
-        match self {
-            Self::Direct(name) => Self::View(name.clone()).path(),
-            other => other.path(),
-        }
+/// When a flight is to be sent again.
+fn due(flight: &Flight) -> Option<Instant> {
+    match flight.state {
+        State::Later(at) => Some(at),
+        _ => None,
     }
 }

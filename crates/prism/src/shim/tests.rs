@@ -452,42 +452,27 @@ fn headers_that_a_call_lacks_are_learned_once() {
     );
 }
 
+// R-49: it greeted as Prism itself after two seconds, with tools that were not the server's.
 #[test]
-fn a_server_that_is_slow_to_greet_is_greeted_for_by_the_hub() {
-    check_at(
-        Route::Direct("slow".to_owned()),
-        r#"
-        start
-        started
-        client > {"id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}
-        daemon < 1 /slow/mcp initialize
-        ~ 1999
-        ~ 1
-        daemon < 2 /mcp?only=slow&prefix=false initialize
-        daemon > 2 200 h1 {"id":1,"result":{"protocolVersion":"2025-11-25"}}
-        close 1
-        client < {"id":1,"result":{"protocolVersion":"2025-11-25"}}
-        client > {"id":2,"method":"tools/list"}
-        daemon < 3 /mcp?only=slow&prefix=false tools/list h1
-    "#,
-    );
-    // Where the hub has no such view, the server is waited for.
-    check_at(
-        Route::Direct("slow".to_owned()),
-        r#"
-        start
-        started
-        client > {"id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}
-        daemon < 1 /slow/mcp initialize
-        ~ 2000
-        daemon < 2 /mcp?only=slow&prefix=false initialize
-        daemon > 2 404 {"error":{"code":-32600,"message":"no such view"}}
-        daemon > 1 200 s1 {"id":1,"result":{"protocolVersion":"2025-11-25"}}
-        client < {"id":1,"result":{"protocolVersion":"2025-11-25"}}
-        client > {"id":2,"method":"tools/list"}
-        daemon < 3 /slow/mcp tools/list s1
-    "#,
-    );
+fn a_server_that_is_slow_to_greet_is_waited_for_and_nobody_greets_in_its_place() {
+    for greeting in [
+        r#"{"id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}"#,
+        r#"{"id":1,"method":"server/discover","params":{"_meta":CLAIM}}"#,
+    ] {
+        let method = if greeting.contains("initialize") { "initialize" } else { "server/discover" };
+        let script = format!(
+            r#"
+            start
+            started
+            client > {greeting}
+            daemon < 1 /slow/mcp {method}
+            ~ 119999
+            daemon > 1 503 {{"id":1,"error":{{"code":-32603,"message":"it did not answer"}}}}
+            client < {{"id":1,"error":{{"code":-32603,"message":"it did not answer"}}}}
+        "#
+        );
+        check_at(Route::Direct("slow".to_owned()), &script);
+    }
 }
 
 #[test]

@@ -17,6 +17,7 @@ use super::{
     log::Log,
     metrics::{DestinationMetrics, Metrics},
 };
+use crate::drive::Carried;
 
 /// The longest text of a client's making that enters the log. The rest is cut.
 const MAX_TEXT: usize = 128;
@@ -48,6 +49,8 @@ pub struct Pending {
     request: Request,
     /// `None` for streams, which nobody waits for the end of.
     awaited: Option<Awaited>,
+    /// What of its head goes on to a server over HTTP, and of that one's comes back.
+    carried: Option<Arc<Carried>>,
 }
 
 /// What is recorded of a request.
@@ -58,7 +61,7 @@ struct Request {
     /// The method's name and the id as the client wrote them: JSON text.
     name: Option<Box<str>>,
     id: Option<Box<str>>,
-    /// What a call of Prism's own servers is known by everywhere (N-06).
+    /// What a request is known by everywhere (N-06).
     correlation_id: Option<Uuid>,
     status: u16,
     took: Duration,
@@ -109,7 +112,7 @@ impl Pending {
             bodies: access.bodies.then(Box::default),
         };
         let awaited = (verb != "GET").then(|| access.in_flight.one_more());
-        Self { access: access.clone(), started: Instant::now(), request, awaited }
+        Self { access: access.clone(), started: Instant::now(), request, awaited, carried: None }
     }
 
     pub fn destination(&mut self, metrics: &Arc<DestinationMetrics>) {
@@ -124,6 +127,14 @@ impl Pending {
         // A known name is in the table; only a foreign one has to be kept.
         self.request.name = name.filter(|_| method == Method::Other).map(|name| cut(name).into());
         self.request.id = id.map(|id| cut(id).into());
+    }
+
+    pub fn carries(&mut self, carried: Option<Arc<Carried>>) {
+        self.carried = carried;
+    }
+
+    pub fn carried(&self) -> Option<Arc<Carried>> {
+        self.carried.clone()
     }
 
     pub fn correlation_id(&mut self, id: Uuid) {

@@ -10,7 +10,7 @@ use prometheus_client::{
 };
 use serde_json::{Value, json};
 
-use super::latency::Latency;
+use super::waits::Waits;
 
 #[derive(Debug, Default)]
 pub struct MeshMetrics {
@@ -18,11 +18,11 @@ pub struct MeshMetrics {
     /// Pushes attempted (all), observed (`rang`) and acknowledged (`confirmed`).
     bells: Family<BellLabels, Counter>,
     /// From a bell to the drain that it brought about.
-    heard: Latency,
+    heard: Waits,
     /// From a signal to its drain.
-    waited: Latency,
+    waited: Waits,
     /// From a question, a task or a review to its reply.
-    replied: Latency,
+    replied: Waits,
     became_overdue: Family<SupportLabel, Counter>,
     obligations: Family<OwedLabels, Gauge>,
     agents: Family<AgentLabels, Gauge>,
@@ -69,9 +69,9 @@ impl MeshMetrics {
         let mesh = own.sub_registry_with_prefix("mesh");
         mesh.register("signals_sent", "Signals accepted", self.sent.clone());
         mesh.register("bells", "Outcomes of bells by path", self.bells.clone());
-        mesh.register("heard_seconds", "Time from a bell to the drain it brought about", self.heard.clone());
-        mesh.register("delivery_seconds", "Time from a signal to its drain", self.waited.clone());
-        mesh.register("reply_seconds", "Time from what needs a reply to the reply", self.replied.clone());
+        mesh.register("heard_seconds", "Time from a bell to the drain it brought about", self.heard.histogram.clone());
+        mesh.register("delivery_seconds", "Time from a signal to its drain", self.waited.histogram.clone());
+        mesh.register("reply_seconds", "Time from what needs a reply to the reply", self.replied.histogram.clone());
         mesh.register("became_overdue", "Obligations that were not met in time", self.became_overdue.clone());
         mesh.register("obligations", "Obligations that are open", self.obligations.clone());
         mesh.register("agents", "Agents that have a session", self.agents.clone());
@@ -134,9 +134,12 @@ impl MeshMetrics {
 
     /// How long things took, for `prism mesh`.
     pub fn latencies(&self) -> Value {
-        let of = |latency: &Latency| {
-            let ms = |part| latency.quantile(part).map(|seconds| seconds * 1e3);
-            json!({"count": latency.count(), "p50_ms": ms(0.5), "p99_ms": ms(0.99)})
+        let of = |waits: &Waits| {
+            let [p50, p99] = match waits.percentiles([50, 99]) {
+                Some(times) => times.map(|time| Some(time.as_secs_f64() * 1e3)),
+                None => [None, None],
+            };
+            json!({"count": waits.count(), "p50_ms": p50, "p99_ms": p99})
         };
         json!({"bell_to_drain": of(&self.heard), "signal_to_drain": of(&self.waited), "asked_to_reply": of(&self.replied)})
     }

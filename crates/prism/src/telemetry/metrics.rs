@@ -190,6 +190,11 @@ impl Metrics {
         self.refused.get_or_create(&ReasonLabel { reason }).inc();
     }
 
+    /// How many requests were refused for this reason.
+    pub fn refused_for(&self, reason: &'static str) -> u64 {
+        self.refused.get_or_create(&ReasonLabel { reason }).get()
+    }
+
     /// Notes what the daemon itself was seen to hold.
     pub fn seen(&self, memory_bytes: u64, open_files: u64) {
         self.memory.set(whole(memory_bytes));

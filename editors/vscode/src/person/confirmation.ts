@@ -21,6 +21,10 @@ export async function askAboutConfirmation(
 ): Promise<string | undefined> {
   const step = picture(view);
   const look = (): Promise<void> => show(view, step, shelf);
+  const decide = async (allows: boolean, reason?: string): Promise<string> => {
+    await board.confirm(view, allows, reason);
+    return allows ? `${view.agent} may ${step.title}` : `${view.agent} was denied`;
+  };
   if (step.isLong) await look();
   for (;;) {
     const title = `${label(view.agent)} wants to ${step.title}`;
@@ -34,11 +38,9 @@ export async function askAboutConfirmation(
           case undefined:
             return undefined;
           case 'allow':
-            await board.confirm(view, true);
-            return `${view.agent} may ${step.title}`;
+            return decide(true);
           case 'deny':
-            await board.confirm(view, false);
-            return `${view.agent} was denied`;
+            return decide(false);
           case 'ask':
         }
         break;
@@ -46,16 +48,13 @@ export async function askAboutConfirmation(
         await vscode.commands.executeCommand('prism.openConsole');
         return undefined;
       case 'allow':
-        await board.confirm(view, true);
-        return `${view.agent} may ${step.title}`;
+        return decide(true);
       case 'deny':
-        await board.confirm(view, false);
-        return `${view.agent} was denied`;
+        return decide(false);
       case 'deny why': {
         const reason = await askText(`Why not? ${label(view.agent)} is told.`, 'For example: keep that file', gone);
         if (reason === undefined) break;
-        await board.confirm(view, false, reason);
-        return `${view.agent} was denied`;
+        return decide(false, reason);
       }
     }
     if (gone.isCancellationRequested) return undefined;

@@ -101,7 +101,7 @@ tool!(Log: LogArguments, "log", "Log", "Logs `count` notes, if the level is not 
     for i in 1..=count {
         let data = it.text.clone().filter(|text| !text.is_empty()).unwrap_or_else(|| format!("note {i}"));
         call.room().await;
-        call.log(level, Some(LOGGER), data.into());
+        call.log(level, Some(LOGGER), data.into(), None);
     }
     Ok(Reply::text(format!("{count} notes sent")))
 });

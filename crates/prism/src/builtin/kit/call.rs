@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use prism_core::mcp::level::Level;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 use uuid::Uuid;
 
@@ -63,11 +63,16 @@ impl Call {
     }
 
     /// Logs to the client, if it wants notes of that level (N-05). Never waits, as above.
-    pub fn log(&self, level: Level, logger: Option<&str>, data: Value) {
+    /// What `meta` says stands beside the call's correlation id, or in its place.
+    pub fn log(&self, level: Level, logger: Option<&str>, data: Value, meta: Option<Map<String, Value>>) {
         if !self.wants(level) {
             return;
         }
-        let mut params = json!({"level": level.name(), "data": data, "_meta": self.meta()});
+        let mut own = self.meta();
+        for (name, value) in meta.into_iter().flatten() {
+            own[name] = value;
+        }
+        let mut params = json!({"level": level.name(), "data": data, "_meta": own});
         if let Some(logger) = logger {
             params["logger"] = logger.into();
         }

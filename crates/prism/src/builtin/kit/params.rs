@@ -1,11 +1,14 @@
 //! What a request says: the parameters of every method we serve, and in the modern era who sent it.
 
+use std::path::PathBuf;
+
 use prism_core::mcp::{level::Level, modern};
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
 use uuid::Uuid;
 
 use super::Failure;
+use crate::drive::visitor::folder;
 
 /// The members of `params` that any of our methods reads. Their types are loose: each method says what it misses.
 #[derive(Debug, Default, Deserialize)]
@@ -34,7 +37,7 @@ pub(super) struct Meta {
     #[serde(rename = "progressToken")]
     pub(super) token: Option<Value>,
     pub(super) correlation_id: Option<Value>,
-    /// Put there at the door, and only for the server `prism`: see [`CallerMark`].
+    /// Put there at the door, and only for the servers `prism` and `workspace`: see [`CallerMark`].
     #[serde(rename = "prism/caller")]
     pub(super) caller: Option<Value>,
     #[serde(rename = "io.modelcontextprotocol/protocolVersion")]
@@ -63,6 +66,8 @@ pub struct CallerMark {
     pub client: Option<String>,
     /// The pane of the user's own tmux that it runs in, as in `%3`.
     pub tmux_pane: Option<String>,
+    /// The folder that its run of `prism stdio` was started in.
+    pub folder: Option<PathBuf>,
 }
 
 impl CallerMark {
@@ -75,6 +80,7 @@ impl CallerMark {
             transport: text("transport")?,
             client: text("client"),
             tmux_pane: text("tmux_pane"),
+            folder: text("folder").and_then(|folder| folder::unescaped(&folder)),
         })
     }
 }

@@ -105,8 +105,9 @@ struct Chatty;
 
 plain_tool!(Report, "report", |self, call| {
     call.progress(1, Some(2), "half");
-    call.log(Level::Info, Some("toy"), json!("told"));
-    call.log(Level::Error, None, json!({"why": "test"}));
+    call.log(Level::Info, Some("toy"), json!("told"), None);
+    // N-05, R-23: what a server says of a note beside its call's id.
+    call.log(Level::Error, None, json!({"why": "test"}), json!({"step": 2}).as_object().cloned());
     tokio::task::yield_now().await;
     call.progress(2, Some(2), "");
     Ok(Reply::text(call.correlation_id().to_string()))
@@ -148,7 +149,7 @@ plain_tool!(Fail, "fail", |self, call| {
 plain_tool!(Chatty, "chatty", |self, call| {
     for i in 0..5000 {
         call.room().await;
-        call.log(Level::Error, None, json!(i));
+        call.log(Level::Error, None, json!(i), None);
     }
     Ok(Reply::text("enough"))
 });

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// The verbs' names. A bell never goes with their results: they say by themselves what there is to say, or must not.
-pub(crate) const NAMES: [&str; 11] = [
+pub(crate) const NAMES: [&str; 12] = [
     Start::NAME,
     Checkpoint::NAME,
     Wrap::NAME,
@@ -20,6 +20,7 @@ pub(crate) const NAMES: [&str; 11] = [
     SignalsWait::NAME,
     SignalReply::NAME,
     SignalRecall::NAME,
+    SignalWaive::NAME,
     Obligations::NAME,
     Diagnostics::NAME,
 ];
@@ -36,14 +37,21 @@ pub(super) fn with(server: Server, mesh: &Arc<Mesh>) -> Server {
         .tool(SignalsWait(mesh.clone()))
         .tool(SignalReply(mesh.clone()))
         .tool(SignalRecall(mesh.clone()))
+        .tool(SignalWaive(mesh.clone()))
         .tool(Obligations(mesh.clone()))
         .tool(Diagnostics(mesh.clone()))
 }
 
 /// Who calls. On a pipe of their own nobody is told from anybody.
 pub(super) fn caller(call: &Call) -> Caller {
-    let nobody =
-        || CallerMark { session: None, instance: None, transport: "stdio".to_owned(), client: None, tmux_pane: None };
+    let nobody = || CallerMark {
+        session: None,
+        instance: None,
+        transport: "stdio".to_owned(),
+        client: None,
+        tmux_pane: None,
+        folder: None,
+    };
     Caller::Client(call.caller_mark().unwrap_or_else(nobody))
 }
 
@@ -163,6 +171,15 @@ verb!(
     |mesh, caller, given, _call| mesh.recall(&caller, given).await
 );
 verb!(
+    SignalWaive(arguments::Waive),
+    "prism_signal_waive",
+    "End what is owed without a reply",
+    Hints::ADDS,
+    "Ends what a signal asked for without a reply: decline what was asked of you, or let off whom you have asked. Say why; \
+     the other side is told.",
+    |mesh, caller, given, _call| mesh.waive(&caller, given).await
+);
+verb!(
     Obligations(arguments::Owed),
     "prism_obligations",
     "What is owed",
@@ -175,6 +192,7 @@ verb!(
     "prism_runtime_diagnostics",
     "How you can be reached",
     Hints::READS,
-    "Says over which transport you are connected, by which paths you can be woken, and what became of the last bells.",
+    "Says over which transport you are connected, by which paths you can be woken, and what became of the last bells. It works \
+     before prism_start, too.",
     |mesh, caller, given, _call| mesh.diagnostics(&caller, given)
 );

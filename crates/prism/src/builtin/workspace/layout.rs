@@ -193,12 +193,17 @@ pub(super) fn is_folder(path: &Path) -> bool {
 /// has a memory. Prism's own folder, `~/.prism`, does not make the home folder one.
 #[must_use]
 pub fn nearest_root(here: &Path, home: &Path) -> PathBuf {
+    marked_root(here, home).unwrap_or_else(|| here.to_owned())
+}
+
+/// The same, if there is one.
+pub(super) fn marked_root(here: &Path, home: &Path) -> Option<PathBuf> {
     let real = |path: &Path| path.canonicalize().ok();
     let is_root = |folder: &&Path| {
         let own = folder.join(".prism");
         folder.join(".git").exists() || folder.join(TREE).is_dir() || (own.is_dir() && real(&own) != real(home))
     };
-    here.ancestors().find(is_root).unwrap_or(here).to_owned()
+    here.ancestors().find(is_root).map(Path::to_owned)
 }
 
 #[cfg(test)]

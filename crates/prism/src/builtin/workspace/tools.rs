@@ -7,14 +7,22 @@ mod arguments;
 #[cfg(test)]
 mod tests;
 
-use std::{error::Error, path::Path, sync::Arc};
+use std::{
+    error::Error,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
-use serde_json::Value;
+use prism_core::mcp::level::Level;
+use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use self::arguments::{Asked, Doomed, Sought, Told};
 use super::{Context, Memory, Progress, Remember, Scope, Search, Trouble};
-use crate::builtin::kit::{Call, Failure, Hints, Reply, Server, Tool};
+use crate::{
+    builtin::kit::{Call, Failure, Hints, Reply, Server, Tool},
+    drive::visitor::folder,
+};
 
 pub const NAME: &str = "workspace";
 
@@ -62,7 +70,7 @@ narrows or widens the answer. The answer is bounded and says in `left_out` what 
             categories: asked.filter_category.into(),
             tier: asked.tier.unwrap_or_default(),
         };
-        run(&self.0, call, move |memory, progress| memory.context(&context, progress)).await
+        run(&self.0, call, Self::NAME, move |memory, progress| memory.context(&context, progress)).await
     }
 }
 
@@ -85,7 +93,7 @@ is written over. Only `title` and `text` are needed. The answer names the file i
             tags: told.tags.into(),
             status: given(told.status),
         };
-        run(&self.0, call, move |memory, progress| memory.remember(&note, progress)).await
+        run(&self.0, call, Self::NAME, move |memory, progress| memory.remember(&note, progress)).await
     }
 }
 
@@ -107,7 +115,7 @@ note has all words, those that have some are returned.";
             tags: sought.tags.into(),
             limit: sought.limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX)),
         };
-        run(&self.0, call, move |memory, progress| memory.search(&search, progress)).await
+        run(&self.0, call, Self::NAME, move |memory, progress| memory.search(&search, progress)).await
     }
 }
 
@@ -122,7 +130,7 @@ undo that.";
         Hints { read_only: Some(false), destructive: Some(true), open_world: Some(false), ..Hints::NONE };
 
     async fn call(&self, doomed: Doomed, call: &Call) -> Result<Reply, Failure> {
-        run(&self.0, call, move |memory, progress| memory.forget(&doomed.document_path, progress)).await
+        run(&self.0, call, Self::NAME, move |memory, progress| memory.forget(&doomed.document_path, progress)).await
     }
 }
 
@@ -131,11 +139,14 @@ undo that.";
 async fn run(
     memory: &Arc<Memory>,
     call: &Call,
+    tool: &str,
     work: impl FnOnce(&Memory, &mut dyn FnMut(Progress)) -> Result<Value, Trouble> + Send + 'static,
 ) -> Result<Reply, Failure> {
+    let folders = folders(memory, call).await?;
     let memory = Arc::clone(memory);
     let (tell, mut told) = watch::channel(Progress { done: 0, total: 0 });
     let mut working = tokio::task::spawn_blocking(move || {
+        memory.admit(&folders)?;
         work(&memory, &mut |progress| {
             if is_worth_telling(progress) {
                 tell.send_replace(progress);
@@ -152,10 +163,32 @@ async fn run(
         }
     };
     match outcome {
-        Ok(Ok(answer)) => Ok(Reply::structured(answer)),
+        Ok(Ok(answer)) => {
+            // What was stored or taken out, and how much had to be read for it: for who wants to know that.
+            let path = &answer["_meta"]["document_path"];
+            let indexed = told.borrow().done;
+            let done = json!({"done": tool, "document_path": path, "notes_indexed": indexed});
+            call.log(Level::Debug, Some(NAME), done, None);
+            Ok(Reply::structured(answer))
+        }
         Ok(Err(trouble)) => Err(Failure::trouble(in_full(&trouble))),
         Err(_) => Err(Failure::trouble("the call ended by an error in Prism itself; its log says more")),
     }
+}
+
+/// Where the caller works, as far as that is known: the workspace that its `prism stdio` was started in, or else the roots
+/// that it has. On a pipe of our own the person has said which memory it is.
+async fn folders(memory: &Memory, call: &Call) -> Result<Vec<PathBuf>, Failure> {
+    let Some(mark) = call.caller_mark() else { return Ok(Vec::new()) };
+    if let Some(workspace) = mark.folder.and_then(|folder| memory.workspace_of(&folder)) {
+        return Ok(vec![workspace]);
+    }
+    if !call.client()["capabilities"]["roots"].is_object() {
+        return Ok(Vec::new());
+    }
+    let told = call.ask("roots", "roots/list", Value::Null).await?;
+    let roots = told["roots"].as_array().map(Vec::as_slice).unwrap_or_default();
+    Ok(roots.iter().filter_map(|root| folder::of_uri(root["uri"].as_str()?)).collect())
 }
 
 /// A few notes are indexed before anybody could look; of many, every hundredth part is told.

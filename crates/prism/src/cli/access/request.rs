@@ -37,9 +37,9 @@ pub(super) struct Request {
     /// Scope it asks for, as in read:files or git:*; see prism access scopes
     #[arg(long = "scope", value_name = "SCOPE")]
     scopes: Vec<String>,
-    /// Scopes by kind: basic, standard, advanced or restricted
-    #[arg(long, value_name = "NAME", value_parser = ["basic", "standard", "advanced", "restricted"])]
-    preset: Option<String>,
+    /// Scopes by kind: restricted, basic, standard or advanced; each contains the ones before it
+    #[arg(long = "preset", value_name = "NAME", value_parser = ["restricted", "basic", "standard", "advanced"])]
+    presets: Vec<String>,
     /// Folder it is about; all beneath it is
     #[arg(long = "root", value_name = "FOLDER", required = true)]
     roots: Vec<String>,
@@ -91,19 +91,22 @@ impl Request {
     fn body(&self, env: &Env) -> anyhow::Result<Value> {
         let agent = acting(self.agent.as_deref(), env);
         let agent = agent.ok_or_else(|| anyhow!("nobody said who asks\n  fix: --agent NAME, or PRISM_AGENT=NAME"))?;
-        if self.scopes.is_empty() && self.preset.is_none() {
+        if self.scopes.is_empty() && self.presets.is_empty() {
             bail!("there is nothing to ask for\n  fix: --scope read:files, or --preset basic; prism access scopes");
         }
         let roots = self.roots.iter().map(|root| folder(root)).collect::<anyhow::Result<Vec<_>>>()?;
-        let mut body = json!({"agent_id": agent, "scopes": self.scopes, "roots": roots, "reason": self.reason});
-        if let Some(preset) = &self.preset {
-            body["preset"] = preset.as_str().into();
-        }
+        let scopes = asked_scopes(&self.scopes, &self.presets);
+        let mut body = json!({"agent_id": agent, "scopes": scopes, "roots": roots, "reason": self.reason});
         if let Some(ttl) = self.ttl {
             body["ttl_seconds"] = seconds(ttl).into();
         }
         Ok(body)
     }
+}
+
+/// Returns the words that ask for scopes and for presets, of which there may be several.
+pub(in crate::cli) fn asked_scopes(scopes: &[String], presets: &[String]) -> Vec<String> {
+    scopes.iter().cloned().chain(presets.iter().map(|preset| format!("preset:{preset}"))).collect()
 }
 
 /// A folder as the gate takes it: absolute, with nothing in it that leads upwards.

@@ -9,7 +9,7 @@ use tokio::time::{Instant, interval};
 use super::{Around, kept::Kept};
 use crate::{
     cli::{
-        access::{ROUND, UNDECIDED, ask, folder, is_open},
+        access::{ROUND, UNDECIDED, ask, asked_scopes, folder, is_open},
         gate::{seconds, understood},
         moments::{distance, now_ms},
         reach::{self, Interrupts},
@@ -31,9 +31,9 @@ pub(super) struct Open {
     /// Folder to work in; all beneath it is meant
     #[arg(long = "root", value_name = "FOLDER", default_value = ".")]
     roots: Vec<String>,
-    /// Scopes by kind: basic, standard, advanced or restricted [default: standard, if no scope is named]
-    #[arg(long, value_name = "NAME", value_parser = ["basic", "standard", "advanced", "restricted"])]
-    preset: Option<String>,
+    /// Scopes by kind: restricted, basic, standard or advanced; each contains the ones before it [default: standard, if no scope is named]
+    #[arg(long = "preset", value_name = "NAME", value_parser = ["restricted", "basic", "standard", "advanced"])]
+    presets: Vec<String>,
     /// Scope to ask for, as in read:files or git:*; see prism access scopes
     #[arg(long = "scope", value_name = "SCOPE")]
     scopes: Vec<String>,
@@ -49,11 +49,11 @@ impl Open {
     pub(super) fn run(self, around: &Around<'_>) -> anyhow::Result<ExitCode> {
         let agent = around.agent.clone().unwrap_or_else(|| SHELL.to_owned());
         let roots = self.roots.iter().map(|root| folder(root)).collect::<anyhow::Result<Vec<_>>>()?;
-        let mut body = json!({"agent_id": agent, "scopes": self.scopes, "roots": roots, "reason": self.reason});
-        let usual = || self.scopes.is_empty().then(|| "standard".to_owned());
-        if let Some(preset) = self.preset.clone().or_else(usual) {
-            body["preset"] = preset.into();
+        let mut scopes = asked_scopes(&self.scopes, &self.presets);
+        if scopes.is_empty() {
+            scopes.push("preset:standard".to_owned());
         }
+        let mut body = json!({"agent_id": agent, "scopes": scopes, "roots": roots, "reason": self.reason});
         if let Some(ttl) = self.ttl {
             body["ttl_seconds"] = seconds(ttl).into();
         }

@@ -31,7 +31,7 @@ pub(super) fn in_full(row: &Value, now: i64) -> Vec<Line> {
     let word = |name: &str| row[name].as_str().unwrap_or_default();
     let ends = moment(&row["expires_at"]).map(|at| distance(at, now)).unwrap_or_default();
     let head = match word("state") {
-        "waiting" => format!(" wants to do this; it waits, and is over {ends}"),
+        "waiting" => format!(" wants to (expires {ends}):"),
         state => format!(" wanted to do this; it is {state}"),
     };
     let mut lines = vec![vec![(visible(word("agent_id")), Some(Colour::Green)), (head, None)]];
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(
             drawn(shell),
             [
-                "fixer wants to do this; it waits, and is over in 10 min",
+                "fixer wants to (expires in 10 min):",
                 "  sh -c   rm -r x",
                 "          echo done",
                 "  in      /p",

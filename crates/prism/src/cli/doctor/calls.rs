@@ -21,6 +21,8 @@ use crate::{
     },
     client::{Arrival, Fault, Manners, Wanted, Watch},
     config::Http,
+    drive::health::{self, ServerState},
+    serve::status::report::{self, Status},
 };
 
 /// Nobody looks at what arrives.
@@ -39,7 +41,9 @@ pub(super) async fn check(doctor: &Doctor, patient: &Patient<'_>) -> Vec<Finding
         return Vec::new();
     }
     if doctor.no_calls {
-        return vec![Finding::skipped(WHAT, "--no-calls")];
+        let known = patient.status.iter().flat_map(|status| &status.destinations);
+        let known = known.filter(|one| config.destinations.contains_key(&one.name)).map(known_of);
+        return known.chain([Finding::skipped(WHAT, "--no-calls")]).collect();
     }
     let toward =
         Toward { config: doctor.config.clone(), token: None, headers: Vec::new(), revision: "auto".to_owned() };
@@ -69,8 +73,34 @@ pub(super) async fn check(doctor: &Doctor, patient: &Patient<'_>) -> Vec<Finding
         _ = stop.next() => vec![Finding::skipped(WHAT, "interrupted")],
     };
     say::status(None);
+    let status = reach.status().await;
     reach.close(&mut stop).await;
-    findings
+    let has_log = patient.status.is_some();
+    findings.into_iter().map(|finding| reasoned(finding, status.as_ref(), has_log)).collect()
+}
+
+/// A server that did not answer, with the reason that everybody else is told. Where there is no daemon there is no log to
+/// look into, and what to type is another thing.
+fn reasoned(finding: Finding, status: Option<&Status>, has_log: bool) -> Finding {
+    let known = status.iter().flat_map(|status| &status.destinations);
+    match known.filter(|_| finding.is_wrong()).find(|one| one.name == finding.what) {
+        Some(one) if one.is_ill() || one.state == ServerState::Starting.name() => {
+            let known = known_of(one);
+            let fix = if has_log || one.kind != "stdio" { known.fix } else { finding.fix };
+            Finding { took_ms: finding.took_ms, fix, ..known }
+        }
+        _ => finding,
+    }
+}
+
+/// How a server is, as far as the daemon knows.
+fn known_of(one: &report::Destination) -> Finding {
+    let said = format!("{}: {}", health::word(&one.state), one.why);
+    match &one.fix {
+        Some(fix) if one.is_ill() => Finding::wrong(&one.name, said, fix.clone()),
+        _ if one.state == ServerState::Starting.name() => Finding::note(&one.name, said, "prism doctor, in a while"),
+        _ => Finding::ok(&one.name, said),
+    }
 }
 
 async fn call(name: &str, http: Http, patience: Duration, advice: Option<String>) -> Finding {
@@ -90,7 +120,7 @@ async fn call(name: &str, http: Http, patience: Duration, advice: Option<String>
             let time = took(milliseconds as f64);
             let server = format!("{} {}", greeting.name, greeting.version);
             let tools = if tools == 1 { "1 tool".to_owned() } else { format!("{tools} tools") };
-            Finding::ok(name, format!("answers in {time}: {}, {}, {tools}", server.trim(), greeting.revision))
+            Finding::ok(name, format!("up: answers in {time}: {}, {}, {tools}", server.trim(), greeting.revision))
         }
         Err(fault) => {
             let finding = Finding::error(name, &fault.explained(&url, advice.as_deref()));

@@ -7,14 +7,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use prism_os::{login, peek};
+use prism_os::{login, peek, program};
 use tokio::task::spawn_blocking;
 
 use super::{Finding, Patient};
-use crate::config::{
-    Config, Destination, Env, Flags, Inherit,
-    file::{self, Places},
-    secret::{self, Reference, SecretError},
+use crate::{
+    config::{
+        Config, Destination, Env, Flags, Inherit,
+        file::{self, Places},
+        secret::{self, Reference, SecretError},
+    },
+    drive::health::ServerState,
 };
 
 const PATH: &str = "PATH";
@@ -70,7 +73,7 @@ pub(super) async fn check_programs(patient: &Patient<'_>) -> Vec<Finding> {
             },
         ));
     }
-    findings.extend(own.into_iter().map(|destination| program(destination, &path, &here)));
+    findings.extend(own.into_iter().map(|destination| of_program(destination, &path, &here)));
     findings
 }
 
@@ -97,25 +100,20 @@ fn folders(path: &OsStr) -> BTreeSet<PathBuf> {
     std::env::split_paths(path).filter(|folder| !folder.as_os_str().is_empty()).collect()
 }
 
-fn program(destination: &Destination, path: &OsStr, here: &OsStr) -> Finding {
+fn of_program(destination: &Destination, path: &OsStr, here: &OsStr) -> Finding {
     let what = &destination.name;
-    let program = destination.command.first().map(String::as_str).unwrap_or_default();
+    let wanted = destination.command.first().map(String::as_str).unwrap_or_default();
     let cwd = destination.cwd.as_deref();
     let own = destination.env.get(PATH).map(OsString::from);
-    if Env::finds(program, cwd, own.as_deref().unwrap_or(path)) {
-        return Finding::ok(what, format!("its program {program:?} is there"));
-    }
-    if Env::finds(program, cwd, here) {
-        let said = format!("its program {program:?} is on this shell's PATH and not on the one that servers get");
+    let Err(absent) = program::find(wanted, cwd, own.as_deref().unwrap_or(path)) else {
+        return Finding::ok(what, format!("its program {wanted:?} is there"));
+    };
+    if Env::finds(wanted, cwd, here) {
+        let said = format!("its program {wanted:?} is on this shell's PATH and not on the one that servers get");
         return Finding::wrong(what, said, "prism restart, from this shell");
     }
-    let fix = match program {
-        "npx" | "node" | "npm" => "install Node.js (https://nodejs.org), and open a new shell".to_owned(),
-        "uvx" | "uv" => "install uv (https://docs.astral.sh/uv), and open a new shell".to_owned(),
-        "docker" => "install Docker, or take the destination out: prism remove ".to_owned() + what,
-        _ => format!("command -v {program}, and write the whole path into the config; or prism remove {what}"),
-    };
-    Finding::wrong(what, format!("its program {program:?} was not found"), fix)
+    let said = format!("{}: {absent}", ServerState::Missing);
+    Finding::wrong(what, said, format!("{}; or prism remove {what}", absent.fix()))
 }
 
 /// What stands elsewhere: variables, files, the keyring.

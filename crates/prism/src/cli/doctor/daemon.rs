@@ -69,6 +69,13 @@ fn running(status: &Status, patient: &Patient) -> Vec<Finding> {
         Finding::wrong(DAEMON, said, "prism restart")
     }];
     findings.push(Finding::ok(PORT, format!("{} is the daemon's", daemon.url)));
+    if daemon.foreign_sessions > 0 {
+        let said = format!(
+            "{} requests came with the session of another server that was at this URL, and were refused (HTTP 400)",
+            daemon.foreign_sessions
+        );
+        findings.push(Finding::note("clients", said, "restart the client that sends them, or its MCP connection"));
+    }
     let why = daemon.config.error.clone().unwrap_or_default();
     match daemon.config.state {
         ConfigState::Ok => {}

@@ -22,7 +22,7 @@ pub(super) async fn check(patient: &Patient<'_>) -> Vec<Finding> {
         } else if Shelf::new(&patient.home).all(surface).iter().any(|kept| kept.program.is_none()) {
             let (title, package) = (surface.title(), Shelf::new(&patient.home).package());
             let said = format!("the extension for {title} waits in {}", package.display());
-            let fix = format!("nothing here; in {title}, run Extensions: Install from VSIX…");
+            let fix = format!("in {title}, run Extensions: Install from VSIX…");
             findings.push(Finding::note(surface.name(), said, fix));
         }
     }

@@ -3,18 +3,22 @@
 use prism_editor::{UsualServer, usual_servers};
 
 use super::{Finding, Patient};
-use crate::config::Env;
+use crate::config::Inherit;
 
 pub(super) fn check(patient: &Patient) -> Vec<Finding> {
     let set = patient.config.as_ref().map(|config| &config.editor.servers);
     let mut here = Vec::new();
     let mut missing = Vec::new();
-    for UsualServer { language, program, install } in usual_servers() {
+    let env = patient.env.inherited(&Inherit::All);
+    for server in usual_servers() {
+        let UsualServer { language, program, .. } = server;
         match set.and_then(|set| set.get(language)) {
             Some(command) if command.is_empty() => {}
             Some(command) => here.push(format!("{language} ({})", command[0])),
-            None if is_on_path(patient, program) => here.push(format!("{language} ({program})")),
-            None => missing.push(format!("{language} ({install})")),
+            None => match server.find(&env) {
+                Ok(_) => here.push(format!("{language} ({program})")),
+                Err(why) => missing.push(format!("{language} ({why})")),
+            },
         }
     }
     let listed = |all: &[String]| if all.is_empty() { "none".to_owned() } else { all.join(", ") };
@@ -23,8 +27,4 @@ pub(super) fn check(patient: &Patient) -> Vec<Finding> {
         said.push_str(&format!("\nnot here: {}", listed(&missing)));
     }
     vec![Finding::ok("languages", said)]
-}
-
-fn is_on_path(patient: &Patient, program: &str) -> bool {
-    Env::finds(program, None, patient.env.var("PATH").unwrap_or_default())
 }

@@ -149,7 +149,10 @@ impl Errand<'_> {
         if let Err(error) = if self.options.dry_run { Ok(()) } else { self.wait() } {
             return Outcome::failed(Some(self.surface), error.into());
         }
-        let text = format!("no command of {title} was found ({names}), so its extension {state} in {}", path.display());
+        let text = format!(
+            "no `{names}` command was found on PATH, so the extension for {title} {state} in {}",
+            path.display()
+        );
         let outcome = Outcome::said(Some(self.surface), "waiting", text);
         outcome
             .with("extension", VERSION)

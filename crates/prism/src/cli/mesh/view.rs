@@ -9,7 +9,7 @@ use crate::cli::{
     status::words::{ago, took},
 };
 
-const AGENTS: [Column; 9] = [
+const AGENTS: [Column; 10] = [
     text("AGENT", 0),
     text("PRESENCE", 0),
     text("SURFACE", 3),
@@ -19,6 +19,7 @@ const AGENTS: [Column; 9] = [
     text("LAST BELL", 4),
     text("SEEN", 5),
     text("WORKSPACE", 6),
+    text("CHECKPOINT", 7),
 ];
 
 const OBLIGATIONS: [Column; 7] = [
@@ -172,6 +173,7 @@ fn agent(one: &Value, bells: &[&Value]) -> Vec<Cell> {
         last.map(|bell| last_bell(bell)).unwrap_or_default(),
         plain(seen.unwrap_or_default()),
         (word(one, "workspace").to_owned(), Some(Colour::Dim)),
+        plain(word(&one["checkpoint"], "note").lines().next().unwrap_or_default().to_owned()),
     ]
 }
 

@@ -17,7 +17,7 @@ use crate::{
 
 /// Judges the record of a run.
 pub(super) fn all(run: &mut Run<'_>) {
-    let arrivals = run.record.state().arrivals.clone();
+    let arrivals: Vec<Arrival> = run.record.state().arrivals.iter().map(|one| one.arrival.clone()).collect();
     let mark = run.mark.clone();
     let checks = [one_path(&arrivals, &mark), event_names(&arrivals, run.plan.events), correlation(&arrivals)];
     run.checks.extend(checks);
@@ -187,15 +187,13 @@ fn correlation(arrivals: &[Arrival]) -> Check {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use serde_json::json;
 
     use super::*;
     use crate::cli::probe::check::Verdict;
 
     fn arrival(path: Path, event: Option<&str>, message: Value) -> Arrival {
-        Arrival { at: Duration::ZERO, path, event: event.map(str::to_owned), event_id: None, message, bytes: 0 }
+        Arrival { path, event: event.map(str::to_owned), event_id: None, message, bytes: 0 }
     }
 
     fn progress(path: Path, progress: u32) -> Arrival {

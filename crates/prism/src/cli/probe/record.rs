@@ -21,11 +21,19 @@ pub(super) struct Record {
 
 #[derive(Default)]
 pub(super) struct State {
-    pub(super) arrivals: Vec<Arrival>,
+    pub(super) arrivals: Vec<Recorded>,
     /// Messages beyond those that are kept.
     pub(super) dropped: usize,
     pub(super) asked: Vec<Asked>,
     pub(super) comments: usize,
+}
+
+/// A message that arrived, and when. Streams are read side by side: the time is taken where the order is made, so that the
+/// two agree.
+#[derive(Clone, Debug)]
+pub(super) struct Recorded {
+    pub(super) at: Duration,
+    pub(super) arrival: Arrival,
 }
 
 /// A request of ours. There are as many as the stages of a run ask for.
@@ -67,7 +75,7 @@ impl Record {
 impl State {
     /// How many messages arrived that are like this.
     pub(super) fn count(&self, like: impl Fn(&Arrival) -> bool) -> usize {
-        self.arrivals.iter().filter(|arrival| like(arrival)).count()
+        self.arrivals.iter().filter(|one| like(&one.arrival)).count()
     }
 }
 
@@ -75,7 +83,7 @@ impl Watch for Record {
     fn message(&self, arrival: &Arrival) {
         let mut state = self.state();
         match state.arrivals.len() < MAX_KEPT {
-            true => state.arrivals.push(arrival.clone()),
+            true => state.arrivals.push(Recorded { at: self.began.elapsed(), arrival: arrival.clone() }),
             false => state.dropped += 1,
         }
         drop(state);

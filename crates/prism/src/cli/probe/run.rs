@@ -12,12 +12,12 @@ use super::{
     Plan,
     check::{Check, fail, ok, skipped},
     door, judge,
-    record::{Asked, Record},
+    record::{Asked, Record, Recorded},
     streams,
 };
 use crate::{
     cli::call::arguments,
-    client::{Arrival, Client, Fault, Greeting, Manners, Options, Outcome, Wanted},
+    client::{Client, Fault, Greeting, Manners, Options, Outcome, Wanted},
 };
 
 /// What a run found.
@@ -30,7 +30,7 @@ pub(super) struct Report {
     pub(super) open: Duration,
     pub(super) ping: Option<Duration>,
     pub(super) asked: Vec<Asked>,
-    pub(super) arrivals: Vec<Arrival>,
+    pub(super) arrivals: Vec<Recorded>,
     pub(super) dropped: usize,
     pub(super) comments: usize,
     pub(super) checks: Vec<Check>,

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use super::{
     check::{Check, Verdict},
     judge::{correlation_of, counted, format_of},
+    record::Recorded,
     run::{DEMO, Report},
 };
 use crate::{
@@ -125,14 +126,14 @@ fn calls(report: &Report) -> Vec<Vec<String>> {
 
 fn messages(report: &Report) -> Vec<Vec<String>> {
     let mut rows = vec![["#", "ms", "stream", "event", "id", "what"].map(str::to_owned).to_vec()];
-    for (i, one) in report.arrivals.iter().enumerate() {
+    for (i, Recorded { at, arrival: one }) in report.arrivals.iter().enumerate() {
         let event = match (&one.event, one.path) {
             (Some(event), _) => event.clone(),
             (None, Path::Json(_)) => String::new(),
             (None, _) => "(unnamed)".to_owned(),
         };
         let id = one.event_id.clone().unwrap_or_default();
-        rows.push(vec![(i + 1).to_string(), milliseconds(one.at), stream(one.path), event, id, what(report, one)]);
+        rows.push(vec![(i + 1).to_string(), milliseconds(*at), stream(one.path), event, id, what(report, one)]);
     }
     rows
 }
@@ -240,7 +241,7 @@ impl Report {
         })
     }
 
-    fn message(&self, n: usize, one: &Arrival) -> Value {
+    fn message(&self, n: usize, Recorded { at, arrival: one }: &Recorded) -> Value {
         let (stream, call) = match one.path {
             Path::Post(call) => ("post", Some(call)),
             Path::Json(call) => ("json", Some(call)),
@@ -255,7 +256,7 @@ impl Report {
         };
         json!({
             "n": n,
-            "ms": number(one.at),
+            "ms": number(*at),
             "stream": stream,
             "call": call,
             "event": one.event,

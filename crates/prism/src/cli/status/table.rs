@@ -6,6 +6,7 @@ use crate::{
         columns::{Cell, Column, GAP, cut, number, table, text},
         say::{Colour, Line},
     },
+    drive::health,
     serve::status::report::{ConfigState, Destination, Link, Session, Status, Stream},
 };
 
@@ -53,6 +54,7 @@ pub(super) fn lines(status: &Status, width: usize) -> Vec<Line> {
         lines.push(Vec::new());
         lines.extend(modern(status));
     }
+    lines.extend(status.mesh.iter().flat_map(|mesh| super::agents::lines(mesh, width)));
     lines.into_iter().map(|line| cut(line, width)).collect()
 }
 
@@ -93,7 +95,7 @@ fn head(status: &Status) -> Vec<Line> {
 fn destinations(status: &Status, width: usize) -> Vec<Line> {
     // Prism's own servers are worth a line once somebody has used them.
     let shown = status.destinations.iter().filter(|one| one.kind != "built_in" || one.requests > 0);
-    let rows: Vec<(Vec<Cell>, Vec<Line>)> = shown.map(|one| (destination(one), details(one))).collect();
+    let rows: Vec<(Vec<Cell>, Vec<Line>)> = shown.map(|one| (destination(one), details(one, width))).collect();
     if rows.is_empty() {
         return vec![vec![(
             "no destinations yet; next: prism add files -- npx -y @modelcontextprotocol/server-filesystem .".to_owned(),
@@ -115,7 +117,7 @@ fn destination(one: &Destination) -> Vec<Cell> {
     let up = running.iter().filter_map(|link| link.uptime_s).fold(0.0, f64::max);
     vec![
         plain(one.name.clone()),
-        (one.state.clone(), state_colour(&one.state)),
+        (health::word(&one.state), state_colour(one)),
         plain(one.era.clone().unwrap_or_else(|| "?".to_owned())),
         plain(one.model.clone()),
         plain(pid.unwrap_or_default()),
@@ -134,17 +136,17 @@ fn destination(one: &Destination) -> Vec<Cell> {
     ]
 }
 
-fn state_colour(state: &str) -> Option<Colour> {
-    match state {
+fn state_colour(one: &Destination) -> Option<Colour> {
+    match one.state.as_str() {
         "up" => Some(Colour::Green),
-        "failed" => Some(Colour::Red),
-        "restarting" => Some(Colour::Yellow),
+        "slow" | "starting" => Some(Colour::Yellow),
+        _ if one.is_ill() => Some(Colour::Red),
         _ => Some(Colour::Dim),
     }
 }
 
 /// What does not fit into a row: why it is shared or not, each process where there are several, what went wrong.
-fn details(one: &Destination) -> Vec<Line> {
+fn details(one: &Destination, width: usize) -> Vec<Line> {
     let dim = |text: String| vec![(format!("  {text}"), Some(Colour::Dim))];
     let mut lines = Vec::new();
     if one.kind != "built_in" {
@@ -158,12 +160,30 @@ fn details(one: &Destination) -> Vec<Line> {
         let text = format!("  no longer what they were when first used: {}", one.changed_tools.join(", "));
         lines.push(vec![(text, Some(Colour::Yellow))]);
     }
-    if let Some(trouble) = &one.last_error {
-        let text = format!("  {}: {}", ago(trouble.ago_s), one_line(&trouble.text));
-        let colour = if one.state == "failed" { Colour::Red } else { Colour::Dim };
-        lines.push(vec![(text, Some(colour))]);
+    // How it is now; or, of one that is well, what was wrong the last time.
+    if one.is_ill() {
+        lines.extend(wrapped(&one_line(&one.why), width).map(|text| vec![(text, Some(Colour::Red))]));
+        let fix = one.fix.iter().map(|fix| format!("type: {}", one_line(fix)));
+        lines.extend(fix.flat_map(|fix| wrapped(&fix, width).collect::<Vec<_>>()).map(|text| vec![(text, None)]));
+    } else if let Some(trouble) = &one.last_error {
+        lines.push(dim(format!("{}: {}", ago(trouble.ago_s), one_line(&trouble.text))));
     }
     lines
+}
+
+/// A sentence below a row, in as many lines as it needs: the end of a reason is often what matters.
+fn wrapped(text: &str, width: usize) -> impl Iterator<Item = String> + use<> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let line = lines.last_mut().expect("there is one from the start on");
+        if !line.is_empty() && line.chars().count() + word.chars().count() + 3 > width {
+            lines.push(word.to_owned());
+        } else {
+            line.push_str(if line.is_empty() { "" } else { " " });
+            line.push_str(word);
+        }
+    }
+    lines.into_iter().map(|line| format!("  {line}"))
 }
 
 fn process(link: &Link) -> String {
@@ -242,7 +262,7 @@ fn modern(status: &Status) -> Vec<Line> {
         let name = caller.client.as_ref().map(|client| format!("{} {}", client.name, client.version).trim().to_owned());
         let name = name.unwrap_or_else(|| "a client without a name".to_owned());
         let at = caller.destination.as_deref().unwrap_or("hub");
-        let text = format!("{name} came to {at} via {}, {}", caller.transport, ago(caller.ago_s));
+        let text = format!("{at}  last used by {name} ({}), {}", caller.transport, ago(caller.ago_s));
         lines.push(vec![(text, Some(Colour::Dim))]);
     }
     lines

@@ -333,7 +333,7 @@ fn a_command_line_is_checked_like_a_file() {
             "http://a",
             &[("X", "env:NOPE")],
             "option --header: destination \"run\" wants the environment variable NOPE, which is not set, or empty\n  \
-             fix: export NOPE=... before the daemon starts",
+             fix: export NOPE=... first, where Prism is started",
         ),
     ] {
         assert_eq!(from_flags(url, headers, Some(&env)).unwrap_err().to_string(), expected);
@@ -446,4 +446,16 @@ fn a_header_of_the_protocol_in_the_file_of_an_editor_is_left_out_alone() {
         import.warnings[0].to_string(),
         "/srv/app/.cursor/mcp.json: \"docs\" is taken without its header accept, which belongs to the protocol"
     );
+}
+
+// R-18
+#[test]
+fn credentials_cannot_be_forwarded() {
+    let refused =
+        |list: &str| config(&format!("[destination.docs]\n{URL}forward_headers = {list}\n")).unwrap_err().to_string();
+    for name in ["Authorization", "cookie", "Proxy-Authorization", "Mcp-Session-Id"] {
+        let error = refused(&format!("[{name:?}]"));
+        assert!(error.contains("never passed on") && error.contains("fix: forward_headers = ["), "{error}");
+    }
+    assert!(refused("[\"a b\"]").contains("not the name of a header"));
 }

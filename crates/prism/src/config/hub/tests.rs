@@ -50,6 +50,7 @@ fn every_key_is_understood() {
         prefix = false
         mode = "search"
         patience = "1500ms"
+        first_patience = "20s"
         longest_name = 128
         [profile.Web_1]
         only = ["browser", "workspace", "prism"]
@@ -65,7 +66,8 @@ fn every_key_is_understood() {
     )
     .unwrap();
     let patience = Duration::from_millis(1500);
-    assert_eq!(config.hub, Hub { prefix: false, mode: HubMode::Search, patience, longest_name: 128 });
+    let first_patience = Duration::from_secs(20);
+    assert_eq!(config.hub, Hub { prefix: false, mode: HubMode::Search, patience, first_patience, longest_name: 128 });
     let web = Profile {
         only: Some(texts(["browser", "workspace", "prism"])),
         except: texts(["files"]),
@@ -103,7 +105,12 @@ fn an_unknown_key_is_told_what_was_meant_or_where_it_belongs() {
     for (table, line, key, fix) in [
         ("[hub]", "patients = \"5s\"", "patients", "did you mean \"patience\"?"),
         ("[hub]", "port = 1", "port", "\"port\" is for the whole daemon: put it above the first line in [brackets]"),
-        ("[hub]", "command = 1", "command", "the keys of [hub] are prefix, mode, patience, longest_name"),
+        (
+            "[hub]",
+            "command = 1",
+            "command",
+            "the keys of [hub] are prefix, mode, patience, first_patience, longest_name",
+        ),
         ("[profile.a]", "onyl = []", "onyl", "did you mean \"only\"?"),
         ("[profile.a]", "url = 1", "url", "the keys of [profile.NAME] are only, except, tools, prefix, mode"),
         ("[workspace]", "folder = \"/\"", "folder", "the one key of [workspace] is root"),
@@ -212,12 +219,14 @@ fn the_environment_beats_the_file_and_a_flag_beats_both() {
         ("PRISM_HUB_PREFIX", "no"),
         ("PRISM_HUB_MODE", "list"),
         ("PRISM_HUB_PATIENCE", "2s"),
+        ("PRISM_HUB_FIRST_PATIENCE", "3s"),
         ("PRISM_HUB_LONGEST_NAME", "32"),
         ("PRISM_WORKSPACE", "/variable"),
     ]);
     let config = config_in(text, &env, &Flags::default()).unwrap();
     let patience = Duration::from_secs(2);
-    assert_eq!(config.hub, Hub { prefix: false, mode: HubMode::List, patience, longest_name: 32 });
+    let first_patience = Duration::from_secs(3);
+    assert_eq!(config.hub, Hub { prefix: false, mode: HubMode::List, patience, first_patience, longest_name: 32 });
     assert_eq!(config.workspace, Some("/variable".into()));
 
     let flags = Flags { hub_mode: Some("search".to_owned()), workspace: Some("/flag".to_owned()), ..Flags::default() };
@@ -232,6 +241,7 @@ fn a_variable_or_a_flag_that_makes_no_sense_is_named() {
         ("PRISM_HUB_PREFIX", "hub.prefix"),
         ("PRISM_HUB_MODE", "hub.mode"),
         ("PRISM_HUB_PATIENCE", "hub.patience"),
+        ("PRISM_HUB_FIRST_PATIENCE", "hub.first_patience"),
         ("PRISM_HUB_LONGEST_NAME", "hub.longest_name"),
     ] {
         let env = Env::from([(variable, "*no such thing*")]);

@@ -10,15 +10,17 @@ use crate::config::{
 
 /// `[gate]`, as written.
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table, as in [gate] and below it max_grants = 16")]
+#[serde(deny_unknown_fields, expecting = "a table, as in [gate] and below it max_concurrent_sessions = 16")]
 pub(super) struct RawGate {
     max_requests_per_agent: Setting,
     max_requests: Setting,
-    max_grants: Setting,
+    #[serde(alias = "max_grants")]
+    max_concurrent_sessions: Setting,
     request_ttl: Setting,
     default_ttl: Setting,
     max_ttl: Setting,
-    rate_limit: Setting,
+    #[serde(alias = "rate_limit")]
+    rate_limit_per_session: Setting,
     burst: Setting,
     max_edit_bytes: Setting,
     confirm_within: Setting,
@@ -50,7 +52,7 @@ impl Raw {
         take!(
             max_requests_per_agent: count => gate.max_requests_per_agent,
             max_requests: count => gate.max_requests,
-            max_grants: count => gate.max_grants,
+            max_concurrent_sessions: count => gate.max_grants,
             request_ttl: patience => gate.request_ttl,
             confirm_within: patience => gate.confirm_within,
             call_wait: patience => gate.call_wait,
@@ -74,7 +76,9 @@ impl Raw {
 
         let limits = &mut gate.limits;
         let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-        if let Some((rate, _)) = self.global("gate.rate_limit", &written.rate_limit, count, around)? {
+        if let Some((rate, _)) =
+            self.global("gate.rate_limit_per_session", &written.rate_limit_per_session, count, around)?
+        {
             limits.per_second = narrow(rate);
             limits.burst = limits.per_second.saturating_mul(2);
         }

@@ -19,6 +19,7 @@ pub(super) struct RawHub {
     prefix: Setting,
     mode: Setting,
     patience: Setting,
+    first_patience: Setting,
     longest_name: Setting,
 }
 
@@ -42,7 +43,7 @@ pub(super) struct RawWorkspace {
 
 impl Raw {
     pub(super) fn hub(&self, around: Option<Around<'_>>) -> Result<Hub, ConfigError> {
-        let RawHub { prefix, mode, patience: written_patience, longest_name } = &self.hub;
+        let RawHub { prefix, mode, patience: written_patience, first_patience, longest_name } = &self.hub;
         let mut hub = Hub::default();
         if let Some((prefix, _)) = self.global("hub.prefix", prefix, boolean, around)? {
             hub.prefix = prefix;
@@ -52,6 +53,9 @@ impl Raw {
         }
         if let Some((patience, _)) = self.global("hub.patience", written_patience, patience, around)? {
             hub.patience = patience;
+        }
+        if let Some((patience, _)) = self.global("hub.first_patience", first_patience, patience, around)? {
+            hub.first_patience = patience;
         }
         if let Some((length, _)) = self.global("hub.longest_name", longest_name, name_length, around)? {
             hub.longest_name = length;

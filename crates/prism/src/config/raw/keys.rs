@@ -3,7 +3,7 @@
 use super::nearest;
 
 /// The keys at the top of the file.
-pub(in crate::config) const GLOBAL_KEYS: [&str; 23] = [
+pub(in crate::config) const GLOBAL_KEYS: [&str; 25] = [
     "address",
     "insecure",
     "port",
@@ -11,10 +11,12 @@ pub(in crate::config) const GLOBAL_KEYS: [&str; 23] = [
     "allowed_origins",
     "request_timeout",
     "max_request_time",
+    "start_timeout",
     "max_message_bytes",
     "session_idle_timeout",
     "drain_timeout",
     "log_bodies",
+    "error_statuses",
     "max_sessions",
     "inherit_env",
     "login_path",
@@ -30,13 +32,14 @@ pub(in crate::config) const GLOBAL_KEYS: [&str; 23] = [
 ];
 
 /// The keys below `[destination.NAME]`.
-pub(in crate::config) const DESTINATION_KEYS: [&str; 21] = [
+pub(in crate::config) const DESTINATION_KEYS: [&str; 26] = [
     "command",
     "env",
     "cwd",
     "url",
     "type",
     "headers",
+    "forward_headers",
     "era",
     "process",
     "asks",
@@ -44,11 +47,15 @@ pub(in crate::config) const DESTINATION_KEYS: [&str; 21] = [
     "max_sessions",
     "keep_warm",
     "idle_stop",
+    "request_timeout",
+    "max_request_time",
+    "start_timeout",
     "strict_streams",
     "legacy_sse",
     "sse_event_names",
     "hub",
     "post_sse",
+    "error_statuses",
     "inherit_env",
     "max_memory",
     "tools",
@@ -58,7 +65,7 @@ pub(in crate::config) const DESTINATION_KEYS: [&str; 21] = [
 pub(in crate::config) const TOOLS_KEYS: [&str; 5] = ["allow", "confirm", "deny", "otherwise", "pin"];
 
 /// The keys below `[hub]`.
-pub(in crate::config) const HUB_KEYS: [&str; 4] = ["prefix", "mode", "patience", "longest_name"];
+pub(in crate::config) const HUB_KEYS: [&str; 5] = ["prefix", "mode", "patience", "first_patience", "longest_name"];
 
 /// The keys below `[mesh]`.
 pub(in crate::config) const MESH_KEYS: [&str; 12] = [
@@ -80,11 +87,11 @@ pub(in crate::config) const MESH_KEYS: [&str; 12] = [
 pub(in crate::config) const GATE_KEYS: [&str; 12] = [
     "max_requests_per_agent",
     "max_requests",
-    "max_grants",
+    "max_concurrent_sessions",
     "request_ttl",
     "default_ttl",
     "max_ttl",
-    "rate_limit",
+    "rate_limit_per_session",
     "burst",
     "max_edit_bytes",
     "confirm_within",
@@ -116,7 +123,7 @@ pub(super) fn unknown_key_fix(key: &str, expected: &str) -> String {
         section_key_fix(key, "[hub]", &HUB_KEYS)
     } else if expected.contains("`climb_after`") {
         section_key_fix(key, "[mesh]", &MESH_KEYS)
-    } else if expected.contains("`max_grants`") {
+    } else if expected.contains("`max_concurrent_sessions`") {
         section_key_fix(key, "[gate]", &GATE_KEYS)
     } else if expected.contains("`redact`") {
         section_key_fix(key, "[audit]", &AUDIT_KEYS)

@@ -48,7 +48,7 @@ fn a_file_that_holds_no_secret_says_why() {
         assert!(error.ends_with(why), "{error}");
     }
     let error = resolve("file:/no/such/secret", &Env::default()).unwrap_err().to_string();
-    assert!(error.starts_with("cannot read the file /no/such/secret that a secret is to be in: "), "{error}");
+    assert!(error.starts_with("cannot read the secret file /no/such/secret: "), "{error}");
     let error = resolve("file:/", &Env::default()).unwrap_err().to_string();
     assert!(error.ends_with("is no file"), "{error}");
 }

@@ -18,7 +18,7 @@ use prism_core::{
 use tokio::time::timeout;
 use tracing::{debug, warn};
 
-use super::{Destination, lock};
+use super::{Audience, Destination, lock};
 use crate::{calls::sha256, drive::hub::fetch};
 
 /// Pages of lists that wait to be read, until somebody wants to know. Beyond it they are read as they come.
@@ -27,7 +27,7 @@ const MAX_UNREAD: usize = 32;
 const MAX_TOOLS: usize = 10_000;
 /// Pages of one list that are asked for.
 const MAX_PAGES: usize = 64;
-/// How long a call waits to learn what it calls.
+/// How long a call waits to learn what it calls, once the server is there.
 const FETCHED_WITHIN: Duration = Duration::from_secs(10);
 
 #[derive(Default)]
@@ -191,7 +191,13 @@ impl Destination {
         if let (known, true) = definitions.find(tool) {
             return known;
         }
-        match timeout(FETCHED_WITHIN, self.list_tools()).await {
+        // One that has to be started takes its time, and what it calls must be known all the same. It raises doubts by
+        // that; what raises them from then on is news.
+        let listed = match fetch::reach(self, Audience::PLAIN).await {
+            Ok(()) => timeout(FETCHED_WITHIN, self.list_tools()).await,
+            Err(why) => Ok(Err(why)),
+        };
+        match listed {
             Ok(Ok(())) => {}
             Ok(Err(why)) => debug!(destination = self.config().name, why, "Cannot learn what a server's tools are"),
             Err(_) => warn!(destination = self.config().name, "A server does not say what its tools are"),
@@ -201,13 +207,11 @@ impl Destination {
 
     /// Asks for all pages of the list. What they say is learned on their way.
     async fn list_tools(&self) -> Result<(), String> {
-        // One that has to be started raises doubts by that; what raises them from then on is news.
-        fetch::reach(self).await?;
         let before = lock(&self.definitions().state).doubts;
         let mut cursor: Option<String> = None;
         for _ in 0..MAX_PAGES {
             let params = cursor.map_or_else(|| "{}".to_owned(), |cursor| format!(r#"{{"cursor":{cursor}}}"#));
-            let answer = match fetch::request(self, Method::ToolsList, &params).await {
+            let answer = match fetch::request(self, Audience::PLAIN, Method::ToolsList, &params).await {
                 Ok(answer) => answer,
                 Err(fetch::NoResult::Error { message, .. }) => return Err(message),
                 Err(fetch::NoResult::Fault(why)) => return Err(why),

@@ -2,10 +2,15 @@
 
 use prism_core::mcp::{State, quiet::Verdict};
 
-use super::{Command, Destination, LinkHandle};
+use super::{Audience, Command, Destination, LinkHandle};
 use crate::{
     config::{Process, Transport},
-    drive::{stderr::Written, vitals::Trouble},
+    drive::{
+        health::{self, Health, ServerState, Sightings},
+        hub::fetch,
+        stderr::Written,
+        vitals::Trouble,
+    },
 };
 
 /// Who shares the server, and why.
@@ -63,17 +68,44 @@ impl Destination {
         self.links().into_iter().filter(|link| !link.commands.is_closed()).collect()
     }
 
-    /// What it does, all links together: if one is up, so is it.
-    pub fn state(&self, links: &[LinkHandle]) -> &'static str {
-        let any = |state| links.iter().any(|link| link.vitals.state() == state);
+    /// How its server is, all links together, as far as it is known without asking it.
+    pub fn health(&self) -> Health {
+        let states: Vec<State> = self.living_links().iter().map(|link| link.vitals.state()).collect();
+        let any = |state| states.contains(&state);
+        let health = |state, said: String| Health { state, said, fix: health::fix(state, self.config()) };
+        // A file is looked at whenever somebody asks: it may have come, or gone, without anybody having used it.
+        if !any(State::Up)
+            && let Some(absent) = self.shared.environment.absent(self.config())
+        {
+            let (said, fix) = (absent.to_string(), Some(absent.fix()));
+            return Health { state: ServerState::Missing, said, fix };
+        }
+        if let Some((state, said)) = self.shared.sightings.now(&states) {
+            return health(state, said);
+        }
         match () {
-            () if any(State::Up) => "up",
-            () if any(State::Starting) => "starting",
-            () if any(State::Restarting) => "restarting",
-            () if any(State::Asleep) => "asleep",
-            () if any(State::Failed) => "failed",
-            () if self.metrics().starts.get() > 0 => "stopped",
-            () => "idle",
+            () if any(State::Up) => health(ServerState::Up, "it answers".to_owned()),
+            () if any(State::Starting) || any(State::Restarting) => {
+                let before = self.shared.sightings.so_far().map(|said| format!("; {said}"));
+                health(ServerState::Starting, format!("it is being started{}", before.unwrap_or_default()))
+            }
+            () if self.metrics().starts.get() > 0 => {
+                health(ServerState::Asleep, "nobody uses it now; it starts with the next call".to_owned())
+            }
+            () => health(ServerState::NeverUsed, "it starts with the first call".to_owned()),
+        }
+    }
+
+    /// What whoever uses the server tells of it.
+    pub fn sightings(&self) -> &Sightings {
+        &self.shared.sightings
+    }
+
+    /// Tries to reach a server that is somewhere else; what comes of it is noted. Nothing is started for it.
+    pub async fn try_to_reach(&self) {
+        if self.shared.target.is_some() {
+            // Why not is noted where it was found out.
+            let _ = fetch::reach(self, Audience::PLAIN).await;
         }
     }
 
@@ -84,6 +116,9 @@ impl Destination {
             _ if self.is_built_in() => model("shared", "it is Prism itself"),
             (Process::PerSession, ..) => model("per_session", "process = \"per_session\" is set"),
             (Process::SharedAlways, ..) => model("shared", "process = \"shared_always\" is set"),
+            (Process::Shared, ..) if self.config().http.is_some() && !self.is_only_modern() => {
+                model("per_session", "it is reached over HTTP, where each session has one of its own")
+            }
             (Process::Shared, Some(false), _) => model("shared", "asks = false is set"),
             (Process::Shared, ..) if self.is_only_modern() => {
                 model("shared", "it speaks 2026-07-28, where a question comes with its call")
@@ -94,9 +129,10 @@ impl Destination {
             (Process::Shared, _, Verdict::Asks) => {
                 model("mixed", "it has asked questions, so clients that can answer them have their own")
             }
-            (Process::Shared, _, Verdict::Unknown) => {
-                model("mixed", "clients that can be asked have their own, until it is known to be quiet")
-            }
+            (Process::Shared, _, Verdict::Unknown) => model(
+                "mixed",
+                "shared, except clients that support sampling, elicitation or roots: they get their own process",
+            ),
         }
     }
 }

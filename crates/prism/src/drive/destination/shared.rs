@@ -4,7 +4,7 @@
 use std::{
     sync::{
         Arc, Mutex,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
@@ -16,7 +16,7 @@ use prism_core::mcp::{
     quiet::{Ledger, Verdict},
 };
 use prism_os::census::Owner;
-use prism_store::{LearnedEra, Store};
+use prism_store::{LearnedEra, Listed, Store};
 use tracing::{info, warn};
 use uuid::Uuid;
 
@@ -24,22 +24,26 @@ use super::{Definitions, Parts, lock};
 use crate::{
     builtin::{self, kit},
     config::{self, Config},
-    drive::{Ceilings, Environment, Sessions, reach::Reach, remote::Target, stderr::Tail, vitals::Trouble},
+    drive::{
+        Ceilings, Environment, Sessions, health::Sightings, reach::Reach, remote::Target, stderr::Tail, vitals::Trouble,
+    },
     telemetry::metrics::DestinationMetrics,
 };
 
-/// How long it counts that a server was found to be of the legacy era: that it learned the new one is not noticed
-/// otherwise (mcp-eras 4.1).
-const LEGACY_COUNTS_FOR: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long it counts that a server was found not to speak an era: that it learned it is not noticed otherwise
+/// (mcp-eras 4.1).
+const REFUSAL_COUNTS_FOR: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What a destination's links share.
 pub struct Shared {
     pub(in crate::drive) config: config::Destination,
     pub(in crate::drive) metrics: Arc<DestinationMetrics>,
     pub(in crate::drive) trouble: Trouble,
+    /// How the last use of its server went.
+    pub(in crate::drive) sightings: Sightings,
     /// What its servers last wrote to stderr.
     pub(in crate::drive) stderr: Arc<Tail>,
-    pub(in crate::drive) max_message_bytes: usize,
+    max_message_bytes: AtomicUsize,
     pub(in crate::drive) owner: Owner,
     pub(in crate::drive) environment: Arc<Environment>,
     pub(in crate::drive) ceilings: Arc<Ceilings>,
@@ -60,6 +64,8 @@ pub struct Shared {
     /// Name and version of the server that runs, or of the one that was learned to be quiet.
     server: Mutex<(String, String)>,
     store: Option<Store>,
+    /// What it listed at the hub, in another life of the daemon's.
+    lists: Vec<Listed>,
 }
 
 /// What was learned of a server, in another life of the daemon's.
@@ -68,6 +74,8 @@ pub struct Learned {
     /// Name and version of the server that was found to be quiet.
     pub quiet: Option<(String, String)>,
     pub speaks: Speaks,
+    /// What it listed at the hub.
+    pub lists: Vec<Listed>,
 }
 
 impl Shared {
@@ -75,16 +83,17 @@ impl Shared {
         config: config::Destination,
         daemon: &Config,
         parts: &Parts,
-        Learned { quiet, speaks }: Learned,
+        Learned { quiet, speaks, lists }: Learned,
         target: Option<Arc<Target>>,
         built_in: Option<Arc<kit::Server>>,
     ) -> Self {
         Self {
             metrics: parts.metrics.destination(&config.name),
             trouble: Trouble::default(),
+            sightings: Sightings::default(),
             stderr: Arc::default(),
             heard: AtomicBool::new(false),
-            max_message_bytes: daemon.max_message_bytes,
+            max_message_bytes: AtomicUsize::new(daemon.max_message_bytes),
             owner: parts.owner.clone(),
             environment: parts.environment.clone(),
             ceilings: parts.ceilings.clone(),
@@ -92,6 +101,7 @@ impl Shared {
             ledger: Mutex::new(Ledger::with_verdict(if quiet.is_some() { Verdict::Quiet } else { Verdict::Unknown })),
             server: Mutex::new(quiet.unwrap_or_default()),
             definitions: Definitions::default(),
+            lists,
             store: parts.store.clone(),
             built_in,
             target,
@@ -113,6 +123,18 @@ impl Shared {
 
     pub(in crate::drive) fn sessions(&self) -> &Arc<Sessions> {
         &self.sessions
+    }
+
+    /// The longest message that its server may send.
+    pub(in crate::drive) fn max_message_bytes(&self) -> usize {
+        self.max_message_bytes.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn limit(&self, max_message_bytes: usize) {
+        self.max_message_bytes.store(max_message_bytes, Ordering::Relaxed);
+        if let Some(target) = &self.target {
+            target.limit(max_message_bytes);
+        }
     }
 
     pub(super) fn verdict(&self) -> Verdict {
@@ -166,8 +188,8 @@ impl Shared {
     /// Which eras the server was found to speak, as long as that counts.
     pub(super) fn known(&self) -> Speaks {
         let (mut speaks, at) = *lock(&self.speaks);
-        if speaks.modern == Some(false) && at.elapsed() >= LEGACY_COUNTS_FOR {
-            speaks.modern = None;
+        if at.elapsed() >= REFUSAL_COUNTS_FOR {
+            speaks = speaks.without_refusals();
         }
         speaks
     }
@@ -197,6 +219,22 @@ impl Shared {
                 }
             });
         }
+    }
+
+    /// What it listed in another life of the daemon's: no items, if it was waited for in vain.
+    pub(in crate::drive) fn remembered(&self) -> &[Listed] {
+        &self.lists
+    }
+
+    /// Has it written down what it lists now, or that it was waited for in vain.
+    pub(in crate::drive) fn remember(&self, list: String, items: Option<String>) {
+        let Some(store) = self.store.clone().filter(|_| self.built_in.is_none()) else { return };
+        let listed = Listed { destination: key(&self.config), list, items };
+        tokio::spawn(async move {
+            if let Err(error) = store.remember_listed(listed, now_us()).await {
+                warn!(%error, "Cannot remember what a server lists");
+            }
+        });
     }
 
     /// Notes a call that was answered without a question. Returns whether the server is known to be quiet since now.
@@ -257,8 +295,8 @@ pub fn key(config: &config::Destination) -> String {
 pub fn still_counts(learned: &LearnedEra) -> Option<Speaks> {
     let speaks = Speaks::named(&learned.era)?;
     let age = now_us().saturating_sub(learned.learned_at_us);
-    let limit = i64::try_from(LEGACY_COUNTS_FOR.as_micros()).unwrap_or(i64::MAX);
-    (speaks.modern == Some(true) || age < limit).then_some(speaks)
+    let limit = i64::try_from(REFUSAL_COUNTS_FOR.as_micros()).unwrap_or(i64::MAX);
+    Some(if age < limit { speaks } else { speaks.without_refusals() })
 }
 
 /// Microseconds since 1970, UTC, as the store has them.

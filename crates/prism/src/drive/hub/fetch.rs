@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use prism_core::{
     mcp::{
-        Accepts, Answer, Ask, Class, Fault, Method, Refusal,
+        Accepts, Answer, Ask, Era, Fault, Method, Refusal,
         hello::OWN_INFO,
         link::StreamKey,
         modern::{self, Caller, Envelope, Filter},
@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 
 use crate::{
     calls::Admitted,
-    drive::{Command, Destination, Entry, Head, LinkHandle, outlet::Reader},
+    drive::{Audience, Command, Destination, Entry, Head, LinkHandle, outlet::Reader},
 };
 
 const ACCEPTS: Accepts = Accepts { json: true, events: false, by_method: false };
@@ -28,27 +28,47 @@ pub(in crate::drive) enum NoResult {
     Fault(String),
 }
 
-/// The answer to a request of ours, whose `result` is there.
+/// The answer to a request of ours, made as clients of an audience would, whose `result` is there.
 pub(in crate::drive) async fn request(
     destination: &Destination,
+    audience: Audience,
     method: Method,
     params: &str,
 ) -> Result<Message, NoResult> {
-    let own = parse(modern::own_request(0, method, params, Caller::OWN))?;
+    // Where calls of the modern era run may turn out with the first of them.
+    let movable = audience.era == Era::Modern && destination.speaks().modern.is_none();
+    match ask(destination, audience, method, params, movable).await? {
+        Head::Elsewhere(_) => told(ask(destination, audience, method, params, false).await?),
+        head => told(head),
+    }
+}
+
+/// Asks where the clients of that audience are: one server is enough for all of them, and for us.
+async fn ask(
+    destination: &Destination,
+    audience: Audience,
+    method: Method,
+    params: &str,
+    movable: bool,
+) -> Result<Head, NoResult> {
+    let class = audience.class;
+    let own = parse(modern::own_request(0, method, params, Caller { class, ..Caller::OWN }))?;
     let ask = own.asking(|message| Ask {
         message,
-        envelope: Envelope { class: Class::NONE, level: None, info: OWN_INFO.into(), tasks: false },
+        envelope: Envelope { class, level: None, info: OWN_INFO.into(), tasks: false },
         headers: Vec::new(),
         accepts: ACCEPTS,
         names: None,
         ticket: 0,
         resumes: None,
         evicts: false,
-        movable: false,
+        movable,
         hasty: true,
     });
-    // Where clients that can answer nothing are: one server is enough for all of them, and for us.
-    let head = send(&destination.stateless_link(), |reply| Command::Ask { ask, reply }).await?;
+    send(&destination.list_link(audience), |reply| Command::Ask { ask, carried: None, reply }).await
+}
+
+fn told(head: Head) -> Result<Message, NoResult> {
     match head {
         Head::Answer(Answer::Message(body) | Answer::Error { body, .. }) => result(Bytes::from(body.to_vec())),
         Head::Answer(Answer::Fault { fault, .. }) => Err(NoResult::Fault(why(&fault))),
@@ -60,7 +80,8 @@ pub(in crate::drive) async fn request(
 /// The same, in the name of a session of the legacy era.
 pub(super) async fn request_as(session: &Entry, method: Method, params: &str) -> Result<Message, NoResult> {
     let message = parse(text::request(0, method, params))?;
-    let call = |reply| Command::Call { key: Some(session.key()), message, accepts: ACCEPTS, names: None, reply };
+    let (key, carried) = (Some(session.key()), None);
+    let call = |reply| Command::Call { key, message, accepts: ACCEPTS, names: None, carried, reply };
     match send(&session.link, call).await? {
         Head::Answer(Answer::Message(body)) => result(Bytes::from(body.to_vec())),
         _ => Err(NoResult::Fault("it cannot be asked now".to_owned())),
@@ -75,8 +96,8 @@ async fn send(link: &LinkHandle, command: impl FnOnce(oneshot::Sender<Head>) -> 
 }
 
 /// Finds out whether a destination can be reached, and so which era it speaks; if not, says why.
-pub(in crate::drive) async fn reach(destination: &Destination) -> Result<(), String> {
-    match request(destination, Method::Discover, "{}").await {
+pub(in crate::drive) async fn reach(destination: &Destination, audience: Audience) -> Result<(), String> {
+    match request(destination, audience, Method::Discover, "{}").await {
         Ok(_) | Err(NoResult::Error { .. }) => Ok(()),
         Err(NoResult::Fault(why)) => Err(why),
     }
@@ -115,7 +136,7 @@ fn result(body: Bytes) -> Result<Message, NoResult> {
 /// What went wrong, in a few words: they stand beside others' in one answer.
 fn why(fault: &Fault) -> String {
     match fault {
-        Fault::Unavailable { why } | Fault::Refused { why } => why.clone(),
+        Fault::Unavailable { why } | Fault::DoesNotStart { said: why } | Fault::Refused { why } => why.clone(),
         fault => fault.message(),
     }
 }

@@ -1,11 +1,21 @@
 //! What each member lists: fetched side by side, kept, and fetched again when the member says so.
 //!
+//! Some servers offer more to clients that can do more, and a call may change what the process offers that it runs in. So a
+//! list is asked for as a client of the same audience would ask, where the calls of such clients run, and is kept for them.
+//! Whoever is all alike costs one server; and one that speaks 2026-07-28 only is asked by all on the same.
+//!
 //! A list that is known is served at once. It is waited for only where nothing is known, or where the member has said
 //! that what is known is no longer true; and never for longer than the hub's patience. What comes later is announced.
+//!
+//! What was last listed outlives the daemon, so that a server's tools are there while it starts. One that has never listed
+//! anything, and is starting, is waited for longer, once in its life: many clients list once, and would never have it.
 
 use std::{
-    collections::HashSet,
-    sync::{Arc, Mutex},
+    collections::{BTreeMap, HashSet},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -25,7 +35,7 @@ use super::{
     Hub, Member,
     fetch::{self, NoResult},
 };
-use crate::drive::{Command, Entry, destination::lock};
+use crate::drive::{Audience, Command, Destination, Entry, destination::lock};
 
 /// How long a list counts at least, whatever its server says of it. Then it is fetched again, behind what is served.
 const FRESH_FOR: Duration = Duration::from_secs(10);
@@ -45,9 +55,18 @@ pub(super) const LISTS: [Method; 4] =
 /// One member's lists.
 #[derive(Default)]
 pub(super) struct Lists {
-    slots: [Slot; LISTS.len()],
+    /// As each audience is shown them. There are as many as there are ways to answer questions, for each era: 64.
+    shown: Mutex<BTreeMap<Audience, Arc<Shown>>>,
     /// The links that are listened to.
     pub(super) watched: tokio::sync::Mutex<HashSet<u64>>,
+    /// Nobody has ever waited for it, or heard what it lists.
+    new: AtomicBool,
+}
+
+/// Its lists as one audience is shown them.
+#[derive(Default)]
+struct Shown {
+    slots: [Slot; LISTS.len()],
 }
 
 struct Slot {
@@ -81,14 +100,24 @@ pub(super) type Listed = Result<Arc<[Item]>, String>;
 
 impl Hub {
     /// What each of these members lists.
-    pub(super) async fn gather(self: &Arc<Self>, members: &[Arc<Member>], method: Method) -> Vec<Listed> {
-        let until = tokio::time::Instant::now() + self.plan().settings.patience;
-        join_all(members.iter().map(|member| self.list(member, method, until))).await
+    pub(super) async fn gather(
+        self: &Arc<Self>,
+        members: &[Arc<Member>],
+        audience: Audience,
+        method: Method,
+    ) -> Vec<Listed> {
+        let begun = tokio::time::Instant::now();
+        join_all(members.iter().map(|member| self.list(member, audience, method, begun))).await
     }
 
     /// What each of these members lists, if none has to be waited for.
-    pub(super) fn gathered(self: &Arc<Self>, members: &[Arc<Member>], method: Method) -> Option<Vec<Listed>> {
-        let looks = members.iter().map(|member| match self.look(member, method) {
+    pub(super) fn gathered(
+        self: &Arc<Self>,
+        members: &[Arc<Member>],
+        audience: Audience,
+        method: Method,
+    ) -> Option<Vec<Listed>> {
+        let looks = members.iter().map(|member| match self.look(member, audience, method) {
             Look::Known(items) => Some(Ok(items)),
             Look::Failed(why) => Some(Err(why)),
             Look::Wait(_) => None,
@@ -96,11 +125,11 @@ impl Hub {
         looks.collect()
     }
 
-    /// Begins to fetch whatever a client will want next.
-    pub fn warm(self: &Arc<Self>, members: &[Arc<Member>]) {
+    /// Begins to fetch whatever a client of this audience will want next.
+    pub fn warm(self: &Arc<Self>, members: &[Arc<Member>], audience: Audience) {
         for member in members {
             for method in LISTS {
-                self.look(member, method);
+                self.look(member, audience, method);
             }
         }
     }
@@ -115,12 +144,12 @@ impl Hub {
         join_all(asked).await.into_iter().flatten().collect()
     }
 
-    /// Tells a session if its own server lists other things than the one that the hub has asked: some offer more to
-    /// clients that can do more. Before its first call, because a note that comes while two are under way could be
+    /// Tells a session if its own server lists other things than the one that the hub has asked: it may go by more than
+    /// what the client can answer. Before its first call, because a note that comes while two are under way could be
     /// about either.
-    pub(super) async fn compare(&self, home: &Entry, member: &Member, part: &Entry) {
+    pub(super) async fn compare(&self, home: &Entry, member: &Member, audience: Audience, part: &Entry) {
         let compared = LISTS.into_iter().map(async |method| {
-            let known = lock(&member.lists.slot(method).state).known.clone()?;
+            let known = lock(&member.shown(audience).slot(method).state).known.clone()?;
             let told = told_by(method).filter(|_| !known.is_empty())?;
             let own = timeout(COMPARED_WITHIN, fetch_all(From::Part(part), method)).await.ok()?.ok()?;
             // How an item is told depends on the client's revision; what there is does not.
@@ -133,18 +162,34 @@ impl Hub {
         }
     }
 
-    async fn list(self: &Arc<Self>, member: &Arc<Member>, method: Method, until: tokio::time::Instant) -> Listed {
+    async fn list(
+        self: &Arc<Self>,
+        member: &Arc<Member>,
+        audience: Audience,
+        method: Method,
+        begun: tokio::time::Instant,
+    ) -> Listed {
+        let (patience, first) = (self.plan().settings.patience, self.plan().settings.first_patience);
         loop {
-            let mut fetched = match self.look(member, method) {
+            let mut fetched = match self.look(member, audience, method) {
                 Look::Known(items) => return Ok(items),
                 Look::Failed(why) => return Err(why),
                 Look::Wait(fetched) => fetched,
             };
-            if timeout_at(until, fetched.changed()).await.is_err() {
-                member.lists.miss();
-                // Better what was true a moment ago than nothing.
-                let state = lock(&member.lists.slot(method).state);
-                return state.known.clone().ok_or_else(|| self.no_answer());
+            let mut late = timeout_at(begun + patience, fetched.changed()).await.is_err();
+            if late && member.lists.new.load(Ordering::Relaxed) && member.destination.is_starting(audience) {
+                let first = first.min(member.destination.start_timeout()).max(patience);
+                late = timeout_at(begun + first, fetched.changed()).await.is_err();
+                if late && member.lists.new.swap(false, Ordering::Relaxed) {
+                    member.remember(audience, method, None);
+                }
+            }
+            if late {
+                let shown = member.shown(audience);
+                shown.miss();
+                // Better what was true a moment ago, or what others are shown, than nothing.
+                let known = lock(&shown.slot(method).state).known.clone();
+                return known.or_else(|| member.lists.any(method)).ok_or_else(|| self.no_answer());
             }
         }
     }
@@ -156,8 +201,10 @@ impl Hub {
         )
     }
 
-    fn look(self: &Arc<Self>, member: &Arc<Member>, method: Method) -> Look {
-        let slot = member.lists.slot(method);
+    fn look(self: &Arc<Self>, member: &Arc<Member>, audience: Audience, method: Method) -> Look {
+        let audience = member.destination.audience(audience);
+        let shown = member.lists.shown_to(audience);
+        let slot = shown.slot(method);
         let mut state = lock(&slot.state);
         let now = Instant::now();
         let outdated = state.is_outdated();
@@ -165,7 +212,7 @@ impl Hub {
         let left_alone = state.failed.as_ref().is_some_and(|(_, at)| now < *at + RETRY_AFTER) && !outdated;
         if !fresh && !left_alone && !state.fetching {
             state.fetching = true;
-            tokio::spawn(self.clone().fetch(member.clone(), method, state.said));
+            tokio::spawn(self.clone().fetch(member.clone(), (audience, shown.clone()), method, state.said));
         }
         match &*state {
             // Nobody waits twice for what does not come.
@@ -177,14 +224,25 @@ impl Hub {
     }
 
     /// Fetches a list of which the member had said so often that it has changed.
-    async fn fetch(self: Arc<Self>, member: Arc<Member>, method: Method, said: u64) {
+    async fn fetch(
+        self: Arc<Self>,
+        member: Arc<Member>,
+        (audience, shown): (Audience, Arc<Shown>),
+        method: Method,
+        said: u64,
+    ) {
         // What changes from the moment on in which the list is asked for is heard of.
-        let outcome = match self.watch(&member).await {
-            Ok(()) => fetch_all(From::Member(&member), method).await,
+        let watched = self.watch(&member, audience).await;
+        if member.destination.audience(audience) != audience {
+            return self.fetch_elsewhere(&member, audience, &shown, method);
+        }
+        let outcome = match watched {
+            Ok(()) => fetch_all(From::Member(&member, audience), method).await,
             Err(why) => Err(why),
         };
+        let mut news = None;
         let changed = {
-            let mut state = lock(&member.lists.slot(method).state);
+            let mut state = lock(&shown.slot(method).state);
             state.fetching = false;
             let was = state.is_outdated();
             state.heeded = said;
@@ -193,6 +251,9 @@ impl Hub {
             match &outcome {
                 Ok((items, ttl)) => {
                     let before = state.known.replace(items.clone());
+                    if before.as_ref() != Some(items) {
+                        news = Some(items.clone());
+                    }
                     state.failed = None;
                     state.fresh_until = Some(Instant::now() + (*ttl).max(FRESH_FOR));
                     // Who was told that it has changed has come for it, or will.
@@ -206,29 +267,49 @@ impl Hub {
                 }
             }
         };
-        self.changes.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        member.lists.slot(method).fetched.send_modify(|count| *count += 1);
+        if let Some(items) = news {
+            member.lists.new.store(false, Ordering::Relaxed);
+            member.remember(audience, method, names::result(method, &items));
+        }
+        self.changes.fetch_add(1, Ordering::Relaxed);
+        shown.slot(method).fetched.send_modify(|count| *count += 1);
         if let Err(why) = outcome {
             debug!(destination = member.name(), why, "The hub cannot list a destination");
         }
         if let Some(told) = told_by(method).filter(|_| changed) {
-            self.announce(&member, told);
+            self.announce(&member, |of| member.destination.audience(of) == audience, told);
         }
     }
 
-    /// A member says that its lists are no longer what they were.
-    pub(super) fn outdate(&self, member: &Member, told: Method) {
-        for method in LISTS.into_iter().filter(|method| told_by(*method) == Some(told)) {
-            lock(&member.lists.slot(method).state).said += 1;
+    /// The server has been found to see this audience as another one, which is shown the same as somebody else. Who waits
+    /// looks there.
+    fn fetch_elsewhere(self: &Arc<Self>, member: &Arc<Member>, audience: Audience, shown: &Shown, method: Method) {
+        let missed = {
+            let mut state = lock(&shown.slot(method).state);
+            state.fetching = false;
+            std::mem::take(&mut state.missed)
+        };
+        lock(&member.shown(audience).slot(method).state).missed |= missed;
+        self.look(member, audience, method);
+        shown.slot(method).fetched.send_modify(|count| *count += 1);
+    }
+
+    /// A member says that its lists are no longer what they were, as these are shown them.
+    pub(super) fn outdate(&self, member: &Member, whose: impl Fn(Audience) -> bool, told: Method) {
+        for shown in member.lists.all(whose) {
+            for method in LISTS.into_iter().filter(|method| told_by(*method) == Some(told)) {
+                lock(&shown.slot(method).state).said += 1;
+            }
         }
-        self.changes.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        self.changes.fetch_add(1, Ordering::Relaxed);
     }
 }
 
 /// Who is asked for a list.
 #[derive(Clone, Copy)]
 enum From<'a> {
-    Member(&'a Member),
+    /// A member, as clients of an audience would.
+    Member(&'a Member, Audience),
     /// A session's own part.
     Part(&'a Entry),
 }
@@ -236,7 +317,7 @@ enum From<'a> {
 impl From<'_> {
     fn name(&self) -> &str {
         match self {
-            Self::Member(member) => member.name(),
+            Self::Member(member, _) => member.name(),
             Self::Part(part) => &part.destination.config().name,
         }
     }
@@ -248,7 +329,7 @@ async fn fetch_all(from: From<'_>, method: Method) -> Result<(Arc<[Item]>, Durat
     for _ in 0..MAX_PAGES {
         let params = cursor.map_or_else(|| "{}".to_owned(), |cursor| format!(r#"{{"cursor":{cursor}}}"#));
         let answer = match from {
-            From::Member(member) => fetch::request(&member.destination, method, &params).await,
+            From::Member(member, audience) => fetch::request(&member.destination, audience, method, &params).await,
             From::Part(part) => fetch::request_as(part, method, &params).await,
         };
         let answer = match answer {
@@ -291,16 +372,82 @@ fn told_by(list: Method) -> Option<Method> {
     }
 }
 
+/// Reads which list something remembered is, and for whom.
+fn read_key(list: &str) -> Option<(Method, Audience)> {
+    let (name, audience) = list.split_once(' ')?;
+    Some((LISTS.into_iter().find(|method| method.name() == name)?, Audience::read(audience)?))
+}
+
+// === impl Member ===
+
+impl Member {
+    /// Its lists as an audience is shown them.
+    fn shown(&self, audience: Audience) -> Arc<Shown> {
+        self.lists.shown_to(self.destination.audience(audience))
+    }
+
+    /// Has it written down what it lists for an audience, or that it was waited for in vain.
+    fn remember(&self, audience: Audience, method: Method, items: Option<String>) {
+        let audience = self.destination.audience(audience);
+        self.destination.shared().remember(format!("{} {}", method.name(), audience.to_text()), items);
+    }
+}
+
 // === impl Lists ===
 
 impl Lists {
+    /// Begins with what was listed in another life of the daemon's. It is asked for again all the same.
+    pub(super) fn of(destination: &Destination) -> Self {
+        let lists = Self { new: AtomicBool::new(true), ..Self::default() };
+        for remembered in destination.shared().remembered() {
+            let Some((method, audience)) = read_key(&remembered.list) else { continue };
+            lists.new.store(false, Ordering::Relaxed);
+            let items = remembered.items.as_ref().and_then(|items| names::items(method, items));
+            lock(&lists.shown_to(audience).slot(method).state).known = items.map(Into::into);
+        }
+        lists
+    }
+
+    fn shown_to(&self, audience: Audience) -> Arc<Shown> {
+        lock(&self.shown).entry(audience).or_default().clone()
+    }
+
+    fn all(&self, whose: impl Fn(Audience) -> bool) -> Vec<Arc<Shown>> {
+        let shown = lock(&self.shown);
+        let wanted = shown.iter().filter(|(of, _)| whose(**of));
+        wanted.map(|(_, shown)| shown.clone()).collect()
+    }
+
+    /// What some audience is shown.
+    fn any(&self, method: Method) -> Option<Arc<[Item]>> {
+        self.all(|_| true).iter().find_map(|shown| lock(&shown.slot(method).state).known.clone())
+    }
+
+    /// How long a list is: the longest that anybody is shown.
+    pub(super) fn count(&self, method: Method) -> Option<usize> {
+        let counts =
+            self.all(|_| true).into_iter().map(|shown| lock(&shown.slot(method).state).known.as_ref().map(|i| i.len()));
+        counts.max().flatten()
+    }
+
+    /// Whether somebody has waited in vain, and the answer has not come since.
+    pub(super) fn is_missed(&self) -> bool {
+        self.all(|_| true).iter().any(|shown| shown.slots.iter().any(|slot| lock(&slot.state).missed))
+    }
+
+    /// Why a list could not be had the last time.
+    pub(super) fn trouble(&self) -> Option<String> {
+        let failed = |slot: &Slot| lock(&slot.state).failed.as_ref().map(|(why, _)| why.clone());
+        self.all(|_| true).iter().find_map(|shown| shown.slots.iter().find_map(failed))
+    }
+}
+
+// === impl Shown ===
+
+impl Shown {
     fn slot(&self, method: Method) -> &Slot {
         let at = LISTS.iter().position(|list| *list == method).unwrap_or_default();
         &self.slots[at]
-    }
-
-    pub(super) fn count(&self, method: Method) -> Option<usize> {
-        lock(&self.slot(method).state).known.as_ref().map(|items| items.len())
     }
 
     /// Somebody has waited in vain. Whatever else the member is being asked for is not waited for, either.
@@ -309,16 +456,6 @@ impl Lists {
             let mut state = lock(&slot.state);
             state.missed |= state.fetching;
         }
-    }
-
-    /// Whether somebody has waited in vain, and the answer has not come since.
-    pub(super) fn is_missed(&self) -> bool {
-        self.slots.iter().any(|slot| lock(&slot.state).missed)
-    }
-
-    /// Why a list could not be had the last time.
-    pub(super) fn trouble(&self) -> Option<String> {
-        self.slots.iter().find_map(|slot| lock(&slot.state).failed.as_ref().map(|(why, _)| why.clone()))
     }
 }
 

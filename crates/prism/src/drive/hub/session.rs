@@ -2,10 +2,13 @@
 
 use std::{
     collections::HashMap,
+    future::poll_fn,
+    pin::pin,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
+    task::Poll,
 };
 
 use bytes::Bytes;
@@ -19,7 +22,7 @@ use tokio::sync::oneshot;
 use super::{Hub, Member, View};
 use crate::calls::Admitted;
 use crate::drive::{
-    Command, Entry, Head, Reply, Sessions,
+    Audience, Command, Entry, Head, Reply, Sessions,
     destination::{Full, close, lock},
     keeping::numbers_from,
     sessions::{Opened, Role, is_error, new_session_id},
@@ -168,6 +171,11 @@ impl HubSession {
         lock(&self.view).clone()
     }
 
+    /// Who its client is, as far as lists go by it.
+    pub fn audience(&self) -> Audience {
+        Audience::legacy(self.hello.class)
+    }
+
     /// From now on its client sees this.
     pub(super) fn see(&self, view: Arc<View>) {
         *lock(&self.view) = view;
@@ -194,6 +202,17 @@ impl HubSession {
         if let Some(part) = self.open_part(member.number) {
             return Ok(part);
         }
+        self.unless_cancelled(id, self.part_in_turn(hub, home, member)).await.unwrap_or(Err(Denied::Cancelled))
+    }
+
+    /// Does what comes before a call is with its server, which may wait for one to start; `None` if the client has cancelled
+    /// the call meanwhile, of which no server knows yet.
+    pub async fn unless_cancelled<T>(&self, id: &str, work: impl Future<Output = T>) -> Option<T> {
+        let mut work = pin!(work);
+        // Most often nothing has to be waited for, and nobody has to be told of it.
+        if let Poll::Ready(done) = poll_fn(|context| Poll::Ready(work.as_mut().poll(context))).await {
+            return Some(done);
+        }
         let (tx, cancelled) = oneshot::channel();
         {
             let mut waiting = lock(&self.waiting);
@@ -201,8 +220,8 @@ impl HubSession {
             waiting.push((id.to_owned(), tx));
         }
         tokio::select! {
-            part = self.part_in_turn(hub, home, member) => part,
-            Ok(()) = cancelled => Err(Denied::Cancelled),
+            done = work => Some(done),
+            Ok(()) = cancelled => None,
         }
     }
 
@@ -239,8 +258,8 @@ impl HubSession {
         let place = destination.place().map_err(Denied::Full)?;
         let id = new_session_id().ok_or(Denied::Gone)?;
         let link = destination.link_for(self.hello.class);
-        // The hub itself hears what changes at the link that all share.
-        let tells_of_lists = link.number != destination.stateless_link().number;
+        // The hub itself hears what changes at the link that all like it share.
+        let tells_of_lists = link.number != destination.list_link(self.audience()).number;
         let names = self.view().names(member);
         let numbers_from = numbers_from();
         let part = Part { home: home.key(), number: member.number, names, tells_of_lists, numbers_from };
@@ -251,6 +270,7 @@ impl HubSession {
             message: self.initialize.clone(),
             accepts: ACCEPTS,
             part: Some(Box::new((part, home.link.clone()))),
+            carried: None,
             reply,
         };
         link.commands.send(command).await.map_err(|_| Denied::Gone)?;
@@ -284,7 +304,7 @@ impl HubSession {
         }
         self.watch_again(home, member, &part).await;
         if tells_of_lists {
-            hub.compare(home, member, &part).await;
+            hub.compare(home, member, self.audience(), &part).await;
         }
         Ok(part)
     }
@@ -376,7 +396,7 @@ fn end(part: &Entry, sessions: &Sessions) {
 async fn tell(part: &Entry, message: Message, names: Option<Names>) {
     let Some(message) = Admitted::no_tool(message) else { return };
     let (reply, head) = oneshot::channel();
-    let call = Command::Call { key: Some(part.key()), message, accepts: ACCEPTS, names, reply };
+    let call = Command::Call { key: Some(part.key()), message, accepts: ACCEPTS, names, carried: None, reply };
     if part.link.commands.send(call).await.is_ok() {
         // A call that nobody seems to wait for would be cancelled.
         tokio::spawn(head);

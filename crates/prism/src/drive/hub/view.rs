@@ -13,7 +13,10 @@ use prism_core::{
 };
 
 use super::{Hub, HubSession, MAX_VIEWS, Member, lists::Listed, tools};
-use crate::{config::HubMode, drive::destination::lock};
+use crate::{
+    config::HubMode,
+    drive::{Audience, destination::lock},
+};
 
 /// What `_meta` of a list says of the members that are not in it.
 const UNAVAILABLE: &str = "prism/unavailable";
@@ -27,14 +30,15 @@ pub struct View {
     search: bool,
     /// Patterns of the tools that are in it; none: all.
     tools: Vec<String>,
-    merged: Mutex<HashMap<Method, Arc<Merged>>>,
+    merged: Mutex<HashMap<(Method, Audience), Arc<Merged>>>,
 }
 
-/// Who looks, and what at: without a session everybody sees the same.
+/// Who looks, and what at: without a session everybody of an audience sees the same.
 #[derive(Clone, Copy)]
 pub struct Seen<'a> {
     pub view: &'a Arc<View>,
     pub session: Option<&'a HubSession>,
+    pub audience: Audience,
 }
 
 /// The lists of all members as one.
@@ -145,13 +149,18 @@ impl Hub {
     }
 
     /// All that a client's members list.
-    pub(super) async fn merged(self: &Arc<Self>, Seen { view, session }: Seen<'_>, list: Method) -> Arc<Merged> {
+    pub(super) async fn merged(
+        self: &Arc<Self>,
+        Seen { view, session, audience }: Seen<'_>,
+        list: Method,
+    ) -> Arc<Merged> {
         let changes = self.changes.load(Ordering::Relaxed);
         let own = session.map(HubSession::own_parts).unwrap_or_default();
         let longest = self.plan().settings.longest_name;
         if !own.is_empty() {
             // Where the client has a server of its own, what counts is what that one lists.
-            let (mut all, theirs) = tokio::join!(self.gather(&view.members, list), self.gather_own(&own, list));
+            let (mut all, theirs) =
+                tokio::join!(self.gather(&view.members, audience, list), self.gather_own(&own, list));
             for (number, listed) in theirs {
                 if let Some(at) = view.members.iter().position(|member| member.number == number) {
                     all[at] = listed;
@@ -159,17 +168,19 @@ impl Hub {
             }
             return Arc::new(view.merge(list, all, changes, longest));
         }
-        let all = match self.gathered(&view.members, list) {
+        let all = match self.gathered(&view.members, audience, list) {
             Some(all) => {
-                if let Some(merged) = lock(&view.merged).get(&list).filter(|merged| merged.changes == changes) {
+                if let Some(merged) =
+                    lock(&view.merged).get(&(list, audience)).filter(|merged| merged.changes == changes)
+                {
                     return merged.clone();
                 }
                 all
             }
-            None => self.gather(&view.members, list).await,
+            None => self.gather(&view.members, audience, list).await,
         };
         let merged = Arc::new(view.merge(list, all, changes, longest));
-        lock(&view.merged).insert(list, merged.clone());
+        lock(&view.merged).insert((list, audience), merged.clone());
         merged
     }
 }
@@ -280,7 +291,6 @@ impl Merged {
         let texts: Vec<&str> = self.items.iter().map(|(_, text)| &**text).collect();
         let mut out = match revision {
             Some(_) => String::from("{"),
-            // It tells of changes.
             None => format!(r#"{{"resultType":"complete","ttlMs":{},"cacheScope":"private","#, modern::LIST_TTL_MS),
         };
         let _ = write!(out, r#""{member}":[{}]"#, texts.join(","));

@@ -3,16 +3,16 @@
 use std::{future::poll_fn, sync::Arc, time::Duration};
 
 use prism_core::{
-    mcp::{Class, Method},
+    mcp::Method,
     wire::{
         Kind, Message,
         sse::{Event, Events},
     },
 };
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use super::{Hub, Member, fetch};
-use crate::drive::{Command, LinkHandle};
+use crate::drive::{Audience, Command};
 
 /// How often it is asked whether anybody would hear of a change.
 const CHECK: Duration = Duration::from_secs(60);
@@ -20,46 +20,44 @@ const CHECK: Duration = Duration::from_secs(60);
 const MAX_NOTE: usize = 64 << 10;
 
 impl Hub {
-    /// Listens to a member, if nobody does, or says why it cannot be reached. It keeps the member's server awake, so it
-    /// ends when the hub has no clients.
-    pub(super) async fn watch(self: &Arc<Self>, member: &Arc<Member>) -> Result<(), String> {
+    /// Listens to a member where this audience's calls run, if nobody does, or says why it cannot be reached. It keeps the
+    /// member's server awake, so it ends when the hub has no clients.
+    pub(super) async fn watch(self: &Arc<Self>, member: &Arc<Member>, audience: Audience) -> Result<(), String> {
         let destination = &member.destination;
-        if !member.lists.watched.lock().await.contains(&destination.stateless_link().number) {
-            // Where to listen depends on what it speaks; and one that does not start is not waited for.
-            fetch::reach(destination).await?;
-            self.watch_at(member, destination.stateless_link()).await;
+        if member.lists.watched.lock().await.contains(&destination.list_link(audience).number) {
+            return Ok(());
+        }
+        // Where to listen depends on what it speaks; and one that does not start is not waited for.
+        fetch::reach(destination, audience).await?;
+        let link = destination.list_link(audience);
+        let mut watched = member.lists.watched.lock().await;
+        if !watched.contains(&link.number)
+            && let Some(listen) = fetch::listen(link).await
+        {
+            watched.insert(listen.0.number);
+            tokio::spawn(self.clone().attend(member.clone(), audience, listen));
         }
         Ok(())
     }
 
-    /// Listens where a modern client's calls go, too: a server that speaks both eras has a process for each.
-    pub async fn watch_modern(self: &Arc<Self>, member: &Arc<Member>) {
-        let speaks = member.destination.speaks();
-        if speaks.modern == Some(true) && speaks.legacy != Some(false) {
-            let (link, _) = member.destination.modern_link(Class::NONE, false);
-            self.watch_at(member, link).await;
-        }
-    }
-
-    async fn watch_at(self: &Arc<Self>, member: &Arc<Member>, link: LinkHandle) {
-        let mut watched = member.lists.watched.lock().await;
-        if !watched.contains(&link.number)
-            && let Some(listen) = fetch::listen(link.clone()).await
-        {
-            watched.insert(link.number);
-            tokio::spawn(self.clone().attend(member.clone(), listen));
-        }
-    }
-
-    async fn attend(self: Arc<Self>, member: Arc<Member>, (link, stream, mut reader): fetch::Listen) {
-        let mut check = interval(CHECK);
+    async fn attend(
+        self: Arc<Self>,
+        member: Arc<Member>,
+        audience: Audience,
+        (link, stream, mut reader): fetch::Listen,
+    ) {
+        let whose = |of: Audience| member.destination.share_lists(of, audience);
+        // Not at once: the session that it is for may still be about to be opened.
+        let mut check = interval_at(Instant::now() + CHECK, CHECK);
         check.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut events = Events::new(MAX_NOTE);
         loop {
             let bytes = tokio::select! {
                 bytes = poll_fn(|context| Pin::new(&mut reader).poll_next(context)) => bytes,
-                _ = check.tick() => {
-                    if !self.is_used() {
+                _ = async { tokio::select! { _ = check.tick() => {} () = self.sessions.left_hub() => {} } } => {
+                    // Their calls may run elsewhere since it is known to ask nothing.
+                    let moved = || member.destination.list_link(audience).number != link.number;
+                    if !self.is_used() || moved() {
                         break;
                     }
                     continue;
@@ -69,10 +67,10 @@ impl Hub {
             events.push(&bytes);
             while let Some(event) = events.next_event() {
                 if let Some(told) = told(event) {
-                    self.outdate(&member, told);
+                    self.outdate(&member, whose, told);
                     // At home everybody hears of it anyhow; and what is announced there is heard here, too.
                     if !member.is_home() {
-                        self.announce(&member, told);
+                        self.announce(&member, whose, told);
                     }
                 }
             }
@@ -82,7 +80,7 @@ impl Hub {
         member.lists.watched.lock().await.remove(&link.number);
         // Whatever changes from now on, nobody hears of it: the next one who asks finds out.
         for told in [Method::ToolsChanged, Method::PromptsChanged, Method::ResourcesChanged] {
-            self.outdate(&member, told);
+            self.outdate(&member, whose, told);
         }
     }
 }

@@ -146,7 +146,7 @@ impl Hub {
         };
         // Prism's own are known without asking anybody else.
         if let Some(own) = seen.view.members().iter().find(could_be)
-            && let [Ok(items)] = &self.gather(std::slice::from_ref(own), list).await[..]
+            && let [Ok(items)] = &self.gather(std::slice::from_ref(own), seen.audience, list).await[..]
             && items.iter().any(|item| *item.name == *shown)
         {
             return Some((own.clone(), shown.to_owned()));

@@ -1,14 +1,25 @@
 //! The far end of a link: a child's pipes, or a connection over HTTP. What the machine writes goes there, and what comes
 //! from there goes to the machine.
 
-use std::{io, time::Instant};
+use std::{
+    collections::HashMap,
+    ffi::{OsStr, OsString},
+    io,
+    path::Path,
+    sync::Arc,
+    time::Instant,
+};
 
 use bytes::Buf;
+use hyper::header::{HeaderName, HeaderValue};
 use prism_core::{
-    mcp::Fault,
+    mcp::{Fault, Refusal, Settings, State, link::WireId},
     wire::{Frame, Kind, Lines, Message, envelope::own_number},
 };
-use prism_os::child::{Child, Spec};
+use prism_os::{
+    child::{Child, Spec},
+    program,
+};
 use tokio::time::timeout;
 use tracing::{debug, info, warn};
 
@@ -17,7 +28,10 @@ use crate::{
     builtin::kit::{Connection, Said},
     config::Transport,
     drive::{
+        Carried,
+        destination::Shared,
         environment::Given,
+        health::{self, ServerState, Tries},
         keeper::Keeper,
         remote::{Arrival, Failure, Remote},
         stderr,
@@ -26,16 +40,16 @@ use crate::{
 
 impl Driver {
     pub(super) fn start(&mut self, now: Instant) {
-        if let Some(server) = &self.shared.built_in {
-            self.note_start();
-            self.back = Some(Back::BuiltIn(Connection::open(server.clone())));
+        if let Some(server) = self.shared.built_in.clone() {
+            self.note_start(now);
+            self.back = Some(Back::BuiltIn(Connection::open(server)));
             return;
         }
         // One that has forgotten our session is opened anew over the connection there is.
         if self.shared.target.is_some() && self.back.is_some() {
             return;
         }
-        self.note_start();
+        self.note_start(now);
         self.starts += 1;
         if let Some(given) = self.shared.environment.at_once(&self.shared.config) {
             return self.start_with(given.map_err(|error| error.to_string()), now);
@@ -70,13 +84,22 @@ impl Driver {
             Ok(back) => self.back = Some(back),
             Err(why) => {
                 warn!(destination = self.name(), why, "Cannot start the server");
-                self.shared.trouble.note(&why);
+                let said = format!("{} cannot be started: {why}", self.name());
+                self.shared.trouble.note(&said);
+                self.shared.sightings.start_failed(said.clone());
+                self.machine.explain(Some(said));
                 self.machine.handle_start_failed(&why, now);
             }
         }
     }
 
-    fn note_start(&self) {
+    fn note_start(&mut self, now: Instant) {
+        if self.tries.is_none() {
+            self.printed = None;
+            self.shared.sightings.printed(None);
+        }
+        self.tries.get_or_insert_with(|| Tries::begin(now)).add();
+        self.stderr_from = self.shared.stderr.mark();
         self.shared.metrics.starts.inc();
         if self.vitals.starts() {
             self.shared.metrics.restarts.inc();
@@ -95,17 +118,45 @@ impl Driver {
         };
         match Child::spawn(&spec, &self.shared.owner) {
             Ok(Child { stdin, stdout, stderr, group, .. }) => {
-                stderr::drain(stderr, self.shared.config.name.clone(), self.shared.stderr.clone());
-                let keeper = Keeper::take(group, ceiling, self.shared.clone(), self.commands.clone());
+                let drained = stderr::drain(stderr, self.shared.config.name.clone(), self.shared.stderr.clone());
+                let keeper = Keeper::take(group, ceiling, drained, self.shared.clone(), self.commands.clone());
                 self.vitals.runs_as(keeper.pid());
-                let lines = Lines::new(self.shared.max_message_bytes);
+                let lines = Lines::new(self.shared.max_message_bytes());
                 Ok(Running { stdin, stdout, lines, keeper, full: false, silent: false })
             }
-            Err(error) => Err(match std::error::Error::source(&error) {
-                Some(source) => format!("{error}: {source}"),
-                None => error.to_string(),
-            }),
+            Err(error) => {
+                // The kernel has few words for it; we may have better ones.
+                let path = given.variables.get(OsStr::new("PATH")).map(OsString::as_os_str).unwrap_or_default();
+                let wanted = config.command.first().map(String::as_str).unwrap_or_default();
+                let is_folder_there = config.cwd.as_deref().is_none_or(Path::is_dir);
+                Err(match (program::find(wanted, config.cwd.as_deref(), path), std::error::Error::source(&error)) {
+                    (Err(absent), _) if is_folder_there => format!("{absent}. Type: {}", absent.fix()),
+                    (_, Some(source)) => format!("{error}: {source}"),
+                    (_, None) => error.to_string(),
+                })
+            }
         }
+    }
+
+    /// Tells whoever looks from outside when nobody tries to start the server any more.
+    pub(super) fn note_giving_up(&mut self) {
+        let has_stopped = matches!(self.machine.condition().state, State::Failed | State::Down);
+        if has_stopped && self.tries.take().is_some() {
+            self.shared.sightings.given_up(self.machine.failure());
+        }
+    }
+
+    /// Before the machine may have had enough of a server that does not greet us: what it says instead.
+    pub(super) fn listen_closely(&mut self) {
+        if self.machine.condition().state == State::Starting {
+            let heard = self.heard();
+            self.machine.overhear(heard);
+        }
+    }
+
+    /// What the server has said since it was started, other than in messages.
+    fn heard(&self) -> Option<String> {
+        health::heard(self.printed.as_deref(), &self.shared.stderr.since(self.stderr_from))
     }
 
     pub(super) fn take_frames(&mut self, now: Instant) {
@@ -118,8 +169,14 @@ impl Driver {
 
     pub(super) fn take_arrival(&mut self, arrival: Arrival, now: Instant) {
         match arrival {
-            Arrival::Answer { about, message } => self.machine.handle_message(Some(about), message, now),
-            Arrival::Message { about: Some(number), frame } => self.machine.handle_reply(number, frame, now),
+            Arrival::Answer { about, message } => {
+                self.shared.sightings.answered();
+                self.machine.handle_message(Some(about), message, now);
+            }
+            Arrival::Message { about: Some(number), frame } => {
+                self.shared.sightings.answered();
+                self.machine.handle_reply(number, frame, now);
+            }
             Arrival::Message { about: None, frame } => {
                 if self.shared.target.as_ref().and_then(|target| target.transport()) == Some(Transport::Sse) {
                     self.machine.over_one_stream();
@@ -128,16 +185,54 @@ impl Driver {
             }
             Arrival::Failed { id, failure } => {
                 debug!(destination = self.name(), ?failure, "A request to the server failed");
-                let (fault, evidence) = told(failure);
+                self.note_failure(&failure);
+                let (fault, evidence) = self.told(failure);
                 self.machine.handle_failed(id, fault, evidence, now);
+            }
+            Arrival::Told { id, head } => {
+                if let Some(carried) = self.carried.get(&id) {
+                    carried.answered(head);
+                }
             }
             Arrival::SessionLost { message } => self.session_lost(message, now),
             Arrival::Ended { why } => {
                 warn!(destination = self.name(), why, "The connection to the server is lost");
                 self.shared.trouble.note(&why);
+                self.note_failure(&Failure::Unreachable { why: why.clone() });
                 self.back = None;
                 self.machine.handle_lost(why, now);
             }
+        }
+    }
+
+    fn note_failure(&self, failure: &Failure) {
+        if let Some(http) = &self.shared.config.http {
+            self.shared.sightings.failed(failure, http.shown_url());
+        }
+    }
+
+    /// A failed request in the machine's words, and whether it says that the server is of the other era.
+    fn told(&self, failure: Failure) -> (Fault, bool) {
+        match failure {
+            Failure::Unauthorized { status } => {
+                let fix = health::fix(ServerState::Unauthorized, &self.shared.config).unwrap_or_default();
+                (Fault::Refused { why: format!("{}: {fix}", health::unauthorized(status)) }, false)
+            }
+            Failure::Status { status } if status >= 500 => {
+                (Fault::Unavailable { why: format!("it answered HTTP {status}") }, false)
+            }
+            Failure::Status { status } => {
+                let why = format!("it answered HTTP {status}; is this the URL of an MCP server?");
+                (Fault::Refused { why }, true)
+            }
+            Failure::Unreachable { why } => (Fault::Unavailable { why }, false),
+            Failure::Cut => (Fault::Cut, false),
+            Failure::TooLarge { limit } => (Fault::TooLarge { limit }, false),
+            Failure::Redirected { to } => {
+                let why = format!("it sends us on to {to}, another place; if it is right, configure that URL");
+                (Fault::Refused { why }, false)
+            }
+            Failure::NotMcp { why } => (Fault::Refused { why: format!("its answer is no MCP: {why}") }, true),
         }
     }
 
@@ -174,6 +269,14 @@ impl Driver {
         messages
     }
 
+    /// Other limits count from the next message on.
+    pub(super) fn limit(&mut self, settings: &Settings) {
+        self.machine.limit(settings);
+        if let Some(Back::Child(child)) = &mut self.back {
+            child.lines.limit(settings.max_message_bytes);
+        }
+    }
+
     /// Ends the server; what follows is what follows any other end of it.
     pub(super) fn restart(&mut self, now: Instant) {
         match &self.back {
@@ -190,7 +293,7 @@ impl Driver {
         }
     }
 
-    pub(super) fn exited(&mut self, pid: u32, why: Option<String>, now: Instant) {
+    pub(super) fn exited(&mut self, pid: u32, status: &str, why: Option<String>, now: Instant) {
         // One that was stopped is seen to its end elsewhere.
         let is_it = |back: &Back| matches!(back, Back::Child(child) if child.keeper.pid() == pid);
         if !self.back.as_ref().is_some_and(is_it) {
@@ -205,6 +308,17 @@ impl Driver {
             self.take_frames(now);
         }
         self.back = None;
+        if self.machine.condition().state == State::Starting {
+            self.act(now);
+            let heard = self.heard();
+            let tries = self.tries.get_or_insert_with(|| Tries::begin(now));
+            let said = match &why {
+                Some(why) => why.clone(),
+                None => tries.told(&self.shared.config.name, status, heard.as_deref(), now),
+            };
+            self.shared.sightings.start_failed(said.clone());
+            self.machine.explain(Some(said));
+        }
         match why {
             Some(why) => self.machine.handle_ended(why, now),
             None => self.machine.handle_exit(now),
@@ -238,18 +352,31 @@ impl Driver {
                 let Some(Back::Remote(remote)) = &mut self.back else { return };
                 for message in written {
                     let params = self.machine.param_headers(&message);
-                    remote.send_with(message, params);
+                    let along = along(&self.shared, &self.carried, self.opener.as_deref(), &message);
+                    remote.send_along(message, params, along);
                 }
                 if std::mem::take(&mut self.reopened) {
                     // Whoever gave up meanwhile was told so: what it asked for must not be done now.
                     for message in self.unsent.drain(..) {
                         if message.id().and_then(own_number).is_some_and(|number| self.machine.still_wants(number)) {
-                            remote.send(message);
+                            let along = along(&self.shared, &self.carried, self.opener.as_deref(), &message);
+                            remote.send_along(message, Vec::new(), along);
                         }
                     }
                 }
             }
         }
+    }
+
+    /// Notes what goes along with a call, until it is answered.
+    pub(super) fn carry(&mut self, taken: &Result<WireId, Refusal>, carried: Option<Arc<Carried>>) {
+        let (Ok(id), Some(carried), true) = (taken, carried, self.shared.target.is_some()) else { return };
+        if self.carried.len() >= MAX_RESENT {
+            // Those that were answered on streams.
+            let machine = &self.machine;
+            self.carried.retain(|id, _| machine.still_wants(*id));
+        }
+        self.carried.insert(id.0, carried);
     }
 
     /// Closes the child's stdin and sees it to its end, in a task of its own (B-13); or lets go of the connection.
@@ -273,36 +400,25 @@ impl Driver {
     }
 }
 
+/// What of its client's head goes along with a message: of the call that it is, or of the session that it is about.
+fn along(
+    shared: &Shared,
+    carried: &HashMap<u64, Arc<Carried>>,
+    opener: Option<&Carried>,
+    message: &Message,
+) -> Vec<(HeaderName, HeaderValue)> {
+    let own = message.id().and_then(own_number).and_then(|number| carried.get(&number)).map(Arc::as_ref);
+    match (own.or(opener), &shared.config.http) {
+        (Some(carried), Some(server)) => carried.to(server),
+        _ => Vec::new(),
+    }
+}
+
 impl From<Said> for Arrival {
     fn from(Said { about, is_answer, bytes }: Said) -> Self {
         match (about.filter(|_| is_answer), Message::parse(bytes.clone())) {
             (Some(about), Ok(message)) => Self::Answer { about, message },
             _ => Self::Message { about, frame: Frame::Line(bytes) },
         }
-    }
-}
-
-/// A failed request in the machine's words, and whether it says that the server is of the other era.
-fn told(failure: Failure) -> (Fault, bool) {
-    match failure {
-        Failure::Unauthorized { status } => {
-            let why = format!("it wants other credentials (HTTP {status}); set them in the destination's `headers`");
-            (Fault::Refused { why }, false)
-        }
-        Failure::Status { status } if status >= 500 => {
-            (Fault::Unavailable { why: format!("it answered HTTP {status}") }, false)
-        }
-        Failure::Status { status } => {
-            let why = format!("it answered HTTP {status}; is this the URL of an MCP server?");
-            (Fault::Refused { why }, true)
-        }
-        Failure::Unreachable { why } => (Fault::Unavailable { why }, false),
-        Failure::Cut => (Fault::Cut, false),
-        Failure::TooLarge { limit } => (Fault::TooLarge { limit }, false),
-        Failure::Redirected { to } => {
-            let why = format!("it sends us on to {to}, another place; if it is right, configure that URL");
-            (Fault::Refused { why }, false)
-        }
-        Failure::NotMcp { why } => (Fault::Refused { why: format!("its answer is no MCP: {why}") }, true),
     }
 }

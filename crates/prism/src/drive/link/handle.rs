@@ -23,7 +23,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::Driver;
 use crate::calls::{Admitted, AdmittedAsk};
 use crate::drive::{
-    Destination,
+    Carried, Destination,
     destination::Shared,
     environment::Given,
     outlet::{Outlet, Reader},
@@ -44,6 +44,7 @@ pub enum Command {
         accepts: Accepts,
         /// It is a part of a session of the hub's, whose streams are at that link.
         part: Option<Box<(Part, LinkHandle)>>,
+        carried: Option<Arc<Carried>>,
         reply: oneshot::Sender<Head>,
     },
     Call {
@@ -51,6 +52,8 @@ pub enum Command {
         message: Admitted,
         accepts: Accepts,
         names: Option<Names>,
+        /// What of its head goes along, if its server is one over HTTP.
+        carried: Option<Arc<Carried>>,
         reply: oneshot::Sender<Head>,
     },
     Batch {
@@ -66,6 +69,7 @@ pub enum Command {
     /// A call of the modern era.
     Ask {
         ask: Box<AdmittedAsk>,
+        carried: Option<Arc<Carried>>,
         reply: oneshot::Sender<Head>,
     },
     /// A modern client's stream of changes.
@@ -140,11 +144,14 @@ pub enum Command {
         start: u64,
         given: Result<Given, String>,
     },
-    /// The child with this pid has ended, and why, if that is our doing.
+    /// The child with this pid has ended, how, and why, if that is our doing.
     Exited {
         pid: u32,
+        status: String,
         why: Option<String>,
     },
+    /// Goes on with the limits of these settings.
+    Limit(Box<Settings>),
     /// Has the server's process ended, as a person wants another one.
     Restart,
     /// Asks how the streams are.

@@ -1,4 +1,5 @@
-//! The headers of what we send, built from the message itself (mcp-eras 1.2, 1.8). No header of any client comes here.
+//! The headers of what we send, built from the message itself (mcp-eras 1.2, 1.8). What of a client's head goes along is
+//! decided in `drive::carried`.
 
 use hyper::{
     HeaderMap,
@@ -58,6 +59,18 @@ pub(crate) fn of_post(target: &Target, message: &Message, params: &[(String, Str
         None => of_lane(&mut headers, lane),
     }
     headers
+}
+
+/// The same with headers of a client's. Whatever is ours to say they do not change.
+pub(super) fn along(mut own: HeaderMap, along: &[(HeaderName, HeaderValue)]) -> HeaderMap {
+    if !along.is_empty() {
+        let mut theirs: HeaderMap = along.iter().cloned().collect();
+        for name in own.keys() {
+            theirs.remove(name);
+        }
+        own.extend(theirs);
+    }
+    own
 }
 
 /// The headers of a GET that opens a stream, and of a DELETE.

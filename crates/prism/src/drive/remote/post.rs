@@ -4,7 +4,10 @@
 use std::{pin::pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use hyper::{Method as Verb, Response, Uri, header::HeaderValue};
+use hyper::{
+    Method as Verb, Response, Uri,
+    header::{HeaderName, HeaderValue},
+};
 use prism_core::wire::{EnvelopeError, Frame, Kind, Message, envelope::own_number};
 use serde::Deserialize;
 use tokio::time::{sleep, timeout};
@@ -19,6 +22,7 @@ use super::{
     request_id,
     stream::{self, Cursor, Refused},
 };
+use crate::drive::carried::brought_back;
 
 /// How long a note may take to be accepted. Requests have deadlines elsewhere.
 const NOTE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -35,6 +39,8 @@ pub(super) struct Job {
     pub(super) to: Uri,
     /// `Mcp-Param-*` headers, without that prefix.
     pub(super) params: Vec<(String, String)>,
+    /// Headers of its client's.
+    pub(super) along: Vec<(HeaderName, HeaderValue)>,
     pub(super) message: Message,
     /// What the request says of its session. Empty in the modern era, and where there is no session yet.
     pub(super) lane: Lane,
@@ -129,7 +135,10 @@ impl Job {
     }
 
     async fn post(&mut self) -> Result<Response<Answer>, Failure> {
-        let headers = || headers::of_post(&self.target, &self.message, &self.params, &self.lane);
+        let headers = || {
+            let own = headers::of_post(&self.target, &self.message, &self.params, &self.lane);
+            headers::along(own, &self.along)
+        };
         let bytes = self.message.bytes().clone();
         self.target.send(Verb::POST, &self.to, headers, bytes).await.map(|(_, response)| response)
     }
@@ -166,6 +175,9 @@ impl Job {
 
     async fn read(&mut self, id: u64, response: Response<Answer>, opening: Opening) -> End {
         let status = response.status().as_u16();
+        if let Some(head) = brought_back(response.headers()) {
+            self.voice.say(Says::Told(head)).await;
+        }
         if !response.status().is_success() {
             return End::with(match self.session_lost(status) {
                 Some(lost) => lost,
@@ -181,7 +193,7 @@ impl Job {
         let not_mcp = |why: String| End::with(Says::Failed(Failure::NotMcp { why }));
         match reading::content(response.headers()) {
             Content::Json if status != 202 => {
-                match reading::whole(response.into_body(), self.target.max_message_bytes).await {
+                match reading::whole(response.into_body(), self.target.max_message_bytes()).await {
                     Ok(bytes) => self.read_whole(id, bytes, opening).await,
                     Err(failure) => End::with(Says::Failed(failure)),
                 }
@@ -225,7 +237,7 @@ impl Job {
     /// Reads the request's stream, and resumes it where that is possible, until the answer has come.
     async fn read_events(&mut self, id: u64, body: Answer, opening: Opening) -> End {
         let mut cursor = Cursor::default();
-        let mut reading = Reading::new(body, self.target.max_message_bytes);
+        let mut reading = Reading::new(body, self.target.max_message_bytes());
         loop {
             match reading.next().await {
                 Piece::Event { name, data } if reading::is_message(name.as_deref()) => {
@@ -248,13 +260,13 @@ impl Job {
                 }
                 Piece::Event { .. } => {}
                 Piece::TooLong => {
-                    return End::with(Says::Failed(Failure::TooLarge { limit: self.target.max_message_bytes }));
+                    return End::with(Says::Failed(Failure::TooLarge { limit: self.target.max_message_bytes() }));
                 }
                 Piece::End => {
                     cursor.ended(&reading);
                     drop(reading);
                     match self.resume(&mut cursor).await {
-                        Some(body) => reading = Reading::new(body, self.target.max_message_bytes),
+                        Some(body) => reading = Reading::new(body, self.target.max_message_bytes()),
                         None => return End::with(Says::Failed(Failure::Cut)),
                     }
                 }

@@ -1,6 +1,6 @@
 //! What the tasks of a `Remote` tell it.
 
-use hyper::{Uri, header::HeaderValue};
+use hyper::{HeaderMap, Uri, header::HeaderValue};
 use prism_core::wire::{Frame, Message};
 use tokio::sync::mpsc;
 
@@ -23,6 +23,8 @@ pub(super) enum Source {
 /// What there is to tell.
 pub(super) enum Says {
     Message(Frame),
+    /// What of the response's head concerns whoever asked.
+    Told(HeaderMap),
     /// The request's answer. It is over.
     Answer(Message),
     Failed(Failure),

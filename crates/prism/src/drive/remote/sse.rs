@@ -39,7 +39,7 @@ async fn open(target: &Target) -> Result<(Reading, Uri), Lost> {
         // An outage says nothing about the transport.
         return Err(Lost { why, refused: !matches!(status, 401 | 403 | 408 | 429 | 500..=599) });
     }
-    let mut reading = Reading::new(response.into_body(), target.max_message_bytes);
+    let mut reading = Reading::new(response.into_body(), target.max_message_bytes());
     let named = match reading.next().await {
         Piece::Event { name, data } if name.as_deref() == Some("endpoint") => data,
         Piece::End => return Err(lost("the event stream ended before it named an endpoint".to_owned())),

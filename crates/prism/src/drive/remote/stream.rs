@@ -61,7 +61,7 @@ pub(super) async fn listen(target: Arc<Target>, lane: Lane, voice: Voice) {
         match opened {
             Ok(body) => {
                 was_open = true;
-                let mut reading = Reading::new(body, target.max_message_bytes);
+                let mut reading = Reading::new(body, target.max_message_bytes());
                 while forward(&mut reading, &voice).await {
                     cursor.moved();
                 }

@@ -8,7 +8,7 @@ use std::{
     pin::Pin,
     sync::{
         Arc, OnceLock, PoisonError, RwLock,
-        atomic::{AtomicU8, Ordering},
+        atomic::{AtomicU8, AtomicUsize, Ordering},
     },
     task::{Context, Poll},
     time::Duration,
@@ -48,7 +48,7 @@ pub struct Target {
     pub(crate) url: Uri,
     /// What was configured, and may be. It can change from one connection to the next: secrets do.
     headers: RwLock<HeaderMap>,
-    pub(crate) max_message_bytes: usize,
+    max_message_bytes: AtomicUsize,
     pub(super) patience: Patience,
     configured: Option<Transport>,
     found: AtomicU8,
@@ -113,6 +113,15 @@ fn checked(configured: Vec<(String, String)>) -> Result<HeaderMap, TargetError> 
 // === impl Target ===
 
 impl Target {
+    /// The longest message that the server may send.
+    pub(crate) fn max_message_bytes(&self) -> usize {
+        self.max_message_bytes.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn limit(&self, max_message_bytes: usize) {
+        self.max_message_bytes.store(max_message_bytes, Ordering::Relaxed);
+    }
+
     pub fn new(
         url: &str,
         headers: Vec<(String, String)>,
@@ -168,7 +177,7 @@ impl Target {
         Ok(Self {
             url,
             headers: RwLock::new(checked(configured)?),
-            max_message_bytes,
+            max_message_bytes: AtomicUsize::new(max_message_bytes),
             patience: Patience::default(),
             configured: transport,
             found: AtomicU8::new(0),

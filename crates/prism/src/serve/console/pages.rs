@@ -116,7 +116,8 @@ pub(super) fn request(server: &Arc<Server>, id: &str) -> Response<Body> {
 /// What waits for the person.
 pub(super) fn waiting(server: &Server) -> Waiting {
     let (requests, confirmations) = server.gate.as_ref().and_then(|gate| gate.waiting().ok()).unwrap_or_default();
-    Waiting { requests, confirmations }
+    let overdue = server.mesh.as_ref().map_or(0, |mesh| mesh.overdue());
+    Waiting { requests, confirmations, overdue }
 }
 
 async fn seen(server: &Arc<Server>) -> Vec<Seen> {

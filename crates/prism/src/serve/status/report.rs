@@ -15,6 +15,8 @@ pub struct Status {
     pub listens: Vec<Listen>,
     /// Modern clients that have lately introduced themselves, the last one first.
     pub clients: Vec<Caller>,
+    /// `null`: there is none, as there is no database.
+    pub mesh: Option<super::agents::Mesh>,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -30,11 +32,13 @@ pub struct Daemon {
     pub open_files: u64,
     pub max_open_files: u64,
     pub stopping: bool,
+    /// Requests that showed a session which no Prism has given out: their clients had another server at this URL.
+    pub foreign_sessions: u64,
     pub config: Config,
 }
 
 /// The config that is in effect.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Config {
     /// `null`: there is none, and everything is at its default.
@@ -42,6 +46,8 @@ pub struct Config {
     pub state: ConfigState,
     /// What is wrong with the file as it is now, if the old config was kept; or what a restart would change.
     pub error: Option<String>,
+    /// How long ago the file was last read and taken, or not taken.
+    pub taken_s: Option<f64>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,9 +70,14 @@ pub struct Destination {
     pub kind: String,
     /// What the server calls itself.
     pub server: Option<Client>,
-    /// `idle` (never used), `starting`, `up`, `restarting`, `failed`, `asleep` (nobody has used it for a
-    /// while; its sessions go on), `stopped` (was used). All but `up` start on use.
+    /// `never_used`, `starting`, `up`, `slow`, `failing`, `missing`, `refusing`, `unauthorized` or `asleep`
+    /// (docs/status.md).
     pub state: String,
+    /// Whether a call that comes now can be expected to be answered.
+    pub ready: bool,
+    /// The state in a sentence, with its reason; and what to type about it.
+    pub why: String,
+    pub fix: Option<String>,
     /// `legacy`, `modern` or `both`; `null` if that is not known.
     pub era: Option<String>,
     /// `set` (by the config), `asked` (the server, in this life of the daemon), `remembered` (from an earlier one).
@@ -94,6 +105,13 @@ pub struct Destination {
     /// Tools that are no longer what they were when they were first used, since the daemon was started.
     pub changed_tools: Vec<String>,
     pub links: Vec<Link>,
+}
+
+impl Destination {
+    /// Whether there is something to say about how it is. (A daemon of an older version says nothing.)
+    pub fn is_ill(&self) -> bool {
+        !self.ready && !self.why.is_empty()
+    }
 }
 
 /// What last went wrong.

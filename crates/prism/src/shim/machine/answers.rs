@@ -57,7 +57,7 @@ impl Machine {
                 }
                 if self.refused(ticket, &refusal, now) {
                 } else if let What::Own(own) = what {
-                    self.own_answered(ticket, own, Some((message, session)), now);
+                    self.own_answered(ticket, own, Some((message, session)));
                 } else if what == What::Request {
                     self.answered(ticket, status, message, session, now);
                 } else {
@@ -68,7 +68,7 @@ impl Machine {
                 self.heard();
                 match what {
                     What::Request => self.fail(ticket, "Prism took the request and gave no answer", "no_answer"),
-                    What::Own(own) => self.own_answered(ticket, own, None, now),
+                    What::Own(own) => self.own_answered(ticket, own, None),
                     _ => self.not_taken(ticket),
                 }
             }
@@ -77,7 +77,7 @@ impl Machine {
                 let refusal = Refusal { status, ..Refusal::default() };
                 if self.refused(ticket, &refusal, now) {
                 } else if let What::Own(own) = what {
-                    self.own_answered(ticket, own, None, now);
+                    self.own_answered(ticket, own, None);
                 } else if what == What::Request && self.flights.get(&ticket).is_some_and(|it| it.cursor.is_some()) {
                     self.stream_lost(ticket, now);
                 } else if what == What::Request {
@@ -90,7 +90,7 @@ impl Machine {
             Says::Unsent { why } => self.unsent(ticket, &why, now),
             Says::Broken { why } => match what {
                 What::Request => self.fail(ticket, &why, "no_answer"),
-                What::Own(own) => self.own_answered(ticket, own, None, now),
+                What::Own(own) => self.own_answered(ticket, own, None),
                 _ => self.not_taken(ticket),
             },
         }
@@ -151,9 +151,6 @@ impl Machine {
             self.tools.learn(message.text(result));
         }
         let Some(flight) = self.flights.remove(&ticket) else { return };
-        if let Some(aside) = flight.aside {
-            self.close(aside);
-        }
         if self.gate == Gate::Opening(ticket) {
             self.opened(&message, session);
         }

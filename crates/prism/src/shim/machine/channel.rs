@@ -23,7 +23,7 @@ impl Machine {
     pub(super) fn with_channel(&mut self, flight: &Flight, answer: &Message) -> Option<Bytes> {
         let here = match &self.route {
             Route::Hub => true,
-            Route::Direct(name) | Route::View(name) => name == "prism",
+            Route::Direct(name) => name == "prism",
         };
         let greeting = flight.message.as_ref().filter(|_| here)?;
         if !matches!(greeting.kind(), Kind::Request(Method::Initialize | Method::Discover)) || !has_channels(greeting) {

@@ -38,8 +38,6 @@ pub(super) struct Flight {
     pub(super) knocked: bool,
     /// What its headers are made from was fetched anew.
     pub(super) relearned: bool,
-    /// The hub is asked too, because this takes long.
-    pub(super) aside: Option<Ticket>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,8 +62,6 @@ pub(super) enum Own {
     Replay,
     /// `tools/list`, for the headers that a call needs.
     Learn { of: Ticket },
-    /// The client's greeting at the hub, because the server takes long to answer it.
-    Aside { of: Ticket },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +88,6 @@ impl Flight {
             acknowledged: false,
             knocked: false,
             relearned: false,
-            aside: None,
         }
     }
 

@@ -133,8 +133,6 @@ impl Machine {
             self.flights.remove(&ticket);
         } else if flight.is_patient() {
             self.later(ticket, Duration::ZERO, now);
-        } else if let What::Own(own @ Own::Aside { .. }) = flight.what {
-            self.own_answered(ticket, own, None, now);
         } else {
             self.wait_for_daemon(ticket, now);
             if let Some(outage) = &mut self.outage {
@@ -167,12 +165,12 @@ impl Machine {
             What::Request if flight.cursor.is_some() => self.stream_lost(ticket, now),
             What::Request if flight.may_repeat() => self.wait_for_daemon(ticket, now),
             What::Request => self.fail(ticket, INTERRUPTED, "daemon_restarted"),
-            What::Own(own @ (Own::Aside { .. } | Own::Replay)) => self.own_answered(ticket, own, None, now),
+            What::Own(own @ Own::Replay) => self.own_answered(ticket, own, None),
             _ if flight.failures < MAX_REPEATS => {
                 flight.failures += 1;
                 self.wait_for_daemon(ticket, now);
             }
-            What::Own(own) => self.own_answered(ticket, own, None, now),
+            What::Own(own) => self.own_answered(ticket, own, None),
             _ => self.not_taken(ticket),
         }
     }

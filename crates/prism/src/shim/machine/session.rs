@@ -14,7 +14,7 @@ use prism_core::{
 };
 
 use super::{
-    Action, Machine, Route, Ticket,
+    Action, Machine, Ticket,
     answers::{LISTS, changed},
     flight::{Flight, Own, State, What},
 };
@@ -39,10 +39,7 @@ pub(super) enum Gate {
 
 impl Gate {
     pub(super) fn lets(self, ticket: Ticket, flight: &Flight) -> bool {
-        self == Self::Open
-            || self.is_of(ticket)
-            || flight.is_modern()
-            || matches!(flight.what, What::Own(Own::Aside { .. }))
+        self == Self::Open || self.is_of(ticket) || flight.is_modern()
     }
 
     pub(super) fn is_of(self, ticket: Ticket) -> bool {
@@ -123,28 +120,10 @@ impl Machine {
         }
     }
 
-    // --- A server that is slow to greet ---
-
-    /// Has the hub greet the client, because the server takes its time. Whoever is first is who is spoken to.
-    pub(super) fn greet_aside(&mut self, of: Ticket) {
-        let Some(message) = self.flights.get(&of).and_then(|flight| flight.message.clone()) else { return };
-        let aside = self.add(Flight::new(What::Own(Own::Aside { of }), Some(message)));
-        if let Some(flight) = self.flights.get_mut(&of) {
-            flight.aside = Some(aside);
-        }
-        self.held.push_front(aside);
-    }
-
     // --- Messages of our own ---
 
     /// One of our own messages is over, with this answer if there is one.
-    pub(super) fn own_answered(
-        &mut self,
-        ticket: Ticket,
-        own: Own,
-        answer: Option<(Message, Option<HeaderValue>)>,
-        now: Instant,
-    ) {
+    pub(super) fn own_answered(&mut self, ticket: Ticket, own: Own, answer: Option<(Message, Option<HeaderValue>)>) {
         self.flights.remove(&ticket);
         let answer = answer.filter(|(message, _)| !message.failed());
         match own {
@@ -165,13 +144,6 @@ impl Machine {
                     }
                 }
             },
-            Own::Aside { of } => {
-                let (Some((message, session)), Route::Direct(name)) = (answer, self.route.clone()) else { return };
-                self.route = Route::View(name.clone());
-                self.actions.push_back(Action::Say(format!("{name} is slow to start; Prism answers for it meanwhile")));
-                self.actions.push_back(Action::Close(of));
-                self.answered(of, 200, message, session, now);
-            }
         }
     }
 

@@ -44,12 +44,10 @@ fn no_other_client_and_no_other_server_has_a_channel() {
         (Route::Hub, "codex-mcp-client"),
         (Route::Hub, "claude-ai"),
         (Route::Direct("files".to_owned()), "claude-code"),
-        (Route::View("files".to_owned()), "claude-code"),
     ] {
         let path = match &route {
             Route::Hub => "/mcp",
             Route::Direct(_) => "/files/mcp",
-            Route::View(_) => "/mcp?only=files&prefix=false",
         };
         let script = r#"
             start

@@ -69,7 +69,7 @@ async fn everything_about_a_call_has_its_correlation_id() {
         [
             progress(json!({"progressToken": "t", "progress": 1, "total": 2, "message": "half", "_meta": own})),
             json!({"jsonrpc": "2.0", "method": "notifications/message",
-                "params": {"level": "error", "data": {"why": "test"}, "_meta": own}}),
+                "params": {"level": "error", "data": {"why": "test"}, "_meta": {"correlation_id": id, "step": 2}}}),
             progress(json!({"progressToken": "t", "progress": 2, "total": 2, "_meta": own})),
         ]
     );

@@ -30,6 +30,11 @@ impl Desk {
 
     /// Calls tools one after the other on a pipe, as an older client, and returns their results.
     async fn call(&self, calls: &[(&str, Value)]) -> Vec<Value> {
+        self.call_and_hear(calls).await.0
+    }
+
+    /// The same, and what was logged meanwhile.
+    async fn call_and_hear(&self, calls: &[(&str, Value)]) -> (Vec<Value>, Vec<Value>) {
         let (ours, theirs) = tokio::io::duplex(1 << 20);
         let (input, output) = tokio::io::split(theirs);
         let serving = {
@@ -40,10 +45,12 @@ impl Desk {
         let mut lines = BufReader::new(read).lines();
         let hello =
             json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
-        let mut results = Vec::new();
-        let requests = [("initialize", hello)]
-            .into_iter()
-            .chain(calls.iter().map(|(name, arguments)| ("tools/call", json!({"name": name, "arguments": arguments}))));
+        let (mut results, mut notes) = (Vec::new(), Vec::new());
+        let calls = calls.iter().map(|(name, arguments)| match name.contains('/') {
+            true => (*name, arguments.clone()),
+            false => ("tools/call", json!({"name": name, "arguments": arguments})),
+        });
+        let requests = [("initialize", hello)].into_iter().chain(calls);
         for (id, (method, params)) in requests.enumerate() {
             let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
             write.write_all(format!("{request}\n").as_bytes()).await.unwrap();
@@ -54,6 +61,7 @@ impl Desk {
                     if message["id"] == id {
                         break message;
                     }
+                    notes.push(message);
                 }
             });
             results.push(answer.await.expect("an answer in time")["result"].clone());
@@ -64,8 +72,24 @@ impl Desk {
         }
         drop(write);
         serving.abort();
-        results.split_off(1)
+        (results.split_off(1), notes)
     }
+}
+
+// R-23, N-05: it announces logging, and logs what it has done to a client that wants to know.
+#[tokio::test]
+async fn what_was_stored_and_taken_out_is_logged() {
+    let desk = Desk::new();
+    let note = ("workspace_remember", json!({"title": "A lesson", "text": "Look twice."}));
+    assert_eq!(desk.call_and_hear(std::slice::from_ref(&note)).await.1, [] as [Value; 0], "not unless it is wanted");
+    let level = ("logging/setLevel", json!({"level": "debug"}));
+    let (results, notes) = desk.call_and_hear(&[level, note]).await;
+    let stored = &results[1]["structuredContent"]["_meta"]["document_path"];
+    let [note] = &notes[..] else { panic!("{notes:?}") };
+    assert_eq!((&note["params"]["logger"], &note["params"]["level"]), (&json!("workspace"), &json!("debug")));
+    assert_eq!(note["params"]["data"]["done"], "workspace_remember");
+    assert!(stored.is_string() && note["params"]["data"]["document_path"] == *stored, "{note} {results:?}");
+    assert_eq!(note["params"]["_meta"]["correlation_id"], results[1]["_meta"]["correlation_id"]);
 }
 
 // W-02

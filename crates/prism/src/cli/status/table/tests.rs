@@ -16,15 +16,16 @@ fn status() -> Status {
                    "config": {"file": "/home/ann/.prism/prism.toml", "state": "ok"}},
         "destinations": [
             {"name": "files", "kind": "stdio", "state": "up", "era": "legacy", "model": "mixed",
-             "model_why": "clients that can be asked have their own, until it is known to be quiet",
+             "model_why": "shared, except clients that support sampling, elicitation or roots: they get their own process",
              "sessions": 2, "max_sessions": 10, "in_flight": 1, "requests": 130, "calls": 120, "failures": 2,
              "p50_ms": 1.24, "p99_ms": 245.0, "starts": 3, "restarts": 1, "memory_bytes": 90 << 20,
              "last_error": {"text": "its process ended: exit status: 1", "ago_s": 125.0},
              "links": [link(1, "shared", 101), link(2, "own", 102)]},
-            {"name": "search", "kind": "streamable_http", "state": "failed", "model": "shared",
+            {"name": "search", "kind": "streamable_http", "state": "refusing", "ready": false, "model": "shared",
+             "why": "nobody answers at http://127.0.0.1:9/mcp: connection refused", "fix": "start that server",
              "model_why": "asks = false is set", "requests": 1, "failures": 1,
              "last_error": {"text": "connection refused", "ago_s": 0.2}},
-            {"name": "prism", "kind": "built_in", "state": "idle"},
+            {"name": "prism", "kind": "built_in", "state": "never_used", "ready": true},
             {"name": "workspace", "kind": "built_in", "state": "up", "era": "modern", "model": "shared", "requests": 4,
              "links": [{"purpose": "shared", "state": "up", "uptime_s": 30}]},
         ],
@@ -54,16 +55,17 @@ fn a_status_reads_like_this() {
 prism 0.1.0  http://127.0.0.1:7411  pid 4242  up 2 h  12 MiB  45 of 1024 files
 config /home/ann/.prism/prism.toml
 
-DESTINATION  STATE   ERA     PROCESS  PID  MEMORY    UP  RESTARTS  SESSIONS  IN FLIGHT  CALLS  FAILED     P50     P99
-files        up      legacy  mixed    2 ×  90 MiB   2 h         1      2/10          1    120       2  1.2 ms  245 ms
-  mixed: clients that can be asked have their own, until it is known to be quiet
+DESTINATION  STATE     ERA     PROCESS  PID  MEMORY    UP  RESTARTS  SESSIONS  IN FLIGHT  CALLS  FAILED     P50     P99
+files        up        legacy  mixed    2 ×  90 MiB   2 h         1      2/10          1    120       2  1.2 ms  245 ms
+  mixed: shared, except clients that support sampling, elicitation or roots: they get their own process
   pid 101, shared: up, 45 MiB, up 2 h, 1 session, 0 in flight
   pid 102, of one client: up, 45 MiB, up 2 h, 1 session, 0 in flight
   2 min ago: its process ended: exit status: 1
-search       failed  ?       shared                             0         0          0      0       1
+search       refusing  ?       shared                             0         0          0      0       1
   shared: asks = false is set
-  just now: connection refused
-workspace    up      modern  shared                30 s         0         0          0      0       0
+  nobody answers at http://127.0.0.1:9/mcp: connection refused
+  type: start that server
+workspace    up        modern  shared                30 s         0         0          0      0       0
 
 CLIENT      AT                  VIA    REVISION    CALLS  IDLE  STREAMS                                    SESSION
 cursor 2.1  hub: files, search  http   2025-06-18    118   4 s  1 open, 1 of calls                         0badcafe
@@ -71,7 +73,7 @@ zed         files               stdio  2025-11-25      2   0 s  none, 3 events w
 ?           files               sse                    0   1 h  1 open, 1 event waiting, silent for 1 min  9abcdef0
 
 2 streams of changes for modern clients: files, prism
-agent 9 came to hub via http, 1 min ago";
+hub  last used by agent 9 (http), 1 min ago";
     let told = shown(&lines(&status(), usize::MAX));
     assert_eq!(told, expected);
 }
@@ -96,7 +98,7 @@ fn a_narrow_terminal_leaves_columns_out_and_wraps_nothing() {
             assert!(letters <= width, "{width}: {}", shown(std::slice::from_ref(line)));
         }
         let told = shown(&lines);
-        assert!(told.contains("DESTINATION") && told.contains("failed"), "{told}");
+        assert!(told.contains("DESTINATION") && told.contains("refusing"), "{told}");
         if width >= 60 {
             assert!(told.contains("FAILED") && told.contains("STREAMS"), "{width}:\n{told}");
         }
@@ -111,9 +113,9 @@ fn what_is_wrong_has_a_colour() {
         let cell = lines.iter().flatten().find(|(text, _)| text.trim() == word);
         cell.unwrap_or_else(|| panic!("no {word}")).1
     };
-    assert_eq!(colour("failed"), Some(Colour::Red));
+    assert_eq!(colour("refusing"), Some(Colour::Red));
     assert_eq!(colour("up"), Some(Colour::Green));
-    assert_eq!(colour("just now: connection refused"), Some(Colour::Red));
+    assert_eq!(colour("nobody answers at http://127.0.0.1:9/mcp: connection refused"), Some(Colour::Red));
     assert_eq!(colour("none, 3 events waiting"), Some(Colour::Yellow));
 }
 
