@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use crate::support::{Daemon, Home, Launch, Reply, demo, lines, process, rests, until};
+use crate::support::{Daemon, Home, Launch, Reply, demo, lines, process, rests, result_text, until};
 
 async fn error(reply: Reply) -> (u16, Value) {
     (reply.status, reply.json().await["error"].clone())
@@ -46,7 +46,7 @@ async fn garbage_on_stdout_is_skipped_and_everything_else_is_served() {
 async fn a_child_that_writes_half_a_line_and_stops_costs_that_call_and_no_more() {
     let daemon = Daemon::run(&["--request-timeout", "300ms"], &["--fault", "half-line"]).await;
     let session = daemon.client().initialize().await;
-    let (status, told) = error(session.call("whoami", json!({})).await).await;
+    let (status, told) = error(session.taking_json().call("whoami", json!({})).await).await;
     assert_eq!(status, 504);
     assert!(told["message"].as_str().unwrap().contains("request_timeout"), "{told}");
     assert_eq!(told["data"]["reason"], "upstream_timeout");
@@ -57,7 +57,7 @@ async fn a_child_that_writes_half_a_line_and_stops_costs_that_call_and_no_more()
     assert_eq!(session.delete().await.status, 204);
     until("the child is gone", async || !process::is_alive(child)).await;
     let next = daemon.client().initialize().await;
-    assert!(next.ask("tools/list", json!({})).await.json().await["result"]["tools"].is_array());
+    assert!(next.ask("tools/list", json!({})).await.answer().await["result"]["tools"].is_array());
 }
 
 // B-07
@@ -68,12 +68,41 @@ async fn a_call_over_the_timeout_is_504_and_the_child_is_told() {
     let launch = Launch::run(&["--request-timeout", "300ms"], &demo(&["--record", &record]));
     let daemon = launch.home(&home).start().await;
     let session = daemon.client().initialize().await;
-    let (status, told) = error(session.call("slow", json!({"ms": 600_000, "text": "x"})).await).await;
+    let (status, told) = error(session.taking_json().call("slow", json!({"ms": 600_000, "text": "x"})).await).await;
     assert_eq!(status, 504);
     assert!(told["message"].as_str().unwrap().contains("request_timeout"), "{told}");
     let id = upstream_id(&record, "slow").unwrap();
     until("the child is told", async || was_cancelled(&record, &id)).await;
     session.child().await;
+}
+
+// without us a call of 40 s works, and so it must with us, whichever way its client came.
+#[tokio::test]
+async fn a_silent_call_over_the_timeout_becomes_a_stream_and_is_answered_there() {
+    let daemon = Daemon::run(&["--request-timeout", "200ms"], &[]).await;
+    let silent = json!({"name": "slow", "arguments": {"ms": 600, "text": "here"}, "_meta": {"progressToken": "t"}});
+    let session = daemon.client().initialize().await;
+    for client in [session.clone(), daemon.client()] {
+        let mut events = client.ask("tools/call", silent.clone()).await.events();
+        let told = events.message().await;
+        assert_eq!(told["params"]["progressToken"], "t", "{told}");
+        assert!(told["params"]["progress"].as_f64().unwrap() < 0.0, "the server may begin at 0: {told}");
+        assert_eq!(told["params"]["message"], "still running, 0 s");
+        assert_eq!(result_text(&events.message().await), "here");
+    }
+    // What takes too long in the end is an error on the stream, and the server is told.
+    let home = Home::new();
+    let record = home.file("record");
+    let flags = ["--request-timeout", "200ms", "--max-request-time", "500ms"];
+    let daemon = Launch::run(&flags, &demo(&["--record", &record])).home(&home).start().await;
+    let session = daemon.client().initialize().await;
+    let reply = session.call("slow", json!({"ms": 600_000, "text": "x"})).await;
+    assert_eq!((reply.status, reply.is_stream()), (200, true));
+    let told = reply.answer().await["error"].clone();
+    assert_eq!(told["data"]["reason"], "upstream_timeout", "{told}");
+    assert!(told["message"].as_str().unwrap().contains("`max_request_time` (500ms)"), "{told}");
+    let id = upstream_id(&record, "slow").unwrap();
+    until("the child is told", async || was_cancelled(&record, &id)).await;
 }
 
 // B-07
@@ -106,7 +135,8 @@ async fn a_timeout_of_0_waits() {
 // B-07: a mute child answers the rest.
 #[tokio::test]
 async fn a_child_that_is_mute_on_one_method_is_heard_on_the_others() {
-    let daemon = Daemon::run(&["--request-timeout", "300ms"], &["--fault", "mute"]).await;
+    let daemon =
+        Daemon::run(&["--request-timeout", "300ms", "--max-request-time", "300ms"], &["--fault", "mute"]).await;
     let session = daemon.client().initialize().await;
     assert_eq!(session.call("whoami", json!({})).await.status, 504);
     assert_eq!(session.ask("tools/list", json!({})).await.status, 200);
@@ -116,7 +146,8 @@ async fn a_child_that_is_mute_on_one_method_is_heard_on_the_others() {
 // B-18, house style 3; issue 2, must show 7
 #[tokio::test]
 async fn a_child_that_never_reads_is_504_then_503_and_memory_is_bounded() {
-    let daemon = Daemon::run(&["--request-timeout", "500ms"], &["--fault", "deaf"]).await;
+    let daemon =
+        Daemon::run(&["--request-timeout", "500ms", "--max-request-time", "500ms"], &["--fault", "deaf"]).await;
     let session = daemon.client().initialize().await;
     let before = process::peak_kib(daemon.pid());
     let (status, told) = error(session.call("echo", json!({"text": "anybody there?"})).await).await;

@@ -46,17 +46,39 @@ async fn an_answer_to_initialize_that_is_none_is_503() {
     }
 }
 
-// B-07
+// B-07, R-16: a start has a limit of its own, and its error says what to type.
 #[tokio::test]
-async fn a_child_that_never_answers_initialize_is_504_and_frees_its_place() {
-    let flags = ["--process", "per_session", "--request-timeout", "300ms", "--max-sessions", "1"];
-    let daemon = Launch::run(&flags, &shell("exec sleep 1000")).start().await;
+async fn a_child_that_never_answers_initialize_is_503_and_frees_its_place() {
+    let flags = ["--process", "per_session", "--start-timeout", "300ms", "--max-sessions", "1"];
+    let server = shell("echo downloading the world >&2; exec sleep 1000");
+    let daemon = Launch::run(&flags, &server).start().await;
     for _ in 0..2 {
         let reply = daemon.client().say_hello().await;
-        assert_eq!(reply.status, 504);
-        assert!(reply.text().await.contains("request_timeout"));
+        assert_eq!(reply.status, 503);
+        let told = reply.text().await;
+        assert!(told.contains("`start_timeout` (300ms)") && told.contains("downloading the world"), "{told}");
     }
     no_session_and_no_child(&daemon).await;
+}
+
+// whoever was slower to start than a call may take could not be used at all.
+#[tokio::test]
+async fn a_server_that_starts_slower_than_a_call_may_take_can_be_used() {
+    let home = Home::new();
+    for process in ["shared", "per_session"] {
+        let pipe = home.file(process);
+        let script = format!("mkfifo {pipe}; cat {pipe} >/dev/null; exec {}", demo(&[]).join(" "));
+        let flags = ["--process", process, "--request-timeout", "100ms"];
+        let daemon = Launch::run(&flags, &shell(&script)).start().await;
+        let client = daemon.client();
+        // Its greeting has waited for longer than a call may when it becomes a stream.
+        let reply = client.say_hello().await;
+        assert_eq!((reply.status, reply.is_stream()), (200, true));
+        assert!(reply.header("mcp-session-id").is_some());
+        std::fs::write(&pipe, "go\n").unwrap();
+        let answer = reply.events().message().await;
+        assert_eq!(answer["result"]["serverInfo"]["name"], "prism-demo", "{answer}");
+    }
 }
 
 // B-08: it can answer nothing any more, so it is as good as dead.
@@ -81,7 +103,7 @@ async fn a_child_that_closes_its_stdout_is_ended_and_started_again() {
 // B-13: a frozen process cannot hear SIGTERM.
 #[tokio::test]
 async fn a_frozen_child_is_killed() {
-    let daemon = Daemon::run(&["--request-timeout", "300ms"], &[]).await;
+    let daemon = Daemon::run(&["--request-timeout", "300ms", "--max-request-time", "300ms"], &[]).await;
     let session = daemon.client().initialize().await;
     let child = session.child().await;
     process::signal(child, Signal::STOP);

@@ -137,7 +137,7 @@ async fn failures_are_told_apart_and_go_to_stderr() {
     let ended = demo(&["--fault", "die-at-start"], &["echo", "text=x"]).await;
     assert_eq!(ended.code, Some(1));
     assert!(
-        ended.stderr.contains("cannot be reached") && ended.stderr.contains("see what it says: "),
+        ended.stderr.contains("keeps exiting (status 1, ") && ended.stderr.contains("see what it says: "),
         "{}",
         ended.stderr
     );

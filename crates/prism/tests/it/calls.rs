@@ -187,7 +187,7 @@ async fn arguments_reach_the_child_as_they_were_written() {
     let odd = "{ \"text\" : \"a\u{2028}b \\ud800 \\u00e9 \\/\",\r\n \"x\":[1.0,1e400,-0,12345678901234567890] }";
     let call = r#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"echo","arguments":ARGS}}"#;
     // Half a character is more than the demo server can read: its tool says so.
-    let answer = session.post_text(&call.replace("ARGS", odd)).await.json().await;
+    let answer = session.post_text(&call.replace("ARGS", odd)).await.answer().await;
     assert_eq!(answer["result"]["isError"], true, "{answer}");
     let seen = lines(&record).into_iter().find(|line| line.contains("echo")).unwrap();
     // But for the line break, which would end the message on a pipe.

@@ -8,9 +8,16 @@ mod real;
 mod tally;
 mod world;
 
-use std::{collections::BTreeSet, env, fs, path::PathBuf};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    env,
+    ffi::OsString,
+    fs,
+    path::PathBuf,
+};
 
 use prism_core::policy::Action;
+use prism_editor::usual_servers;
 
 use self::{
     case::{Case, suites},
@@ -94,7 +101,10 @@ async fn played(gate: &Gate, path: &str, verbs: &BTreeSet<&'static str>, runtime
         }
         let is_its_own = verbs.contains(case.verb.as_str());
         let outcome = match missing(&case, path, runtime) {
-            Some(program) => Outcome::Skipped(format!("no {program} here")),
+            Some(why) => {
+                skipped(&case, &why);
+                Outcome::Skipped(why)
+            }
             None => {
                 let root = PathBuf::from(gate.path(&format!("case-{at}")));
                 let came_to = match World::new(gate, root, verbs, &case).await {
@@ -114,7 +124,8 @@ async fn played(gate: &Gate, path: &str, verbs: &BTreeSet<&'static str>, runtime
     tally
 }
 
-/// A program that a case needs and that is not here. VS Code brings the server of its own language along.
+/// A program that a case needs and that is not here, or cannot work, and what to type. VS Code brings the server of its
+/// own language along.
 fn missing(case: &Case, path: &str, runtime: &str) -> Option<String> {
     let brings = |language: &str| runtime.starts_with("vscode") && language == "typescript";
     let server = case.server.as_deref().filter(|language| !brings(language)).map(|language| {
@@ -122,8 +133,24 @@ fn missing(case: &Case, path: &str, runtime: &str) -> Option<String> {
         known.unwrap_or_else(|| panic!("{}: no program serves {language}", case.name)).1
     });
     let needed = case.tools.iter().map(String::as_str).chain(server);
-    let is_there = |program: &str| env::split_paths(path).any(|folder| folder.join(program).is_file());
-    needed.into_iter().find(|program| !is_there(program)).map(str::to_owned)
+    needed.into_iter().find_map(|program| {
+        if let Some(usual) = usual_servers().find(|usual| usual.program == program) {
+            let mut env: BTreeMap<OsString, OsString> = env::vars_os().collect();
+            env.insert("PATH".into(), path.into());
+            return usual.find(&env).err();
+        }
+        let is_there = env::split_paths(path).any(|folder| folder.join(program).is_file());
+        (!is_there).then(|| format!("no {program} here; install it"))
+    })
+}
+
+/// Tells the lane `unit`, which lists what was skipped.
+fn skipped(case: &Case, why: &str) {
+    if let Some(list) = env::var_os("PRISM_TESTS_SKIPPED") {
+        let mut list = fs::File::options().append(true).create(true).open(list).expect("the list can be written");
+        let line = format!("contract: {}: {}: {why}\n", case.verb, case.name);
+        std::io::Write::write_all(&mut list, line.as_bytes()).expect("the list can be written");
+    }
 }
 
 /// The search path, with the language servers that the yardstick has installed.

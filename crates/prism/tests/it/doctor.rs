@@ -74,6 +74,19 @@ async fn a_daemon_that_is_well_is_said_to_be() {
     assert!(!ended.stdout.contains(&daemon.token()));
 }
 
+// R-57: a client that had another server at this URL gets 400, and most do not initialize again after that.
+#[tokio::test]
+async fn a_client_that_still_has_the_session_of_another_server_is_spoken_of() {
+    let config = destination("a", &[], "");
+    let daemon = Launch::serve(&config).start().await;
+    let foreign = daemon.client_at("/a/mcp").with_session("another-servers-session");
+    assert_eq!(foreign.ask("ping", json!({})).await.status, 400);
+    let ended = doctor(daemon.home(), &config, "1", &["--json", "--no-calls"]).await;
+    let found = findings(&ended);
+    let note = found.iter().find(|finding| finding["what"] == "clients").unwrap_or_else(|| panic!("{found:#?}"));
+    assert!(note["verdict"] == "note" && note["fix"].as_str().unwrap().contains("restart the client"), "{note}");
+}
+
 // Issue 5: with the daemon down it is useful, too, and what is wrong comes with what to type.
 #[tokio::test]
 async fn without_a_daemon_every_destination_is_tested_all_the_same() {
@@ -111,7 +124,7 @@ async fn without_a_daemon_every_destination_is_tested_all_the_same() {
     let expected = "\
                        type: command -v no-such-program, and write the whole path into the config; or prism remove gone\n";
     assert!(ended.stdout.contains(expected), "{}", ended.stdout);
-    assert!(ended.stdout.ends_with("2 things wrong. What to type stands below each.\n"), "{}", ended.stdout);
+    assert!(ended.stdout.ends_with("2 problems. The fix is below each.\n"), "{}", ended.stdout);
 }
 
 // D-03: a secret that others can read, and a folder that they can look into.

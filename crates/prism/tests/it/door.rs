@@ -324,7 +324,7 @@ async fn no_auth_lets_everybody_in_and_says_so() {
     let daemon = Daemon::run(&["--no-auth"], &[]).await;
     let session = daemon.client_without_token().initialize().await;
     session.child().await;
-    let warned = || daemon.stderr().lines().any(|line| line.contains("warning:") && line.contains("--no-auth"));
+    let warned = || daemon.stderr().lines().any(|line| line.contains("warning:") && line.contains("no authentication"));
     until("it has warned", async || warned()).await;
     // Whoever sends a token all the same is let in as well.
     let reply = session.request(Method::POST).header("authorization", "Bearer x").body(PING).send().await;
@@ -340,4 +340,77 @@ async fn the_token_may_come_from_the_environment() {
     assert_eq!(result["result"], json!({}));
     assert!(!daemon.home().path().join("http-mcp-token").exists());
     assert!(!daemon.stdout().contains("s3cret"));
+}
+
+// a client that is asked for a token looks for OAuth, at the latest at its default paths. Told 401 there, too, it never
+// ends; told that there is none it says what to do.
+#[tokio::test]
+async fn who_looks_for_oauth_is_told_that_there_is_none() {
+    let daemon = Launch::serve(&destination("a", &[], "")).start().await;
+    let paths = [
+        "/.well-known/oauth-protected-resource",
+        "/.well-known/oauth-protected-resource/a/mcp",
+        "/.well-known/oauth-authorization-server",
+        "/.well-known/oauth-authorization-server/a/mcp",
+        "/.well-known/openid-configuration",
+        "/a/mcp/.well-known/openid-configuration",
+        "/authorize",
+    ];
+    for path in paths {
+        let reply = daemon.client_without_token().at(path).request(Method::GET).send().await;
+        assert_eq!((reply.status, reply.header("content-type")), (404, Some("application/json")), "{path}");
+        assert_eq!(reply.header("www-authenticate"), None, "{path}");
+        let body = reply.json().await;
+        let why = body["error_description"].as_str().unwrap_or_default();
+        assert!(why.contains("no OAuth") && why.contains("http-mcp-token"), "{path}: {body}");
+    }
+    for path in ["/register", "/token"] {
+        let client = daemon.client_without_token().at(path);
+        assert_eq!(client.post_text("{}").await.status, 404, "{path}");
+        let foreign = client.request(Method::POST).header("host", "evil.example").body("{}").send().await;
+        assert_eq!(foreign.status, 403, "{path}: the door is the same as elsewhere");
+    }
+    // What asks for the token says where it is, and leads to no OAuth.
+    let reply = daemon.client_without_token().at("/a/mcp").post_text(PING).await;
+    assert!(!reply.header("www-authenticate").unwrap().contains("resource_metadata"));
+    let (status, _, message) = refusal(reply).await;
+    assert!(status == 401 && message.contains("/http-mcp-token (see: prism doctor)"), "{message}");
+}
+
+//
+#[tokio::test]
+async fn a_slash_behind_the_path_changes_nothing() {
+    let daemon = Launch::serve(&destination("a", &[], "legacy_sse = true")).start().await;
+    for path in ["/a/mcp/", "/mcp/"] {
+        daemon.client_at(path).initialize().await;
+    }
+    let reply = daemon.client_at("/a/sse/").request(Method::GET).send().await;
+    let endpoint = reply.events().next().await.unwrap().data;
+    assert!(endpoint.starts_with("/a/message?"), "{endpoint}");
+    assert_eq!(daemon.client_at("/a//mcp").post_text(PING).await.status, 404, "no other path is another way to it");
+}
+
+//
+#[tokio::test]
+async fn a_body_that_is_encoded_is_refused_with_what_to_do() {
+    let daemon = Daemon::run(&[], &[]).await;
+    let gzip: &[u8] = &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    let reply = daemon.client().request(Method::POST).header("content-encoding", "gzip").body(gzip).send().await;
+    assert_eq!(reply.header("accept-encoding"), Some("identity"));
+    let (status, _, message) = refusal(reply).await;
+    assert!(status == 415 && message.contains("Content-Encoding"), "{message}");
+    let plain = daemon.client().request(Method::POST).header("content-encoding", "identity").body(PING).send().await;
+    assert_eq!(plain.status, 200);
+}
+
+// a client that had another server at this URL shows the session of that one, and 400 alone would not tell it so.
+#[tokio::test]
+async fn a_session_id_of_another_server_is_refused_with_what_to_do() {
+    let daemon = Daemon::run(&[], &[]).await;
+    let reply = daemon.client().with_session("another-servers-session").post_text(PING).await;
+    let (status, _, message) = refusal(reply).await;
+    assert!(
+        status == 400 && message.contains("initialize again") && message.contains("restart the client"),
+        "{message}"
+    );
 }

@@ -102,7 +102,7 @@ async fn a_program_that_only_the_login_shell_finds_is_started() {
     for folder in std::env::var("PATH").unwrap().split(':') {
         assert!(path.split(':').any(|other| other == folder), "{folder} of the daemon's is in {path}");
     }
-    assert!(!daemon.stop().await.contains("was found neither"));
+    assert!(!daemon.stop().await.contains("cannot be started"));
 }
 
 #[tokio::test]
@@ -113,7 +113,10 @@ async fn the_login_shell_is_not_asked_where_somebody_says_no() {
     let reply = daemon.client_at("/own/mcp").say_hello().await;
     assert_eq!(reply.status, 503);
     let body = reply.json().await;
-    assert!(body["error"]["message"].as_str().unwrap().contains("\"own-mcp-server\" not found on PATH"), "{body}");
+    assert!(
+        body["error"]["message"].as_str().unwrap().contains("its program \"own-mcp-server\" was not found on PATH"),
+        "{body}"
+    );
     assert!(daemon.stderr().contains("\"own-mcp-server\" was not found on PATH"), "{}", daemon.stderr());
 }
 
@@ -142,8 +145,6 @@ async fn a_profile_that_hangs_holds_up_the_first_child_only_for_a_while_and_noth
 #[tokio::test]
 async fn a_program_that_nobody_finds_is_in_the_log() {
     let daemon = Launch::serve("[destination.a]\ncommand = [\"no-such-mcp-server\"]\n").start().await;
-    until("the log tells", async || {
-        daemon.stderr().contains("found neither on the daemon's PATH nor on that of the login shell")
-    })
-    .await;
+    let told = "The server cannot be started: its program \"no-such-mcp-server\" was not found on PATH";
+    until("the log tells", async || daemon.stderr().contains(told)).await;
 }

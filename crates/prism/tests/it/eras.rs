@@ -108,6 +108,24 @@ async fn a_server_of_both_eras_is_spoken_to_in_each_clients_own_and_that_is_reme
     assert!(!asked.iter().any(|line| line.contains(r#""initialize""#)), "{asked:?}");
 }
 
+// R-52: Python's SDK 2.3 binds a process to the era of the first question that it reads.
+#[tokio::test]
+async fn a_server_whose_process_is_bound_by_the_first_question_is_spoken_to_in_each_clients_own_era() {
+    let server = demo(&["--era"]).join(" ");
+    let era = r#"read -r line; case "$line" in *server/discover*) era=modern;; *) era=legacy;; esac"#;
+    let script = format!(r#"{era}; {{ printf '%s\n' "$line"; cat; }} | {server} $era"#);
+    for modern_first in [false, true] {
+        let daemon = Launch::run(&[], &shell(&script)).start().await;
+        if modern_first {
+            assert_eq!(spoken(&daemon.modern()).await, MODERN);
+        }
+        let session = daemon.client().initialize_as(NEWEST, json!({"elicitation": {}})).await;
+        let seen: Value = session.text("caps", json!({})).await.parse().unwrap();
+        assert_eq!(seen["protocolVersion"], NEWEST, "{seen}");
+        assert_eq!(spoken(&daemon.modern()).await, MODERN);
+    }
+}
+
 // mcp-eras 4.1
 #[tokio::test]
 async fn a_legacy_server_is_found_to_be_one_and_serves_both_kinds_of_clients() {

@@ -54,6 +54,48 @@ async fn what_needs_nothing_ends_well() {
     }
 }
 
+// whoever added a server hears at once whether it works, and can use it with the next command.
+#[tokio::test]
+async fn add_waits_until_the_server_has_answered_once_or_says_why_it_does_not() {
+    let home = Home::new();
+    let arguments = ["serve", "--port", "0"].map(str::to_owned).to_vec();
+    let daemon = Launch::prism(arguments).home(&home).start().await;
+    let added = prism(&home, &format!("add good -- {}", demo(&[]).join(" "))).await;
+    assert_eq!(added.code, Some(0), "{added:?}");
+    let last = added.stdout.lines().last().unwrap();
+    assert!(last.starts_with("ready, ") && last.ends_with(" tools. Try: prism tools good"), "{}", added.stdout);
+    let listed = prism(&home, "tools good").await;
+    assert_eq!(listed.code, Some(0), "{listed:?}");
+    // It was replaced: the one that answers is the new one.
+    let replaced = prism(&home, &format!("add good --force -- {}", demo(&["--fault", "die-at-start"]).join(" "))).await;
+    assert_eq!(replaced.code, Some(4), "{replaced:?}");
+    let told = "error: good is in the config, and does not answer: good keeps exiting (status 1, ";
+    assert!(replaced.stderr.starts_with(told) && replaced.stderr.contains("\n  fix: prism logs"), "{replaced:?}");
+    let gone = prism(&home, "add gone -- ./no-such-server").await;
+    assert_eq!(gone.code, Some(4), "{gone:?}");
+    assert!(gone.stderr.contains("no-such-server does not exist (missing)"), "{gone:?}");
+    assert!(prism(&home, "list").await.stdout.contains("gone"), "it was added all the same");
+    daemon.stop().await;
+}
+
+// what the README says can be typed while the daemon runs.
+#[tokio::test]
+async fn run_takes_a_free_port_where_the_daemon_has_its_own() {
+    let home = Home::new();
+    let daemon = Launch::serve("").home(&home).start().await;
+    let words = ["run", "--"].map(str::to_owned).into_iter().chain(demo(&[])).collect();
+    let port = daemon.port().to_string();
+    let bridge = Launch::prism(words).home(&home).env("PRISM_PORT", &port).start().await;
+    assert_ne!(bridge.port(), daemon.port());
+    let told = format!("Prism's own daemon (pid {}) has port {port}, so this takes a free one", daemon.pid());
+    assert!(bridge.stderr().contains(&told), "{}", bridge.stderr());
+    bridge.client_at("/mcp").initialize().await;
+    // Whoever names a port means it.
+    let words = ["run", "--port", &port, "--"].map(str::to_owned).into_iter().chain(demo(&[])).collect();
+    let ended = Launch::prism(words).home(&home).end().await;
+    assert!(ended.code == Some(1) && ended.stderr.contains(&port), "{ended:?}");
+}
+
 // D-09: nobody is told to start what runs, or to restart what needs none.
 #[tokio::test]
 async fn add_says_whether_the_daemon_takes_it_up() {
@@ -63,7 +105,7 @@ async fn add_says_whether_the_daemon_takes_it_up() {
     assert!(said.ends_with("\nnext: prism serve --detach\n"), "{said}");
     let arguments = ["serve", "--port", "0"].map(str::to_owned).to_vec();
     let daemon = Launch::prism(arguments).home(&home).start().await;
-    let said = prism(&home, &add("b")).await.stdout;
+    let said = prism(&home, &add("b --no-wait")).await.stdout;
     let expected = format!("\nthe daemon (pid {}) takes it up within a second; next: prism tools b\n", daemon.pid());
     assert!(said.ends_with(&expected), "{said}");
     let elsewhere = format!("{} --config {}", "add c", home.file("other.toml"));

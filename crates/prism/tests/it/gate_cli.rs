@@ -18,13 +18,15 @@ async fn json_of(gate: &Gate, words: &[&str]) -> Value {
 #[tokio::test]
 async fn an_agent_asks_waits_and_is_given_what_the_person_approves() {
     let gate = Gate::start().await;
-    let asking = ["access", "request", "--agent", "Fixer", "--preset", "basic", "--root", &gate.project()];
-    let asking =
-        gate.prism(&[&asking[..], &["--reason", "To see", "--ttl", "5m", "--wait", "--json"]].concat()).begin();
+    let asking = ["access", "request", "--agent", "Fixer", "--preset", "basic", "--preset", "standard", "--wait"];
+    let about = ["--root", &gate.project(), "--reason", "To see", "--ttl", "5m", "--json"];
+    let asking = gate.prism(&[&asking[..], &about].concat()).begin();
     until("it is asked", async || !gate.seen("/mcp/requests").await["requests"].as_array().unwrap().is_empty()).await;
     let listed = json_of(&gate, &["requests"]).await;
     let request = &listed["requests"][0];
     assert_eq!((&request["agent_id"], &request["ttl_seconds"]), (&json!("fixer"), &json!(300)));
+    let scopes = request["scopes"].as_array().unwrap();
+    assert!(["read:buffers", "write:files"].iter().all(|scope| scopes.contains(&json!(scope))), "of both: {scopes:?}");
     let shown = gate.prism(&["requests"]).output().await;
     let short = text(&request["request_id"])[..8].to_owned();
     assert!(shown.contains(&short) && shown.contains("fixer") && shown.contains("To see"), "{shown}");
@@ -33,6 +35,7 @@ async fn an_agent_asks_waits_and_is_given_what_the_person_approves() {
     let said = gate.prism(&["approve", &short, "--scope", "read:files", "--ttl", "90s"]).output().await;
     assert!(said.starts_with("approved: fixer has grant ") && said.contains("\ntake it back: prism revoke "), "{said}");
     assert!(!said.contains("token"), "the agent takes its own");
+    assert_eq!(gate.audited("approve", "allowed").await["actor"], "person (command line)", "R-38");
     let ended = asking.end().await;
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let told: Value = serde_json::from_str(&ended.stdout).unwrap();
@@ -70,7 +73,7 @@ async fn a_denial_is_told_with_its_reason_and_a_slip_with_the_next_step() {
         ended.stderr
     };
     let why = fails(&["approve", &asked.id, "--yes"]).await;
-    assert!(why.contains("DENIED") && why.contains("fix: prism requests --all"), "{why}");
+    assert!(why.contains("already denied (by command line)") && why.contains("fix: prism requests --all"), "{why}");
     let why = fails(&["approve", &other.id, "--scope", "delete:files"]).await;
     assert!(why.contains("has not asked for delete:files") && why.contains("fix: "), "{why}");
     let why = fails(&["approve", "zzzz", "--yes"]).await;

@@ -200,7 +200,7 @@ async fn a_child_that_dies_takes_its_own_calls_and_nothing_else() {
 // B-27
 #[tokio::test]
 async fn a_call_that_takes_too_long_fails_alone() {
-    let daemon = two("request_timeout = \"500ms\"\n").await;
+    let daemon = two("request_timeout = \"500ms\"\nmax_request_time = \"500ms\"\n").await;
     let hub = daemon.hub().initialize().await;
     let late = calling(&hub, "a__slow", json!({"ms": 60_000, "text": "x"}));
     let (status, answer) = got(late).await;
@@ -292,7 +292,8 @@ async fn the_end_of_a_session_is_the_end_of_its_parts() {
 async fn a_full_member_refuses_for_itself_alone() {
     let daemon = serve(&[destination("a", &[], "max_sessions = 1"), destination("b", &[], "")]).await;
     let (first, second) = (daemon.hub().initialize().await, daemon.hub().initialize().await);
-    child(&first, "a").await;
+    // One that is at work gives up nothing.
+    let running = first.post(&running("a__progress")).await;
     let reply = second.call("a__whoami", json!({})).await;
     assert_eq!((reply.status, reply.header("retry-after").is_some()), (503, true));
     let refused = reply.json().await;
@@ -305,8 +306,50 @@ async fn a_full_member_refuses_for_itself_alone() {
     assert!(answers[0]["error"].is_object() && answers[1]["result"].is_object(), "{answers}");
     child(&second, "b").await;
     assert!(second.tools().await.iter().any(|tool| tool == "a__whoami"), "lists need no session");
+    drop(running);
     first.delete().await;
     child(&second, "a").await;
+}
+
+/// A call that goes on for a minute, and says so.
+fn running(tool: &str) -> Value {
+    let arguments = json!({"steps": 60, "ms": 1000, "text": "at work"});
+    let params = json!({"name": tool, "arguments": arguments, "_meta": {"progressToken": 1}});
+    json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+}
+
+// R-25, B-10: a window that called once keeps no place from one that calls, and does not notice.
+#[tokio::test]
+async fn an_idle_part_gives_its_place_up_and_is_opened_again_unnoticed() {
+    let daemon = serve(&[destination("a", &[], "max_sessions = 2")]).await;
+    let mut windows = Vec::new();
+    for _ in 0..3 {
+        let window = daemon.hub().initialize().await;
+        let stream = window.listen().await;
+        windows.push((window, stream));
+    }
+    let [(first, _one), (second, _two), (third, _three)] = &mut windows[..] else { panic!("three windows") };
+    let pid = child(first, "a").await;
+    child(second, "a").await;
+    for window in [&*third, first, second, third] {
+        until("a place is given up", async || window.call("a__whoami", json!({})).await.status == 200).await;
+        assert_eq!(child(window, "a").await, pid, "it is the same server");
+    }
+    assert_eq!(daemon.metric(r#"prism_sessions{destination="a"}"#).await, Some(2), "the cap is kept");
+}
+
+// R-57, B-13: the hub's own looks keep no server, once its sessions are over.
+#[tokio::test]
+async fn servers_stop_when_the_last_session_of_the_hub_has_ended() {
+    let daemon = serve(&[destination("a", &[], ""), destination("b", &[], "keep_warm = \"0s\"")]).await;
+    let (first, second) = (daemon.hub().initialize().await, daemon.hub().initialize().await);
+    let tools = first.tools().await;
+    assert!(tools.iter().any(|tool| tool == "a__echo") && tools.iter().any(|tool| tool == "b__echo"), "{tools:?}");
+    child(&second, "a").await;
+    first.delete().await;
+    assert_eq!(daemon.children().len(), 2, "one that is there may want to hear of changes");
+    second.delete().await;
+    until("all servers have stopped", async || daemon.children().is_empty()).await;
 }
 
 // B-10, B-27: what a server keeps for a client it keeps for as long as the client is there.

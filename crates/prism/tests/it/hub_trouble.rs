@@ -16,7 +16,7 @@ use crate::support::{
 /// A patience that no test waits out: who would wait for one that does not answer would not come to its end.
 const PATIENT: &str = "[hub]\npatience = \"10m\"\n";
 /// One that is over soon.
-const HASTY: &str = "[hub]\npatience = \"200ms\"\n";
+const HASTY: &str = "[hub]\npatience = \"200ms\"\nfirst_patience = \"200ms\"\n";
 
 fn child(name: &str, command: &[&str], settings: &str) -> String {
     format!("[destination.{name}]\ncommand = {command:?}\n{settings}\n")
@@ -63,7 +63,7 @@ async fn the_dead_are_named_and_the_others_are_there() {
     assert!(nowhere["why"].as_str().unwrap().contains("/no/such/program"), "{nowhere}");
     for (name, state, why) in overview(&hub).await {
         assert_eq!(
-            (state == "unavailable", why.is_string()),
+            (["failing", "missing", "refusing"].contains(&&*state), why.is_string()),
             (dead.contains(&&*name), dead.contains(&&*name)),
             "{name}"
         );
@@ -88,7 +88,7 @@ async fn the_dead_are_named_and_the_others_are_there() {
 // B-27
 #[tokio::test]
 async fn one_that_hangs_is_waited_for_once_at_most() {
-    let patience = "[hub]\npatience = \"1s\"\n".to_owned();
+    let patience = "[hub]\npatience = \"500ms\"\nfirst_patience = \"3s\"\n".to_owned();
     let daemon = serve(&[patience, child("hangs", &["sleep", "600"], ""), destination("a", &[], "")]).await;
     let hub = daemon.hub().initialize().await;
     let begun = Instant::now();
@@ -110,7 +110,7 @@ async fn one_that_hangs_is_waited_for_once_at_most() {
     }
     assert!(begun.elapsed() < waited, "{:?}, after {waited:?}", begun.elapsed());
     let (_, state, why) = overview(&hub).await.into_iter().find(|(name, ..)| name == "hangs").unwrap();
-    assert_eq!((state.as_str(), why.is_string()), ("unavailable", true), "{why}");
+    assert_eq!((state.as_str(), why.is_string()), ("starting", true), "{why}");
 }
 
 // B-27
@@ -161,7 +161,50 @@ async fn one_that_comes_late_is_announced_and_then_there() {
         assert!(names(&list, "tools", "name").iter().any(|tool| tool == "late__echo"));
     }
     assert_eq!(hub.text("late__echo", json!({"text": "x"})).await, "x");
-    assert!(overview(&hub).await.iter().all(|(_, state, _)| state == "listed"));
+    assert!(overview(&hub).await.iter().all(|(_, state, _)| ["up", "asleep"].contains(&&**state)));
+}
+
+// clients that list once would never have it.
+#[tokio::test]
+async fn one_that_starts_for_the_first_time_is_in_the_first_list_and_from_then_on_at_once() {
+    let home = Home::new();
+    let file = home.file("go");
+    let config = [
+        "[hub]\npatience = \"1ms\"\n".to_owned(),
+        late("late", &file),
+        child("hangs", &["sleep", "600"], "start_timeout = \"100ms\""),
+    ]
+    .concat();
+    let daemon = Launch::serve(&config).home(&home).start().await;
+    let hub = daemon.hub().initialize().await;
+    let first = tokio::spawn({
+        let hub = hub.clone();
+        async move { hub.result("tools/list", json!({})).await }
+    });
+    until("the other one is given up", async || {
+        overview(&hub).await.iter().any(|(name, _, why)| name == "hangs" && why.to_string().contains("start_timeout"))
+    })
+    .await;
+    assert!(!first.is_finished(), "one that is starting is waited for");
+    std::fs::write(&file, "").unwrap();
+    let first = first.await.unwrap();
+    assert!(names(&first, "tools", "name").iter().any(|tool| tool == "late__echo"), "{first}");
+    assert_eq!(unavailable(&first), ["hangs"]);
+    until("the rest of its lists is known", async || {
+        let lists = daemon.hub().initialize().await.result("prompts/list", json!({})).await;
+        names(&lists, "prompts", "name").iter().any(|prompt| prompt == "late__greet")
+    })
+    .await;
+    daemon.stop().await;
+    // The next daemon shows it while it starts, and a call waits for the start.
+    std::fs::remove_file(&file).unwrap();
+    let daemon = Launch::serve(&config).home(&home).start().await;
+    let hub = daemon.hub().initialize().await;
+    let list = hub.result("tools/list", json!({})).await;
+    assert!(names(&list, "tools", "name").iter().any(|tool| tool == "late__echo"), "{list}");
+    let call = tokio::spawn(async move { hub.text("late__echo", json!({"text": "x"})).await });
+    std::fs::write(&file, "").unwrap();
+    assert_eq!(call.await.unwrap(), "x");
 }
 
 // B-27: a list that is known is served, whatever its server does.

@@ -240,3 +240,46 @@ async fn a_listen_hears_of_the_lists_that_its_view_shows() {
     assert_eq!(of_a.message().await["method"], "notifications/tools/list_changed");
     assert_eq!(of_a.message().await["method"], "notifications/prompts/list_changed");
 }
+
+/// A server of the older era that offers one tool more to clients that can sample.
+fn shy(name: &str) -> String {
+    let script = r#"
+        say() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
+        while read -r line; do
+            id=${line#*\"id\":}; id=${id%%[!0-9]*}
+            case "$line" in
+                *'"initialize"'*)
+                    case "$line" in *sampling*) more=',{"name":"think","inputSchema":{"type":"object"}}';; esac
+                    hello='"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}}'
+                    say "\"result\":{$hello,\"serverInfo\":{\"name\":\"shy\",\"version\":\"1\"}}";;
+                *'"tools/list"'*) say "\"result\":{\"tools\":[{\"name\":\"plain\",\"inputSchema\":{\"type\":\"object\"}}$more]}";;
+                *'"tools/call"'*) say '"result":{"content":[{"type":"text","text":"done"}]}';;
+                *'"method":"notifications/'*) ;;
+                *) say '"error":{"code":-32601,"message":"no such method"}';;
+            esac
+        done"#;
+    format!("[destination.{name}]\ncommand = {:?}\n", ["sh", "-c", script])
+}
+
+// R-20: not only when one of them was called.
+#[tokio::test]
+async fn the_first_list_has_what_servers_offer_to_clients_that_can_do_as_much() {
+    let daemon = serve(&[shy("shy")]).await;
+    let shown = |tools: Vec<String>| tools.into_iter().filter(|tool| tool.starts_with("shy__")).collect::<Vec<_>>();
+    let able = json!({"sampling": {}});
+    let (all, few) = (["shy__plain", "shy__think"], ["shy__plain"]);
+    for _ in 0..2 {
+        let session = daemon.hub().initialize_as(NEWEST, able.clone()).await;
+        assert_eq!(shown(session.tools().await), all, "before it has called anything");
+        let modern = daemon.modern_hub();
+        let listed = modern.can(able.clone()).result("tools/list", json!({})).await;
+        assert_eq!(shown(names(&listed, "tools", "name")), all);
+        assert_eq!(shown(daemon.hub().initialize().await.tools().await), few);
+        assert_eq!(shown(names(&modern.result("tools/list", json!({})).await, "tools", "name")), few);
+        assert_eq!(session.text("shy__think", json!({})).await, "done");
+        assert_eq!(shown(session.tools().await), all, "as after it");
+    }
+    // One for clients of each kind, of which those that can be asked have their calls elsewhere in each era; and one for each
+    // session that has called.
+    assert_eq!(daemon.metric(r#"prism_child_starts_total{destination="shy"}"#).await, Some(5));
+}

@@ -75,11 +75,13 @@ async fn what_the_server_does_not_tell_of_is_left_out() {
         let mut stream = daemon.modern().listen(json!("m"), json!({})).await;
         assert_eq!(acknowledged(&mut stream).await.0, json!({}), "{era}: nothing was wanted");
     }
-    // A server that says nothing of changes.
+    // One of the older era that says nothing of changes may tell of them all the same, as the Python SDK 1.x does; of what it
+    // does not have at all it does not (R-56).
     let script = r#"exec sed -u -n 's/.*"id":\([0-9]*\),"method":"initialize".*/{"jsonrpc":"2.0","id":\1,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"resources":{}},"serverInfo":{"name":"poor","version":"1"}}}/p'"#;
     let daemon = Launch::run(&[], &["sh", "-c", script].map(str::to_owned)).start().await;
     let mut stream = daemon.modern().listen(json!("l"), everything()).await;
-    assert_eq!(acknowledged(&mut stream).await, (json!({}), json!("l")));
+    let honoured = json!({"toolsListChanged": true, "resourcesListChanged": true});
+    assert_eq!(acknowledged(&mut stream).await, (honoured, json!("l")));
 }
 
 // checks 82 101

@@ -1,6 +1,7 @@
 //! What agents owe each other, through the whole daemon: one test for each row of the source's table (M-10), and what is
 //! known of the bells that were rung for it (M-08).
 
+use hyper::Method;
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -28,7 +29,7 @@ impl Stage {
 
     /// What Sable owes for a signal, over or not. Somebody else looks: her own look would bring her the bell.
     async fn owed(&self, signal: &str) -> Value {
-        for state in [None, Some("done")] {
+        for state in [None, Some("done"), Some("waived")] {
             let mut asked = json!({"agent": "sable"});
             if let Some(state) = state {
                 asked["state"] = state.into();
@@ -201,9 +202,10 @@ async fn an_obligation_knows_the_bells_that_were_rung_for_it() {
     }
     // The drain confirms the bell; that is not another attempt.
     stage.sable.drain().await;
-    until("it is confirmed", async || stage.owed(&rang).await["last_wake_result"] == "confirmed").await;
+    stage.sable.until_bell("sse", "confirmed").await;
     let owed = stage.owed(&rang).await;
     assert_eq!((&owed["wake_attempt_count"], &owed["wake_ring_count"]), (&json!(1), &json!(1)), "{owed}");
+    assert_eq!((&owed["state"], &owed["last_wake_result"]), (&json!("heard"), &json!("rang")), "{owed}");
 }
 
 // M-10: what takes too long is overdue, and the person is told.
@@ -218,4 +220,57 @@ async fn what_takes_too_long_is_overdue_until_it_is_done() {
     assert_eq!(stage.daemon.metric(r#"prism_mesh_became_overdue_total{surface_support="degraded"}"#).await, Some(1));
     stage.sable.does("reply", json!({"to_signal": late, "body": "sorry"})).await;
     assert_eq!(stage.state(&late).await, "done");
+}
+
+// R-31: who waits for it is told, and can do something about it.
+#[tokio::test]
+async fn who_has_asked_is_told_that_it_takes_too_long() {
+    let stage = Stage::open("question_within = \"300ms\"").await;
+    let late = stage.send("Question").await;
+    until("donna is told", async || stage.donna.seen().await["pending"] == 1).await;
+    let told = stage.donna.drain().await;
+    assert_eq!((&told[0]["type"], &told[0]["from"]), (&json!("StatusUpdate"), &json!("prism")), "{told:?}");
+    let body = text(&told[0]["body"]);
+    assert!(body.contains(&late) && body.contains("sable") && body.contains("prism_signal_waive"), "{body}");
+    let status = stage.daemon.client_at("/status").request(Method::GET).send().await.json().await;
+    let sable = status["mesh"]["agents"].as_array().unwrap().iter().find(|one| one["agent"] == "sable").unwrap();
+    assert_eq!((&sable["owes"], &sable["overdue"]), (&json!(1), &json!(1)), "{status}");
+    // The person, who has asked nobody, lets her off.
+    let waived = stage.daemon.script().does("waive", json!({"signal_id": late, "reason": "asked elsewhere"})).await;
+    assert_eq!(waived["waived"], true);
+    let owed = stage.owed(&late).await;
+    assert_eq!((&owed["state"], &owed["closed_why"]), (&json!("waived"), &json!("asked elsewhere")), "{owed}");
+    assert!(owed["closed_at"].is_string(), "{owed}");
+    for agent in [&stage.donna, &stage.sable] {
+        let told = agent.drain().await;
+        let last = told.last().unwrap();
+        assert!(text(&last["body"]).contains("person waives") && text(&last["body"]).contains("elsewhere"), "{told:?}");
+    }
+}
+
+// R-31: what was read and will not be done is ended by who owes it, or to whom; and by nobody else.
+#[tokio::test]
+async fn what_was_read_is_declined_or_waived_with_a_reason() {
+    let stage = Stage::open("").await;
+    let onyx = stage.daemon.agent(At::Hub, "onyx").await;
+    for (by, verb, other) in
+        [(&stage.sable, "sable declines", &stage.donna), (&stage.donna, "donna waives", &stage.sable)]
+    {
+        let signal = stage.send("TaskAssigned").await;
+        stage.sable.drain().await;
+        let asked = json!({"signal_id": signal, "reason": "no longer needed"});
+        let why = onyx.refused("waive", asked.clone()).await;
+        assert!(why.contains("not_yours"), "{why}");
+        let why = by.refused("waive", json!({"signal_id": signal, "reason": " "})).await;
+        assert!(why.contains("bad_arguments"), "{why}");
+        assert_eq!(stage.state(&signal).await, "heard");
+        by.does("waive", asked.clone()).await;
+        assert_eq!(stage.state(&signal).await, "waived");
+        let why = by.refused("waive", asked).await;
+        assert!(why.contains("already_gone"), "{why}");
+        let told = other.drain().await;
+        assert!(text(&told.last().unwrap()["body"]).contains(verb), "{told:?}");
+    }
+    let roster = stage.donna.does("status", json!({})).await;
+    assert!(roster["agents"].as_array().unwrap().iter().all(|agent| agent["owes"] == 0), "{roster}");
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::support::{
-    Daemon, Home,
+    Daemon, Home, Launch,
     agents::{Agent, At, mesh_in, text},
     until,
 };
@@ -202,4 +202,23 @@ async fn what_was_drained_just_before_a_kill_comes_again_unless_a_cursor_says_th
         }
         return;
     }
+}
+
+// a note outlives the daemon, and only so many are kept.
+#[tokio::test]
+async fn notes_of_an_agent_are_there_after_a_kill() {
+    let home = Home::new();
+    let mut daemon = mesh_in(&home, "").await;
+    let sable = daemon.agent(At::Own, "sable").await;
+    for number in 1..=25 {
+        sable.does("checkpoint", json!({"note": format!("step {number}")})).await;
+    }
+    daemon.kill().await;
+    let daemon = mesh_in(&home, "").await;
+    let seen = daemon.script().does("diagnostics", json!({"agent": "sable"})).await;
+    assert_eq!(seen["checkpoint"]["note"], "step 25", "{seen}");
+    let notes: Vec<String> = seen["checkpoints"].as_array().unwrap().iter().map(|one| text(&one["note"])).collect();
+    assert_eq!((notes.len(), notes[0].as_str(), notes[19].as_str()), (20, "step 25", "step 6"), "{notes:?}");
+    let shown = Launch::prism(vec!["mesh".to_owned(), "--once".to_owned()]).home(&home).output().await;
+    assert!(shown.contains("CHECKPOINT") && shown.contains("step 25"), "{shown}");
 }

@@ -274,15 +274,31 @@ async fn only_destinations_that_are_told_to_serve_it() {
 #[tokio::test]
 async fn a_session_is_opened_once_and_before_anything_else() {
     let daemon = daemon("legacy").await;
-    let plain = Plain::open(sse(&daemon)).await;
-    let early = plain.post(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})).await;
-    assert_eq!((early.status, early.json().await["error"]["code"].as_i64()), (400, Some(-32600)));
+    let mut plain = Plain::open(sse(&daemon)).await;
+    assert_eq!(plain.answer("tools/list", json!({})).await["error"]["code"], -32600);
     assert!(daemon.children().is_empty(), "a stream alone starts nobody");
-    let plain = Plain::initialize(sse(&daemon), json!({})).await;
-    let params =
-        json!({"protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}});
-    let again = plain.post(&json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})).await;
-    assert_eq!((again.status, again.json().await["error"]["code"].as_i64()), (400, Some(-32600)));
+    let mut plain = Plain::initialize(sse(&daemon), json!({})).await;
+    assert_eq!(plain.answer("initialize", hello()).await["error"]["code"], -32600);
+}
+
+fn hello() -> Value {
+    json!({"protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}})
+}
+
+// openai-agents and strands ask for the newest era, or whether anybody is there, before they initialize, and die of
+// any status but 202.
+#[tokio::test]
+async fn whatever_comes_before_initialize_is_answered_on_the_stream() {
+    let daemon = daemon("legacy").await;
+    let mut plain = Plain::open(sse(&daemon)).await;
+    let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28"});
+    assert_eq!(plain.answer("server/discover", json!({"_meta": meta})).await["error"]["code"], -32601);
+    assert_eq!(plain.answer("ping", json!({})).await["result"], json!({}));
+    assert_eq!(plain.tell("notifications/cancelled", json!({"requestId": 1})).await.status, 202);
+    assert_eq!(plain.answer("initialize", json!({})).await["error"]["code"], -32602, "not even a good one");
+    assert_eq!(plain.answer("initialize", hello()).await["result"]["protocolVersion"], "2024-11-05");
+    assert_eq!(plain.tell("notifications/initialized", json!({})).await.status, 202);
+    assert_eq!(result_text(&plain.call("echo", json!({"text": "hello"})).await), "hello");
 }
 
 // mcp-eras 5.8: a session of this kind is one among others.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::{
     gate::{Gate, Holder},
-    plugin::{Editor, VERBS, owning, register, state},
+    plugin::{Editor, Left, VERBS, owning, register, state},
     until,
 };
 
@@ -30,6 +30,17 @@ async fn sees(holder: &mut Holder) -> (Value, Value) {
 /// Waits until the daemon has heard of the text that the editor has not saved.
 async fn unsaved_is_known(gate: &Gate) {
     until("the daemon has heard of it", async || gate.seen("/mcp/plugins").await["plugins"][0]["unsaved"] == 1).await;
+}
+
+/// An agent has edited in an editor, which then died: what is left of it.
+async fn left_alone() -> (Gate, Holder, Left) {
+    let (gate, mut holder) = started().await;
+    let editor = Editor::start(&gate, "edit", VERBS).await;
+    edits(&mut holder, "main", "agent").await;
+    unsaved_is_known(&gate).await;
+    let left = editor.dies().await;
+    holder.event("runtime_degraded").await;
+    (gate, holder, left)
 }
 
 //
@@ -60,12 +71,7 @@ async fn unsaved_text_goes_to_the_editor_that_comes_and_back_when_it_leaves() {
 //
 #[tokio::test]
 async fn a_window_that_was_only_away_keeps_what_was_typed_in_it_meanwhile() {
-    let (gate, mut holder) = started().await;
-    let editor = Editor::start(&gate, "edit", VERBS).await;
-    edits(&mut holder, "main", "agent").await;
-    unsaved_is_known(&gate).await;
-    let left = editor.dies().await;
-    holder.event("runtime_degraded").await;
+    let (gate, mut holder, left) = left_alone().await;
     assert_eq!(sees(&mut holder).await, (json!("fn agent() {}\n"), json!(true)));
     // Nobody told the daemon of this.
     let away = Editor::back_alone(&gate, left);
@@ -98,7 +104,7 @@ async fn what_a_window_lost_in_a_crash_is_kept_beside_its_backup() {
     let (gate, mut holder) = started().await;
     let editor = Editor::start(&gate, "edit", VERBS).await;
     editor.person("edit_buffer", json!({"path": "main.rs", "old_text": "{}", "new_text": "{ typed }"})).await;
-    until("the daemon has heard of it", async || gate.seen("/mcp/plugins").await["plugins"][0]["unsaved"] == 1).await;
+    unsaved_is_known(&gate).await;
     let left = editor.dies().await;
     holder.event("runtime_degraded").await;
     let restored = Editor::back_alone(&gate, left);
@@ -112,12 +118,7 @@ async fn what_a_window_lost_in_a_crash_is_kept_beside_its_backup() {
 //
 #[tokio::test]
 async fn a_text_that_both_sides_changed_is_kept_and_told_of() {
-    let (gate, mut holder) = started().await;
-    let editor = Editor::start(&gate, "edit", VERBS).await;
-    edits(&mut holder, "main", "agent").await;
-    unsaved_is_known(&gate).await;
-    let left = editor.dies().await;
-    holder.event("runtime_degraded").await;
+    let (gate, mut holder, left) = left_alone().await;
     edits(&mut holder, "agent", "agent_alone").await;
     let away = Editor::back_alone(&gate, left);
     away.person("edit_buffer", json!({"path": "main.rs", "old_text": "{}", "new_text": "{ typed }"})).await;

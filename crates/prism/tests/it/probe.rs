@@ -85,6 +85,32 @@ async fn both_ways_to_stream_are_exercised_in_both_eras() {
     assert_eq!(not_ok(modern), absent, "{modern}");
 }
 
+// N-07: one after the other, and each finds what the one before it has left behind.
+#[tokio::test]
+async fn the_demo_server_passes_its_own_probe_again_and_again_in_each_way_of_streaming() {
+    for (flag, log) in [("--enable-post-sse", "post_log"), ("--enable-post-sse=false", "get_log")] {
+        let daemon = Launch::prism(["demo-server", "--http", "127.0.0.1:0", flag].map(str::to_owned).to_vec());
+        let daemon = daemon.start().await;
+        let url = format!("http://127.0.0.1:{}/mcp", daemon.port());
+        for round in 0..3 {
+            let ended = Launch::prism(["probe", &url, "--json"].map(str::to_owned).to_vec()).end().await;
+            let all = json(&ended);
+            assert_eq!((ended.code, &all["checks"]["failed"]), (Some(0), &json!(0)), "{flag}, round {round}: {all}");
+            let [modern, legacy] = all["runs"].as_array().unwrap().as_slice() else { panic!("{all}") };
+            for name in [log, "question", "cancel", "get_note", "resume"] {
+                assert_eq!(check(legacy, name).0, "ok", "{flag}, round {round}, {name}: {all}");
+            }
+            for name in ["question", "cancel", "listen_note"] {
+                assert_eq!(check(modern, name).0, "ok", "{flag}, round {round}, {name}: {all}");
+            }
+        }
+        // Who insists on streams is told that there are none.
+        let arguments = ["probe", &url, "--json", "--test-post-sse"].map(str::to_owned).to_vec();
+        let ended = Launch::prism(arguments).end().await;
+        assert_eq!(ended.code, Some(i32::from(log == "get_log")), "{ended:?}");
+    }
+}
+
 // What people attach to bug reports opens nothing.
 #[tokio::test]
 async fn a_report_holds_no_secret_and_in_a_pipe_no_colour() {

@@ -89,6 +89,43 @@ async fn a_call_that_a_changed_server_worked_on_fails_with_a_clear_error() {
     assert!(message.contains("changed settings") && message.contains("call again"), "{message}");
 }
 
+// R-55: limits concern no process, and so no process is concerned.
+#[tokio::test]
+async fn changed_limits_count_at_once_and_no_server_is_started_anew() {
+    let d = destination("d", &[], "");
+    let house = House::open(&d).await;
+    let (client, other) = (house.client("/d/mcp").initialize().await, house.client("/d/mcp").initialize().await);
+    let stream = client.listen().await;
+    let child = client.child().await;
+    let why = async |tool: &str, arguments: Value| {
+        let answer = client.call(tool, arguments).await.answer().await;
+        answer["error"]["message"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
+    };
+    assert_eq!(client.text("big", json!({"bytes": 100_000})).await.len(), 100_000);
+
+    house.change(&format!("max_message_bytes = 65536\n{d}"), TAKEN_OVER).await;
+    let told = why("big", json!({"bytes": 100_000})).await;
+    assert!(told.contains("`max_message_bytes` (65536 bytes)"), "{told}");
+    assert_eq!(client.child().await, child);
+
+    house.change(&format!("request_timeout = \"200ms\"\nmax_request_time = \"300ms\"\n{d}"), TAKEN_OVER).await;
+    let told = why("slow", json!({"ms": 600_000, "text": "never"})).await;
+    assert!(told.contains("request_time"), "{told}");
+
+    house.change(&format!("max_sessions = 2\n{d}"), TAKEN_OVER).await;
+    assert_eq!(house.client("/d/mcp").say_hello().await.status, 503);
+    assert_eq!((client.child().await, other.child().await), (child, child), "their sessions have gone on");
+    assert_eq!(client.text("big", json!({"bytes": 100_000})).await.len(), 100_000, "the other limits are as they were");
+
+    house.change(&format!("session_idle_timeout = \"300ms\"\n{d}"), TAKEN_OVER).await;
+    until("nobody uses the other one", async || {
+        house.daemon.metric(r#"prism_sessions{destination="d"}"#).await.is_some_and(|sessions| sessions < 2)
+    })
+    .await;
+    assert_eq!(house.daemon.metric(r#"prism_child_starts_total{destination="d"}"#).await, Some(1));
+    drop(stream);
+}
+
 #[tokio::test]
 async fn destinations_come_and_go_and_clients_of_the_hub_see_it() {
     let (a, b) = (destination("a", &[], ""), destination("b", &[], ""));

@@ -119,7 +119,7 @@ async fn a_child_that_dies_at_every_start_is_tried_four_times_and_then_left_alon
     assert_eq!(reply.header("mcp-session-id"), None);
     let body = reply.json().await;
     assert_eq!(body["error"]["data"]["reason"], "upstream_unavailable", "{body}");
-    assert!(body["error"]["message"].as_str().unwrap().contains("stderr is in Prism's log"), "{body}");
+    assert!(body["error"]["message"].as_str().unwrap().contains("run keeps exiting (status 1, 4 tries in "), "{body}");
     assert_eq!(lines(&starts).len(), 4);
     assert_eq!(daemon.metric(r#"prism_child_starts_total{destination="run"}"#).await, Some(4));
     // Longer than the first wait before a restart.

@@ -136,9 +136,9 @@ async fn status_and_metrics_agree() {
     assert_eq!((&of_busy["last_error"]["text"]), &json!("its process ended: exit status: 1"), "{of_busy}");
     assert!(of_busy["memory_bytes"].as_u64().unwrap() > 1 << 20, "{of_busy}");
     let dead = one("dead");
-    assert_eq!((&dead["state"], &dead["sessions"]), (&json!("failed"), &json!(0)), "{dead}");
-    assert!(dead["last_error"]["text"].as_str().unwrap().contains("ended again and again"), "{dead}");
-    assert_eq!((&one("prism")["kind"], &one("prism")["state"]), (&json!("built_in"), &json!("idle")));
+    assert_eq!((&dead["state"], &dead["sessions"]), (&json!("failing"), &json!(0)), "{dead}");
+    assert!(dead["last_error"]["text"].as_str().unwrap().contains("dead keeps exiting (status 1, "), "{dead}");
+    assert_eq!((&one("prism")["kind"], &one("prism")["state"]), (&json!("built_in"), &json!("never_used")));
     waiting.abort();
 }
 
@@ -151,7 +151,9 @@ async fn status_wants_the_token_and_tells_of_the_daemon() {
     let told = status(&daemon).await["daemon"].clone();
     assert_eq!((&told["pid"], &told["version"]), (&json!(daemon.pid()), &json!(env!("CARGO_PKG_VERSION"))));
     assert_eq!(told["url"], format!("http://127.0.0.1:{}", daemon.port()));
-    assert_eq!(told["config"], json!({"file": daemon.home().file("it.toml"), "state": "ok", "error": null}));
+    let config = &told["config"];
+    assert_eq!((&config["file"], &config["state"]), (&json!(daemon.home().file("it.toml")), &json!("ok")));
+    assert!(config["error"].is_null() && config["taken_s"].as_f64().is_some(), "{config}");
     assert_eq!(told["home"], daemon.home().path().to_str().unwrap());
     assert_eq!(told["socket"], daemon.home().file("prism.sock"));
     assert!(!told.to_string().contains(&daemon.token()));
@@ -179,7 +181,7 @@ async fn each_link_tells_its_process_and_the_model_says_why() {
         (one["model"].as_str().unwrap().to_owned(), one["model_why"].as_str().unwrap().to_owned())
     };
     for (name, model, why) in [
-        ("mixed", "mixed", "until it is known to be quiet"),
+        ("mixed", "mixed", "they get their own process"),
         ("own", "per_session", "process = \"per_session\" is set"),
         ("all", "shared", "process = \"shared_always\" is set"),
         ("quiet", "shared", "asks = false is set"),
@@ -200,7 +202,10 @@ async fn each_link_tells_its_process_and_the_model_says_why() {
         assert!(link["memory_bytes"].as_u64().unwrap() > 1 << 20 && link["uptime_s"].as_f64().unwrap() > 0.0, "{link}");
     }
     let quiet = destination_named(&daemon, "quiet").await;
-    assert_eq!((&quiet["state"], &quiet["era"], &quiet["era_from"]), (&json!("idle"), &json!("legacy"), &json!("set")));
+    assert_eq!(
+        (&quiet["state"], &quiet["era"], &quiet["era_from"]),
+        (&json!("never_used"), &json!("legacy"), &json!("set"))
+    );
     // The client's own goes with it.
     able.delete().await;
     until("its child is gone", async || !is_alive(children[1])).await;
@@ -286,8 +291,8 @@ async fn a_server_that_cannot_list_its_tools_is_not_ready() {
         let asked = upstream.asked_past_streams("tools/list").await;
         asked.result(json!({"tools": []})).await;
     });
-    assert_eq!(told, (200, json!("answers")));
-    assert_eq!(ready().await, (200, json!("answers")));
+    assert_eq!(told, (200, json!("up")));
+    assert_eq!(ready().await, (200, json!("up")));
     upstream.asked_nothing_more();
 }
 
@@ -316,7 +321,11 @@ async fn prism_status_shows_a_table_and_the_same_as_json() {
     let words: Vec<&str> = words.split_whitespace().collect();
     assert_eq!(words[..5], ["a", "up", "legacy", "shared", &child], "{}", ended.stdout);
     assert!(ended.stdout.contains("\n  shared: asks = false is set\n"), "{}", ended.stdout);
-    assert!(row("dead ").contains("failed") && ended.stdout.contains("ended again and again"), "{}", ended.stdout);
+    assert!(
+        row("dead ").contains("failing") && ended.stdout.contains("dead keeps exiting (status 1, "),
+        "{}",
+        ended.stdout
+    );
     let session = row("it 1");
     assert!(session.contains(" http ") && session.contains("2025-11-25"), "{}", ended.stdout);
 

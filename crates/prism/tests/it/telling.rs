@@ -36,11 +36,11 @@ async fn readyz_says_which_servers_answer_and_names_them_only_to_those_with_the_
     let config = [destination("a", &[], ""), destination("b", &[], "")].concat();
     let daemon = Launch::serve(&config).start().await;
     let told = |a: &str, b: &str| (200, json!({"status": "ready", "destinations": {"a": a, "b": b}}));
-    assert_eq!(ready(&daemon).await, told("idle", "idle"));
+    assert_eq!(ready(&daemon).await, told("never_used", "never_used"));
     let session = daemon.client_at("/a/mcp").initialize().await;
-    assert_eq!(ready(&daemon).await, told("answers", "idle"));
+    assert_eq!(ready(&daemon).await, told("up", "never_used"));
     assert_eq!(session.delete().await.status, 204);
-    assert_eq!(ready(&daemon).await, told("idle", "idle"));
+    assert_eq!(ready(&daemon).await, told("asleep", "never_used"));
     // Nobody is started to be asked.
     assert_eq!(daemon.metric(r#"prism_child_starts_total{destination="a"}"#).await, Some(1));
     assert_eq!(daemon.metric(r#"prism_child_starts_total{destination="b"}"#).await, Some(0));
@@ -53,7 +53,9 @@ async fn readyz_says_which_servers_answer_and_names_them_only_to_those_with_the_
 async fn readyz_is_503_while_a_server_is_silent() {
     let daemon = Daemon::run(&[], &["--fault", "deaf"]).await;
     daemon.client().initialize().await;
-    assert_eq!(ready(&daemon).await, (503, json!({"status": "not ready", "destinations": {"run": "silent"}})));
+    let (code, told) = ready(&daemon).await;
+    assert_eq!((code, &told["destinations"]), (503, &json!({"run": "slow"})), "{told}");
+    assert_eq!(told["unavailable"]["run"], "it did not answer `tools/list` within 2s");
 }
 
 // D-05
@@ -100,6 +102,14 @@ async fn every_request_leaves_a_record_and_no_secret() {
     for part in ["POST", "destination=run", "mcp_method=tools/call", r#"rpc_id="call-7""#, "status_code=200"] {
         assert!(record.contains(part), "{part}: {record}");
     }
+    // N-06, R-23: of servers that are not Prism's own, too; the client's own if it has given one.
+    let id = record.split("correlation_id=").nth(1).and_then(|rest| rest.split(' ').next()).unwrap_or_default();
+    assert_eq!(uuid::Uuid::try_parse(id).map(|id| id.get_version_num()), Ok(7), "{record}");
+    let given = "0190163d-8694-739b-aea5-966c26f8ad91";
+    let params = json!({"name": "echo", "arguments": {"text": "x"}, "_meta": {"correlation_id": given}});
+    session.post(&json!({"jsonrpc": "2.0", "id": "call-8", "method": "tools/call", "params": params})).await;
+    let record8 = &records(&daemon, "call-8").await[0];
+    assert!(record8.contains(&format!(" correlation_id={given} ")), "{record8}");
     let latency = record.split("latency_ms=").nth(1).unwrap();
     assert!(latency.parse::<f64>().unwrap() >= 0.0, "{record}");
     let forged = &records(&daemon, "forged").await[0];

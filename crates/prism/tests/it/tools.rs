@@ -1,8 +1,9 @@
 //! `prism tools`: what is listed, by which way, and what is said of a server that is not there.
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::{Daemon, Ended, Home, Launch, destination, process, upstream::Upstream};
+use crate::support::{Daemon, Ended, Home, Launch, destination, process, until, upstream::Upstream};
 
 /// `prism tools` with a config. Nobody listens on the port that it names, but for what a test puts there.
 async fn tools(home: &Home, config: &str, port: &str, flags: &[&str]) -> Ended {
@@ -37,7 +38,7 @@ async fn every_destination_is_listed_and_a_dead_one_is_named() {
     ]
     .concat();
     let ended = tools(&home, &config, &port, &[]).await;
-    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(ended.code, Some(1), "one did not answer: {ended:?}");
     assert!(ended.stdout.contains("alive  (prism-demo "), "{}", ended.stdout);
     assert!(ended.stdout.contains("modern  (prism-demo "), "{}", ended.stdout);
     assert!(ended.stdout.contains("\n  slow(ms*, text*)  "), "{}", ended.stdout);
@@ -65,9 +66,26 @@ async fn a_silent_server_has_a_deadline_of_its_own() {
     let home = Home::new();
     let asking = tools(&home, &config, &port, &["--timeout", "700ms"]);
     let (ended, _held) = tokio::join!(asking, silent.next());
-    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(ended.code, Some(1), "{ended:?}");
     assert!(ended.stdout.contains("alive  (prism-demo"), "{}", ended.stdout);
     assert!(ended.stderr.contains("silent: no ") && ended.stderr.contains("0.7 s"), "{}", ended.stderr);
+}
+
+// each is shown as it comes, and who is waited for is named with the reason.
+#[tokio::test]
+async fn one_that_never_greets_keeps_nobody_from_seeing_the_others() {
+    let (_port, port) = nobody();
+    let home = Home::new();
+    let silent = "[destination.silent]\ncommand = [\"sh\", \"-c\", \"echo hello; exec sleep 600\"]\n";
+    let config = format!("{silent}{}", destination("alive", &[], ""));
+    let arguments = ["tools", "--timeout", "10m"].map(str::to_owned).to_vec();
+    let mut asking = Launch::prism(arguments).home(&home).env("PRISM_PORT", &port).config(&config).begin();
+    until("the others are there", async || asking.stdout().contains("alive  (prism-demo ")).await;
+    let told = " s now (starting: it is being started; it printed text that is not MCP: `hello`)";
+    until("it is named", async || asking.stderr().contains("waiting for silent for ")).await;
+    assert!(asking.stderr().contains(told), "{}", asking.stderr());
+    asking.signal(Signal::INT);
+    assert_eq!(asking.ended().await.code(), Some(130));
 }
 
 // Where a daemon runs it is asked, and its children are used.

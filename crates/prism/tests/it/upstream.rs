@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use hyper::Method;
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -12,6 +13,9 @@ use crate::support::{
         nothing_is_left, posting, root, streaming, text,
     },
 };
+
+/// Clients that share one session at the server, as they do where the config says so.
+const SHARED: &[&str] = &["--process", "shared_always"];
 
 // mcp-eras 1.2
 // checks 112
@@ -221,7 +225,7 @@ async fn no_other_status_of_the_4xx_costs_a_session() {
 #[tokio::test]
 async fn two_clients_with_equal_ids_and_tokens_each_get_their_own() {
     let mut upstream = Upstream::start().await;
-    let (daemon, first) = upstream.bridged(&[]).await;
+    let (daemon, first) = upstream.bridged(SHARED).await;
     // One session of the server serves them both.
     let second = root(&daemon).initialize().await;
     let mut asked = Vec::new();
@@ -256,7 +260,7 @@ async fn two_clients_with_equal_ids_and_tokens_each_get_their_own() {
 #[tokio::test]
 async fn a_change_that_the_server_tells_of_reaches_each_session_once() {
     let mut upstream = Upstream::start().await;
-    let daemon = upstream.bridge(&[]).await;
+    let daemon = upstream.bridge(SHARED).await;
     let client = root(&daemon);
     let (first, flow) = tokio::join!(client.initialize(), upstream.greet_and_listen("s1"));
     let second = root(&daemon).initialize().await;
@@ -280,7 +284,7 @@ async fn a_change_that_the_server_tells_of_reaches_each_session_once() {
 #[tokio::test]
 async fn the_servers_session_lives_as_long_as_one_of_ours() {
     let mut upstream = Upstream::start().await;
-    let (daemon, first) = upstream.bridged(&[]).await;
+    let (daemon, first) = upstream.bridged(SHARED).await;
     let second = root(&daemon).initialize().await;
     assert_eq!(first.delete().await.status, 204);
     upstream.is_left_alone().await;
@@ -362,7 +366,7 @@ async fn a_modern_client_that_leaves_has_its_call_cancelled() {
     assert_eq!(cancelled.body["params"]["requestId"], asked.id());
     cancelled.status(202).await;
     // A legacy client that leaves may come back for its answer.
-    let client = root(&daemon).initialize().await;
+    let client = upstream.initialized(&daemon, "s2").await;
     let waiting = calling(&client, "t", json!({}));
     let _asked = upstream.asked("tools/call").await;
     waiting.abort();
@@ -451,4 +455,41 @@ async fn a_cancellation_is_told_to_the_server_by_its_own_number() {
     let waiting = calling(&client, "t", json!({}));
     upstream.asked("tools/call").await.result(text("next")).await;
     assert_eq!(got_text(waiting).await, "next");
+}
+
+// R-18, B-22: what ties a call together passes both ways, the rest where it is asked for, credentials never.
+#[tokio::test]
+async fn headers_of_a_client_reach_the_server_as_far_as_they_may_and_its_own_come_back() {
+    const TRACE: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let mut upstream = Upstream::start().await;
+    let config = format!("[destination.docs]\nurl = {:?}\nforward_headers = [\"X-Tenant\"]\n", upstream.url());
+    let daemon = Launch::serve(&config).start().await;
+    let hello = json!({"protocolVersion": NEWEST, "capabilities": {}, "clientInfo": {"name": "it", "version": "1"}});
+    let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello}).to_string();
+    let client = daemon.client_at("/docs/mcp");
+    let opening = client.request(Method::POST).header("x-tenant", "blue").body(hello).send();
+    let (reply, ()) = tokio::join!(opening, async {
+        upstream.asked("server/discover").await.status(400).await;
+        let initialize = upstream.asked("initialize").await;
+        assert_eq!(initialize.header("x-tenant"), Some("blue"), "the session is its client's own from the beginning");
+        initialize.welcome("s1").await;
+        upstream.asked("notifications/initialized").await.status(202).await;
+        upstream.asked("GET").await.status(405).await;
+    });
+    let client = client.with_session(reply.header("mcp-session-id").unwrap());
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "t"}}).to_string();
+    let request = client.request(Method::POST).body(call);
+    let request = request.header("traceparent", TRACE).header("x-tenant", "blue").header("x-other", "1");
+    let calling = tokio::spawn(request.header("cookie", "a=b").send());
+    let asked = upstream.asked("tools/call").await;
+    assert_eq!((asked.header("traceparent"), asked.header("x-tenant")), (Some(TRACE), Some("blue")));
+    for never in ["authorization", "cookie", "x-other"] {
+        assert_eq!(asked.header(never), None, "{never}");
+    }
+    assert_eq!(asked.header("mcp-session-id"), Some("s1"), "its own session, not ours");
+    let answer = json!({"jsonrpc": "2.0", "id": asked.id(), "result": text("done")}).to_string();
+    let told = [("content-type", "application/json"), ("x-request-id", "r1"), ("set-cookie", "c=d")];
+    asked.answer(200, &told, &answer).await;
+    let reply = calling.await.unwrap();
+    assert_eq!((reply.status, reply.header("x-request-id"), reply.header("set-cookie")), (200, Some("r1"), None));
 }

@@ -222,7 +222,10 @@ async fn a_server_that_wants_other_credentials_is_named_with_what_to_set() {
     let waiting = calling(&client, "t", json!({}));
     upstream.asked("tools/call").await.status(401).await;
     let why = got_fault(waiting, 502, "upstream_unavailable").await;
-    assert!(why.contains("credentials") && why.contains("`headers`"), "{why}");
+    assert!(
+        why.contains("sign in") && why.contains("`headers`") && why.contains("prism add run --force --url http"),
+        "{why}"
+    );
     is_served(&mut upstream, &client, "s1").await;
     ends(&daemon, &mut upstream, &client).await;
 }
@@ -231,7 +234,7 @@ async fn a_server_that_wants_other_credentials_is_named_with_what_to_set() {
 #[tokio::test]
 async fn a_server_that_is_slow_is_told_to_stop_and_the_client_not_kept() {
     let mut upstream = Upstream::start().await;
-    let (daemon, client) = upstream.bridged(&["--request-timeout", "300ms"]).await;
+    let (daemon, client) = upstream.bridged(&["--request-timeout", "300ms", "--max-request-time", "300ms"]).await;
     // No head, a head without a body, and a stream that says nothing.
     for slow in ["head", "body", "event"] {
         let waiting = calling(&client, "t", json!({}));
@@ -247,7 +250,7 @@ async fn a_server_that_is_slow_is_told_to_stop_and_the_client_not_kept() {
             _ => Some(asked.events()),
         };
         let why = got_fault(waiting, 504, "upstream_timeout").await;
-        assert!(why.contains("`request_timeout`") && why.contains("300ms"), "{slow}: {why}");
+        assert!(why.contains("`max_request_time`") && why.contains("300ms"), "{slow}: {why}");
         let cancelled = upstream.asked("notifications/cancelled").await;
         assert_eq!(cancelled.body["params"]["requestId"], id, "{slow}");
         cancelled.status(202).await;
@@ -261,13 +264,16 @@ async fn a_server_that_is_slow_is_told_to_stop_and_the_client_not_kept() {
 #[tokio::test]
 async fn a_modern_server_that_is_slow_is_hung_up_on() {
     let mut upstream = Upstream::start().await;
-    let daemon = upstream.bridge(&["--request-timeout", "300ms"]).await;
+    let daemon = upstream.bridge(&["--request-timeout", "300ms", "--max-request-time", "300ms"]).await;
     let client = modern_root(&daemon);
     let waiting = calling_modern(&client, "t", json!({}));
     upstream.greet_modern().await;
+    upstream.asked("tools/call").await.result(modern_text("first")).await;
+    assert_eq!(got_text(waiting).await, "first");
+    let waiting = calling_modern(&client, "t", json!({}));
     let mut asked = upstream.asked("tools/call").await;
     let why = got_fault(waiting, 504, "upstream_timeout").await;
-    assert!(why.contains("`request_timeout`"), "{why}");
+    assert!(why.contains("`max_request_time`"), "{why}");
     asked.hung_up().await;
     let waiting = calling_modern(&client, "t", json!({}));
     let flow = upstream.asked("tools/call").await.events();
@@ -284,19 +290,15 @@ async fn a_modern_server_that_is_slow_is_hung_up_on() {
 #[tokio::test]
 async fn a_server_that_is_slow_to_greet_keeps_nobody() {
     let mut upstream = Upstream::start().await;
-    let daemon = upstream.bridge(&["--request-timeout", "300ms"]).await;
+    let daemon = upstream.bridge(&["--start-timeout", "300ms", "--process", "shared_always"]).await;
     let client = root(&daemon);
     let reply = client.say_hello().await;
     let status = reply.status;
-    let why = fault(&reply.json().await, "upstream_timeout");
-    assert!(status == 504 && why.contains("`request_timeout`"), "{status} {why}");
+    let why = fault(&reply.json().await, "upstream_unavailable");
+    assert!(status == 503 && why.contains("`start_timeout` (300ms)"), "{status} {why}");
     nothing_is_left(&daemon, "run").await;
-    // It finds its tongue when nobody waits any more: the session that it opens is ended.
-    upstream.asked("server/discover").await.status(400).await;
-    upstream.asked("initialize").await.welcome("s1").await;
-    let delete = upstream.asked("DELETE").await;
-    assert_eq!(delete.header("mcp-session-id"), Some("s1"));
-    delete.status(200).await;
+    let mut asked = upstream.asked("server/discover").await;
+    asked.hung_up().await;
     let client = upstream.initialized(&daemon, "s2").await;
     is_served(&mut upstream, &client, "s2").await;
 }

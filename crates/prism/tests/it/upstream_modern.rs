@@ -174,7 +174,7 @@ async fn a_server_that_names_our_revision_in_its_refusal_is_asked_in_it_again() 
 async fn neither_refusals_nor_outages_change_what_is_known_of_the_era() {
     let home = Home::new();
     let mut upstream = Upstream::start().await;
-    let daemon = upstream.launch(&["--request-timeout", "1s"]).home(&home).start().await;
+    let daemon = upstream.launch(&["--request-timeout", "1s", "--max-request-time", "1s"]).home(&home).start().await;
     let client = modern_root(&daemon);
     // Before anything is known: a refusal is no evidence, and an outage neither.
     for status in [401, 403] {
@@ -185,8 +185,6 @@ async fn neither_refusals_nor_outages_change_what_is_known_of_the_era() {
     let waiting = calling_modern(&client, "t", json!({}));
     upstream.asked("server/discover").await.status(503).await;
     drop(upstream.asked("server/discover").await);
-    got_fault(waiting, 504, "upstream_timeout").await;
-    let waiting = calling_modern(&client, "t", json!({}));
     upstream.greet_modern().await;
     upstream.asked("tools/call").await.result(modern_text("fine")).await;
     assert_eq!(got_text(waiting).await, "fine");

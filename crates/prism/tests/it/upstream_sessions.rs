@@ -16,7 +16,7 @@ async fn reopened(upstream: &mut Upstream, initialize: Asked) {
 #[tokio::test]
 async fn a_call_that_was_given_up_while_the_session_is_opened_again_is_not_made() {
     let mut upstream = Upstream::start().await;
-    let (_daemon, client) = upstream.bridged(&["--request-timeout", "300ms"]).await;
+    let (_daemon, client) = upstream.bridged(&["--request-timeout", "300ms", "--max-request-time", "300ms"]).await;
     let waiting = calling(&client, "pay", json!({}));
     upstream.asked("tools/call").await.status(404).await;
     let initialize = upstream.asked("initialize").await;
@@ -41,6 +41,25 @@ async fn a_call_that_was_cancelled_while_the_session_is_opened_again_is_not_made
     waiting.await.unwrap();
     reopened(&mut upstream, initialize).await;
     upstream.is_left_alone().await;
+}
+
+// R-18, B-22: a server may keep things by session, so no two clients share one.
+#[tokio::test]
+async fn each_session_of_ours_has_one_of_its_own_at_the_server() {
+    let mut upstream = Upstream::start().await;
+    let (daemon, first) = upstream.bridged(&[]).await;
+    let second = upstream.initialized(&daemon, "s2").await;
+    for (client, session) in [(&first, "s1"), (&second, "s2"), (&first, "s1")] {
+        let waiting = calling(client, "t", json!({}));
+        let asked = upstream.asked("tools/call").await;
+        assert_eq!(asked.header("mcp-session-id"), Some(session));
+        asked.result(text("served")).await;
+        assert_eq!(got_text(waiting).await, "served");
+    }
+    assert_eq!(second.delete().await.status, 204);
+    let ended = upstream.asked("DELETE").await;
+    assert_eq!(ended.header("mcp-session-id"), Some("s2"), "it ends with ours, and the other does not");
+    ended.status(204).await;
 }
 
 // Calls that arrive in the moment when the session is found to be lost.

@@ -24,7 +24,9 @@ async fn serve(upstream: &Upstream) -> Daemon {
 
 async fn serve_with(upstream: &Upstream, global: &str) -> Daemon {
     let url = upstream.at("/sse");
-    Launch::serve(&format!("{global}\n[destination.old]\nurl = {url:?}\ntype = \"sse\"\n")).start().await
+    Launch::serve(&format!("{global}\n[destination.old]\nurl = {url:?}\ntype = \"sse\"\nprocess = \"shared_always\"\n"))
+        .start()
+        .await
 }
 
 /// Opens the stream, and names where to post.
@@ -303,7 +305,7 @@ async fn an_event_of_100_mb_on_the_one_stream_is_passed_over() {
 #[tokio::test]
 async fn refusals_of_messages_and_silence_fail_their_calls_only() {
     let mut upstream = Upstream::start().await;
-    let daemon = serve_with(&upstream, "request_timeout = \"500ms\"").await;
+    let daemon = serve_with(&upstream, "request_timeout = \"500ms\"\nmax_request_time = \"500ms\"").await;
     let client = daemon.client_at("/old/mcp");
     let (client, flow) = tokio::join!(client.initialize(), open(&mut upstream, "/m"));
     for (status, expected) in [(401, 502), (500, 503), (404, 502)] {

@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, Daemon, Home, Launch, Modern, process, result_text};
+use crate::support::{Client, Daemon, Home, Launch, Modern, NEWEST, process, result_text, shim::Shim};
 
 /// Enough for what is kept to be there, and for what leaks to show.
 const CALLS: usize = 1000;
@@ -134,5 +134,96 @@ async fn without_a_root_every_tool_says_what_to_do() {
         let answer = client.call(tool, arguments).await.json().await;
         assert_eq!(answer["result"]["isError"], true, "{answer}");
         assert!(result_text(&answer).contains("--workspace"), "{answer}");
+    }
+}
+
+/// All four tools.
+fn tools() -> [(&'static str, Value); 4] {
+    [
+        ("workspace_get_context", json!({})),
+        ("workspace_search", json!({"query": "log"})),
+        ("workspace_remember", json!({"title": "from another", "text": "y"})),
+        ("workspace_forget", json!({"document_path": "notes/260102-one.md"})),
+    ]
+}
+
+/// A workspace, and another one beside it.
+fn two(home: &Home) -> (String, String) {
+    let other = home.path().join("other");
+    fs::create_dir_all(other.join(".git")).unwrap();
+    (workspace(home), other.to_str().unwrap().to_owned())
+}
+
+fn refuses(answer: &Value, root: &str, other: &str) {
+    assert_eq!(answer["result"]["isError"], true, "{answer}");
+    let told = result_text(answer);
+    assert!(told.contains(root) && told.contains(&format!("prism workspace mcp --root {other}")), "{told}");
+}
+
+fn is_untouched(root: &str) {
+    let notes: Vec<_> = fs::read_dir(format!("{root}/notes")).unwrap().map(|note| note.unwrap().file_name()).collect();
+    assert_eq!(notes, ["260102-one.md"], "nothing was written, nothing was forgotten");
+}
+
+// refused rather than mixed.
+#[tokio::test]
+async fn who_works_in_another_folder_by_its_roots_neither_reads_nor_writes_this_memory() {
+    let home = Home::new();
+    let (root, other) = two(&home);
+    let daemon = served(&home, &root).await;
+    let rooted = |folder: &str| json!({"roots": [{"uri": format!("file://{folder}"), "name": "x"}]});
+    for path in ["/workspace/mcp", "/mcp"] {
+        let session = daemon.client().at(path).initialize_as(NEWEST, json!({"roots": {}})).await;
+        let call = async |tool: &str, arguments: Value, roots: Value| {
+            let mut stream = session.call(tool, arguments).await.events();
+            let question = stream.message().await;
+            assert_eq!(question["method"], "roots/list", "{question}");
+            session.post(&json!({"jsonrpc": "2.0", "id": question["id"], "result": roots})).await;
+            stream.message().await
+        };
+        for (tool, arguments) in tools() {
+            refuses(&call(tool, arguments, rooted(&other)).await, &root, &other);
+        }
+        is_untouched(&root);
+        // Its own, a folder in it, one of several, and a client that has none open.
+        let several = json!({"roots": [{"uri": format!("file://{other}")}, {"uri": format!("file://{root}")}]});
+        for roots in [rooted(&root), rooted(&format!("{root}/notes")), several, json!({"roots": []})] {
+            let answer = call("workspace_get_context", json!({}), roots.clone()).await;
+            assert!(answer["result"]["structuredContent"]["decisions"].is_array(), "{roots}: {answer}");
+        }
+        let modern = Modern::new(daemon.client().at(path)).can(json!({"roots": {}}));
+        let arguments = json!({"title": "t", "text": "x"});
+        let asked = modern.call("workspace_remember", arguments.clone()).await;
+        assert_eq!(asked["inputRequests"]["roots"]["method"], "roots/list", "{asked}");
+        let answer = modern.retry("workspace_remember", arguments, &asked, json!({"roots": rooted(&other)})).await;
+        refuses(&answer, &root, &other);
+        is_untouched(&root);
+    }
+}
+
+//
+#[tokio::test]
+async fn who_was_started_in_another_folder_neither_reads_nor_writes_this_memory() {
+    let home = Home::new();
+    let (root, other) = two(&home);
+    let _daemon = served(&home, &root).await;
+    let inside = std::path::Path::new(&other).join("a b");
+    fs::create_dir(&inside).unwrap();
+    let call = |tool: &str, arguments: Value| json!({"name": tool, "arguments": arguments});
+    let mut shim = Shim::start_in(&inside, &home, &["workspace"]);
+    shim.initialize(NEWEST, json!({})).await;
+    for (tool, arguments) in tools() {
+        refuses(&json!({"result": shim.result("tools/call", call(tool, arguments)).await}), &root, &other);
+    }
+    is_untouched(&root);
+    // In a folder that is no workspace a client may be anybody's.
+    // The first one to go takes the daemon along.
+    let mut shims = vec![shim];
+    for folder in [root.as_ref(), home.path()] {
+        let mut shim = Shim::start_in(folder, &home, &["workspace"]);
+        shim.initialize(NEWEST, json!({})).await;
+        let answer = shim.result("tools/call", call("workspace_get_context", json!({}))).await;
+        assert!(answer["structuredContent"]["decisions"].is_array(), "{answer}");
+        shims.push(shim);
     }
 }

@@ -337,6 +337,7 @@ fn tool(verb: &str) -> &'static str {
         "wait" => "prism_signals_wait",
         "reply" => "prism_signal_reply",
         "recall" => "prism_signal_recall",
+        "waive" => "prism_signal_waive",
         "obligations" => "prism_obligations",
         "diagnostics" => "prism_runtime_diagnostics",
         _ => panic!("no tool for {verb}"),

@@ -17,6 +17,7 @@ pub(crate) struct Client {
     path: String,
     token: Option<String>,
     session: Option<String>,
+    accept: &'static str,
 }
 
 /// Ids that differ from each other, over all clients. Where the same id is the point, tests write it themselves.
@@ -24,7 +25,7 @@ static LAST_ID: AtomicU64 = AtomicU64::new(0);
 
 impl Client {
     pub(crate) fn new(place: Place, path: &str, token: Option<String>) -> Self {
-        Self { place, path: path.to_owned(), token, session: None }
+        Self { place, path: path.to_owned(), token, session: None, accept: "application/json, text/event-stream" }
     }
 
     /// The same client at another path.
@@ -35,6 +36,11 @@ impl Client {
     /// The same client of a daemon that listens elsewhere.
     pub(crate) fn moved(&self, place: Place) -> Self {
         Self { place, ..self.clone() }
+    }
+
+    /// The same client, if it took no streams.
+    pub(crate) fn taking_json(&self) -> Self {
+        Self { accept: "application/json", ..self.clone() }
     }
 
     /// The same client with this session, whether there is one or not.
@@ -50,9 +56,7 @@ impl Client {
     pub(crate) fn request(&self, method: Method) -> Request {
         let request = Request::new(self.place.clone(), method.clone(), &self.path).header("host", "localhost");
         let request = match method {
-            Method::POST => request
-                .header("content-type", "application/json")
-                .header("accept", "application/json, text/event-stream"),
+            Method::POST => request.header("content-type", "application/json").header("accept", self.accept),
             Method::GET => request.header("accept", "text/event-stream"),
             _ => request,
         };
@@ -82,7 +86,7 @@ impl Client {
     pub(crate) async fn initialize_as(&self, version: &str, capabilities: Value) -> Self {
         let reply = self.post(&hello(version, capabilities)).await;
         let (status, session) = (reply.status, reply.header("mcp-session-id").map(str::to_owned));
-        let body = reply.json().await;
+        let body = reply.answer().await;
         assert_eq!(status, 200, "{body}");
         let client = self.with_session(&session.expect("an initialized session has an id"));
         let reply = client.notify("notifications/initialized", json!({})).await;

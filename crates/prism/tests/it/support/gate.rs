@@ -342,14 +342,7 @@ impl Holder {
 
     /// The next message; `Err`: the code with which it was closed.
     pub(crate) async fn next(&mut self) -> Result<Value, u16> {
-        loop {
-            match soon("a message", self.socket.next()).await {
-                Some(Ok(Message::Text(text))) => return Ok(serde_json::from_str(&text).expect("messages are JSON")),
-                Some(Ok(Message::Close(frame))) => return Err(frame.map_or(1005, |frame| u16::from(frame.code))),
-                Some(Ok(_)) => {}
-                Some(Err(_)) | None => return Err(u16::from(CloseCode::Abnormal)),
-            }
-        }
+        next_message(&mut self.socket).await
     }
 
     /// Waits for the close; returns its code.
@@ -358,6 +351,18 @@ impl Holder {
             if let Err(code) = self.next().await {
                 return code;
             }
+        }
+    }
+}
+
+/// The next message on a socket; `Err`: the code with which it was closed.
+pub(crate) async fn next_message(socket: &mut WebSocketStream<TcpStream>) -> Result<Value, u16> {
+    loop {
+        match soon("a message", socket.next()).await {
+            Some(Ok(Message::Text(text))) => return Ok(serde_json::from_str(&text).expect("messages are JSON")),
+            Some(Ok(Message::Close(frame))) => return Err(frame.map_or(1005, |frame| u16::from(frame.code))),
+            Some(Ok(_)) => {}
+            Some(Err(_)) | None => return Err(u16::from(CloseCode::Abnormal)),
         }
     }
 }

@@ -14,7 +14,7 @@ use super::{
 };
 
 /// The tools of Prism's own server, as they are listed.
-pub(crate) const PRISM: [&str; 16] = [
+pub(crate) const PRISM: [&str; 17] = [
     "prism_destinations",
     "prism_start",
     "prism_checkpoint",
@@ -25,6 +25,7 @@ pub(crate) const PRISM: [&str; 16] = [
     "prism_signals_wait",
     "prism_signal_reply",
     "prism_signal_recall",
+    "prism_signal_waive",
     "prism_obligations",
     "prism_runtime_diagnostics",
     "prism_request_access",

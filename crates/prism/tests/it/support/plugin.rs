@@ -19,7 +19,10 @@ use tokio::{
 };
 use tokio_tungstenite::{WebSocketStream, tungstenite::Message};
 
-use super::{gate::Gate, soon, until};
+use super::{
+    gate::{Gate, next_message},
+    soon, until,
+};
 
 /// An editor whose every word a test says.
 pub(crate) struct Line {
@@ -34,6 +37,9 @@ pub(crate) struct Editor {
     task: JoinHandle<()>,
     _home: TempDir,
 }
+
+/// What is left of one that died.
+pub(crate) type Left = (Runtime, TempDir);
 
 /// Verbs that the built-in editor has.
 pub(crate) const VERBS: &[&str] = &[
@@ -117,14 +123,7 @@ impl Line {
 
     /// The next message; `Err`: the code with which it was closed.
     pub(crate) async fn next(&mut self) -> Result<Value, u16> {
-        loop {
-            match soon("a message", self.socket.next()).await {
-                Some(Ok(Message::Text(text))) => return Ok(serde_json::from_str(&text).expect("messages are JSON")),
-                Some(Ok(Message::Close(frame))) => return Err(frame.map_or(1005, |frame| u16::from(frame.code))),
-                Some(Ok(_)) => {}
-                Some(Err(_)) | None => return Err(1006),
-            }
-        }
+        next_message(&mut self.socket).await
     }
 
     /// Waits for a message of this type. Pings in between are answered, so that it stays alive.
@@ -218,25 +217,25 @@ impl Editor {
     }
 
     /// Breaks the connection, as a window that is killed does.
-    pub(crate) async fn dies(self) -> (Runtime, TempDir) {
+    pub(crate) async fn dies(self) -> Left {
         self.task.abort();
         let _ = self.task.await;
         (self.runtime, self._home)
     }
 
     /// The window while it is not connected.
-    pub(crate) fn back_alone(gate: &Gate, (runtime, home): (Runtime, TempDir)) -> Self {
+    pub(crate) fn back_alone(gate: &Gate, (runtime, home): Left) -> Self {
         let root = Root::new(&gate.project()).expect("a folder");
         Self { runtime, root, task: tokio::spawn(async {}), _home: home }
     }
 
     /// A window that has restored its texts.
-    pub(crate) async fn back(gate: &Gate, name: &str, (runtime, home): (Runtime, TempDir)) -> Self {
+    pub(crate) async fn back(gate: &Gate, name: &str, (runtime, home): Left) -> Self {
         Self::with(gate, (name, "one"), VERBS, runtime, home).await
     }
 
     /// The same texts in another window: they were in its backups.
-    pub(crate) async fn found_again(gate: &Gate, name: &str, (runtime, home): (Runtime, TempDir)) -> Self {
+    pub(crate) async fn found_again(gate: &Gate, name: &str, (runtime, home): Left) -> Self {
         Self::with(gate, (name, "two"), VERBS, runtime, home).await
     }
 }

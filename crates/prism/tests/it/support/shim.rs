@@ -4,6 +4,7 @@
 use std::{
     fs,
     io::{BufRead, BufReader, Write},
+    path::Path,
     process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio},
     sync::{Arc, Mutex, PoisonError},
     thread,
@@ -53,7 +54,12 @@ pub(crate) fn modern(mut params: Value, capabilities: &Value) -> Value {
 
 impl Shim {
     pub(crate) fn start(home: &Home, arguments: &[&str]) -> Self {
-        let (mut shim, stdout) = Self::spawn(home, arguments);
+        Self::start_in(home.path(), home, arguments)
+    }
+
+    /// One whose client works in this folder.
+    pub(crate) fn start_in(folder: &Path, home: &Home, arguments: &[&str]) -> Self {
+        let (mut shim, stdout) = Self::spawn_in(folder, home, arguments);
         let said = shim.said.clone();
         thread::spawn(move || {
             for line in BufReader::new(stdout).lines().map_while(Result::ok) {
@@ -67,6 +73,10 @@ impl Shim {
 
     /// One whose stdout the test reads, or does not.
     pub(crate) fn spawn(home: &Home, arguments: &[&str]) -> (Self, ChildStdout) {
+        Self::spawn_in(home.path(), home, arguments)
+    }
+
+    fn spawn_in(folder: &Path, home: &Home, arguments: &[&str]) -> (Self, ChildStdout) {
         let mut command = Command::new(prism());
         command
             .arg("stdio")
@@ -75,7 +85,7 @@ impl Shim {
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("HOME", home.path())
             .env("PRISM_HOME", home.path())
-            .current_dir(home.path())
+            .current_dir(folder)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
