@@ -80,7 +80,8 @@ mod tests {
 
     #[tokio::test]
     async fn who_left_the_group_does_not_count() {
-        let mut child = shell("setsid sleep 100 & echo $!; read wait");
+        // It says so itself, when it has left.
+        let mut child = shell("setsid sh -c 'echo $$; exec sleep 100' & read wait");
         let _runaway = number(&mut child.stdout).await;
         let group = of_group(child.group.pid()).unwrap();
         assert_eq!(Some(group), of_process(child.group.pid()));
