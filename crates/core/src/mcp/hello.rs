@@ -234,12 +234,12 @@ impl Greeting {
         self.members.get("serverInfo").map(|raw| raw.get())
     }
 
-    /// Whether it may tell that this list has changed without having announced it. Servers of the older era do: those on the Python
-    /// SDK 1.x announce `"listChanged": false` and tell, and every client of that era hears it.
+    /// Whether it may tell that this list has changed without having announced it. Servers do: those on the Python SDK 1.x and on
+    /// FastMCP 4 announce `"listChanged": false` and tell, and every client that reads what comes hears it.
     pub fn may_tell_unannounced(&self, list: &str) -> bool {
         let capabilities =
             self.members.get("capabilities").and_then(|raw| serde_json::from_str::<Members>(raw.get()).ok());
-        self.era == Era::Legacy && capabilities.is_some_and(|capabilities| capabilities.contains_key(list))
+        capabilities.is_some_and(|capabilities| capabilities.contains_key(list))
     }
 
     /// The answer to a client's `server/discover`.

@@ -209,8 +209,8 @@ pub enum Action {
     Tools(Arc<ToolHeaders>),
     /// The `result` of a `tools/list`, as the server gave it.
     Defined(Box<str>),
-    /// The server has said that its list of tools has changed.
-    Redefined,
+    /// The server has said, with this note, that a list of its own has changed.
+    ListChanged(Method),
     /// A tool's call was answered, and its client could have been asked.
     Answered {
         tool: Box<str>,

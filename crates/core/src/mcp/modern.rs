@@ -423,6 +423,14 @@ impl Filter {
         *self == Self::default()
     }
 
+    /// What of it the server has announced that it tells of.
+    pub fn announced_by(mut self, greeting: &Greeting) -> Self {
+        self.tools &= greeting.tools_changed;
+        self.prompts &= greeting.prompts_changed;
+        self.resources &= greeting.resources_changed;
+        self.within(greeting)
+    }
+
     /// What this one and the server both have, or may have.
     pub fn within(mut self, greeting: &Greeting) -> Self {
         self.tools &= greeting.tools_changed || greeting.may_tell_unannounced("tools");

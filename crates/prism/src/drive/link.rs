@@ -566,7 +566,7 @@ impl Driver {
                 Action::Listed { tools, whole } => self.shared.listed(&tools, whole),
                 Action::Tools(tools) => self.shared.know_tools(tools),
                 Action::Defined(result) => self.shared.definitions().learn(result),
-                Action::Redefined => self.shared.definitions().doubt(),
+                Action::ListChanged(method) => self.shared.note_change(method),
                 Action::Answered { tool } => {
                     self.shared.sightings.answered();
                     if self.shared.answered(&tool) {

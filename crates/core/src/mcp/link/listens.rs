@@ -92,6 +92,7 @@ impl Link {
         if self.phase != Phase::Up {
             return;
         }
+        let Some(greeting) = &self.greeting else { return };
         let modern = self.era() == Era::Modern;
         let mut ready = Vec::new();
         for (stream, listen) in self.listens.iter().filter(|(_, l)| l.begun && l.honoured.is_none()) {
@@ -103,7 +104,7 @@ impl Link {
                 let mut honoured = listen.wanted.clone();
                 honoured.uris.retain(is_watched);
                 if modern {
-                    honoured = self.union.honours(honoured);
+                    honoured = self.union.honours(honoured, greeting);
                 }
                 ready.push((*stream, honoured));
             }

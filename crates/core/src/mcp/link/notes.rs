@@ -31,9 +31,7 @@ impl Link {
             Method::Progress => self.progress(&message, now),
             Method::Log => self.log_note(about, message, now),
             Method::ToolsChanged | Method::PromptsChanged | Method::ResourcesChanged => {
-                if method == Method::ToolsChanged {
-                    self.actions.push_back(Action::Redefined);
-                }
+                self.actions.push_back(Action::ListChanged(method));
                 self.tell_of_list(method, &message);
                 self.tell_caller(about, &message, now);
             }

@@ -7,6 +7,7 @@ use super::{Link, Method, Phase};
 use crate::{
     mcp::{
         era::Era,
+        hello::Greeting,
         modern::{self, Caller, Filter},
     },
     wire::{Message, text},
@@ -52,14 +53,22 @@ impl Union {
         self.next.is_none()
     }
 
-    /// What of a filter the server will really tell of.
-    pub(super) fn honours(&self, mut wanted: Filter) -> Filter {
-        let Some(honoured) = self.current.as_ref().and_then(|current| current.honoured.as_ref()) else {
-            return Filter::default();
-        };
-        wanted.tools &= honoured.tools;
-        wanted.prompts &= honoured.prompts;
-        wanted.resources &= honoured.resources;
+    fn honoured(&self) -> Option<&Filter> {
+        self.current.as_ref()?.honoured.as_ref()
+    }
+
+    /// Whether the server will tell of this very resource.
+    pub(super) fn agrees_to(&self, uri: &String) -> bool {
+        self.honoured().is_some_and(|honoured| honoured.uris.contains(uri))
+    }
+
+    /// What of a filter the server will tell of: what it was asked for and has agreed to, and what it tells unasked if at all.
+    pub(super) fn honours(&self, mut wanted: Filter, greeting: &Greeting) -> Filter {
+        let none = Filter::default();
+        let honoured = self.honoured().unwrap_or(&none);
+        wanted.tools &= honoured.tools || !greeting.tools_changed;
+        wanted.prompts &= honoured.prompts || !greeting.prompts_changed;
+        wanted.resources &= honoured.resources || !greeting.resources_changed;
         wanted.uris.retain(|uri| honoured.uris.contains(uri));
         wanted
     }
@@ -115,7 +124,7 @@ impl Link {
             resources: any(|filter| filter.resources),
             uris: self.watches.keys().cloned().collect(),
         }
-        .within(greeting)
+        .announced_by(greeting)
     }
 
     /// The server acknowledged a listen of ours.

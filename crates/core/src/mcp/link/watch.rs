@@ -7,7 +7,7 @@ use crate::{
     mcp::{
         era::Era,
         level::Level,
-        modern::{self, Caller, Filter},
+        modern::{self, Caller},
     },
     wire::{Message, text},
 };
@@ -204,10 +204,10 @@ impl Link {
             .flat_map(|(uri, watch)| watch.pending.iter().map(|(id, watcher)| (uri.clone(), *id, *watcher)))
             .collect();
         for (uri, id, watcher) in waiting {
-            let honoured = self.union.honours(Filter { uris: vec![uri.clone()], ..Filter::default() });
+            let is_agreed = self.union.agrees_to(&uri);
             let Some(watch) = self.watches.get_mut(&uri) else { continue };
             watch.pending.retain(|(pending, _)| *pending != id);
-            if honoured.uris.is_empty() {
+            if !is_agreed {
                 if watch.is_empty() {
                     self.watches.remove(&uri);
                 }

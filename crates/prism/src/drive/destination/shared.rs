@@ -10,7 +10,7 @@ use std::{
 };
 
 use prism_core::mcp::{
-    Speaks,
+    Method, Speaks,
     link::SessionKey,
     params::ToolHeaders,
     quiet::{Ledger, Verdict},
@@ -64,6 +64,8 @@ pub struct Shared {
     /// Name and version of the server that runs, or of the one that was learned to be quiet.
     server: Mutex<(String, String)>,
     store: Option<Store>,
+    /// How often its links have heard that tools, prompts or resources are no longer what they were.
+    list_changes: [AtomicU64; 3],
     /// What it listed at the hub, in another life of the daemon's.
     lists: Vec<Listed>,
 }
@@ -108,6 +110,7 @@ impl Shared {
             speaks: Mutex::new((speaks, Instant::now())),
             tools: Mutex::default(),
             tools_version: AtomicU64::new(0),
+            list_changes: Default::default(),
             config,
         }
     }
@@ -169,6 +172,19 @@ impl Shared {
 
     pub(in crate::drive) fn definitions(&self) -> &Definitions {
         &self.definitions
+    }
+
+    /// A link has heard that a list has changed. Nobody is told of it before that is known here: who is told, asks.
+    pub(in crate::drive) fn note_change(&self, told: Method) {
+        if told == Method::ToolsChanged {
+            self.definitions.doubt();
+        }
+        self.list_changes[changed_list(told)].fetch_add(1, Ordering::Release);
+    }
+
+    /// How often that was so.
+    pub(in crate::drive) fn changes(&self, told: Method) -> u64 {
+        self.list_changes[changed_list(told)].load(Ordering::Acquire)
     }
 
     pub(in crate::drive) fn know_tools(&self, tools: Arc<ToolHeaders>) {
@@ -284,6 +300,14 @@ impl Shared {
 }
 
 /// What a destination is remembered by: another command, or another place, is another server.
+fn changed_list(told: Method) -> usize {
+    match told {
+        Method::ToolsChanged => 0,
+        Method::PromptsChanged => 1,
+        _ => 2,
+    }
+}
+
 pub fn key(config: &config::Destination) -> String {
     match &config.http {
         Some(http) => format!("{} {}", config.name, http.shown_url()),

@@ -79,8 +79,9 @@ struct Slot {
 struct State {
     known: Option<Arc<[Item]>>,
     fresh_until: Option<Instant>,
-    /// How often the member has said that it is no longer so, and how often before what is known was asked for.
-    said: u64,
+    /// How often nobody listened for its changes any more.
+    unheard: u64,
+    /// How often that was so, or the member had said that it has changed, before what is known was asked for.
     heeded: u64,
     failed: Option<(String, Instant)>,
     fetching: bool,
@@ -207,12 +208,13 @@ impl Hub {
         let slot = shown.slot(method);
         let mut state = lock(&slot.state);
         let now = Instant::now();
-        let outdated = state.is_outdated();
+        let heard = member.heard_of(method);
+        let outdated = state.is_outdated(heard);
         let fresh = state.fresh_until.is_some_and(|until| now < until) && !outdated;
         let left_alone = state.failed.as_ref().is_some_and(|(_, at)| now < *at + RETRY_AFTER) && !outdated;
         if !fresh && !left_alone && !state.fetching {
             state.fetching = true;
-            tokio::spawn(self.clone().fetch(member.clone(), (audience, shown.clone()), method, state.said));
+            tokio::spawn(self.clone().fetch(member.clone(), (audience, shown.clone()), method, state.unheard + heard));
         }
         match &*state {
             // Nobody waits twice for what does not come.
@@ -244,7 +246,7 @@ impl Hub {
         let changed = {
             let mut state = lock(&shown.slot(method).state);
             state.fetching = false;
-            let was = state.is_outdated();
+            let was = state.is_outdated(member.heard_of(method));
             state.heeded = said;
             let missed = std::mem::take(&mut state.missed);
             let failed_before = state.failed.is_some();
@@ -294,11 +296,11 @@ impl Hub {
         shown.slot(method).fetched.send_modify(|count| *count += 1);
     }
 
-    /// A member says that its lists are no longer what they were, as these are shown them.
-    pub(super) fn outdate(&self, member: &Member, whose: impl Fn(Audience) -> bool, told: Method) {
+    /// Whatever a member's lists will be from now on, as these are shown them, nobody hears of it.
+    pub(super) fn outdate(&self, member: &Member, whose: impl Fn(Audience) -> bool) {
         for shown in member.lists.all(whose) {
-            for method in LISTS.into_iter().filter(|method| told_by(*method) == Some(told)) {
-                lock(&shown.slot(method).state).said += 1;
+            for slot in &shown.slots {
+                lock(&slot.state).unheard += 1;
             }
         }
         self.changes.fetch_add(1, Ordering::Relaxed);
@@ -381,6 +383,11 @@ fn read_key(list: &str) -> Option<(Method, Audience)> {
 // === impl Member ===
 
 impl Member {
+    /// How often its links have heard that a list has changed.
+    fn heard_of(&self, list: Method) -> u64 {
+        told_by(list).map_or(0, |told| self.destination.shared().changes(told))
+    }
+
     /// Its lists as an audience is shown them.
     fn shown(&self, audience: Audience) -> Arc<Shown> {
         self.lists.shown_to(self.destination.audience(audience))
@@ -460,9 +467,9 @@ impl Shown {
 }
 
 impl State {
-    /// Whether the member has said that what is known is no longer so.
-    fn is_outdated(&self) -> bool {
-        self.said != self.heeded
+    /// Whether what is known may no longer be so, of a list that the member's links have heard so often that it has changed.
+    fn is_outdated(&self, heard: u64) -> bool {
+        self.unheard + heard != self.heeded
     }
 }
 

@@ -66,22 +66,17 @@ impl Hub {
             let Some(bytes) = bytes else { break };
             events.push(&bytes);
             while let Some(event) = events.next_event() {
-                if let Some(told) = told(event) {
-                    self.outdate(&member, whose, told);
-                    // At home everybody hears of it anyhow; and what is announced there is heard here, too.
-                    if !member.is_home() {
-                        self.announce(&member, whose, told);
-                    }
+                // At home everybody hears of it anyhow; and what is announced there is heard here, too.
+                if let Some(told) = told(event).filter(|_| !member.is_home()) {
+                    self.announce(&member, whose, told);
                 }
             }
         }
         drop(reader);
         let _ = link.commands.send(Command::StreamGone { stream }).await;
         member.lists.watched.lock().await.remove(&link.number);
-        // Whatever changes from now on, nobody hears of it: the next one who asks finds out.
-        for told in [Method::ToolsChanged, Method::PromptsChanged, Method::ResourcesChanged] {
-            self.outdate(&member, whose, told);
-        }
+        // The next one who asks finds out.
+        self.outdate(&member, whose);
     }
 }
 

@@ -453,7 +453,7 @@ impl Stage {
                     self.hear(&post.handle, format!("elsewhere {text}"));
                     continue;
                 }
-                Action::Tools(_) | Action::Defined(_) | Action::Redefined | Action::Promised { .. } => continue,
+                Action::Tools(_) | Action::Defined(_) | Action::ListChanged(_) | Action::Promised { .. } => continue,
                 Action::Stream(id, stream) => {
                     let post = self.posts.remove(&id).unwrap_or_else(|| panic!("{:?}: {id:?} is over", self.line));
                     self.streams.insert(stream, (post.handle, post.key));

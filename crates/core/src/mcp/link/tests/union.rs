@@ -424,3 +424,24 @@ fn who_comes_to_a_server_that_was_started_again_for_it_has_missed_nothing() {
         ack("modern:l", "1", tools),
     ));
 }
+
+// R-56: a server on FastMCP 4 announces `false`, lets nobody listen, and tells.
+#[test]
+fn a_change_that_was_not_announced_is_told_all_the_same() {
+    check(&format!(
+        r#"
+        settings pinned modern
+        {}
+        ! start
+        server < {{"id":$d,"method":"server/discover",…
+        discover {{"tools":{{"listChanged":false}}}}
+        ! ready s 2 modern
+        {}
+        server > {{"method":"notifications/tools/list_changed"}}
+        modern:l ~ {{"method":"notifications/tools/list_changed","params":{{"_meta":{{‹#1›}}}}}}
+        server > {{"method":"notifications/prompts/list_changed"}}
+        "#,
+        listen("modern:l", "1", EVERY_LIST),
+        ack("modern:l", "1", r#"{"toolsListChanged":true}"#),
+    ));
+}

@@ -285,7 +285,7 @@ impl World {
                     assert!(matches!(self.calls[call].owner, Owner::Call(_)) && self.calls[call].wire.is_none());
                     self.calls[call].fate = Fate::Silent;
                 }
-                Action::Tools(_) | Action::Defined(_) | Action::Redefined => continue,
+                Action::Tools(_) | Action::Defined(_) | Action::ListChanged(_) => continue,
                 Action::Stream(id, stream) => {
                     let call = self.waiting.remove(&id).expect("a stream for a POST that waits");
                     assert!(self.calls[call].accepts.events, "a stream for a client that takes none");
