@@ -11,6 +11,7 @@ mod ends;
 mod exchange;
 mod fault;
 mod flights;
+mod floor;
 mod ghosts;
 mod handshake;
 mod holdings;
@@ -43,6 +44,7 @@ use self::{
     condition::Fate,
     exchange::{Exchange, Modern, Owner, Reply, Sequential},
     flights::Flight,
+    floor::Floor,
     ghosts::Ghosts,
     handshake::Knock,
     lifecycle::Phase,
@@ -274,8 +276,7 @@ pub struct Link {
     cache: Cache,
     flights: Vec<Flight>,
     tools: Arc<ToolHeaders>,
-    /// The call whose log level the modern server on a pipe was told.
-    log_slot: Option<WireId>,
+    floor: Option<Floor>,
     /// The most verbose level that calls without a session have wanted of this child.
     call_level: Option<Level>,
     exclusive: bool,
@@ -340,7 +341,7 @@ impl Link {
             cache: Cache::default(),
             flights: Vec::new(),
             tools: Arc::default(),
-            log_slot: None,
+            floor: None,
             call_level: None,
             ghosts: Ghosts::default(),
             held: VecDeque::new(),

@@ -221,7 +221,7 @@ impl Driver {
             self.act(now);
             self.write();
             self.save(now);
-            self.parked.note(self.machine.is_parked());
+            self.parked.note(self.machine.is_parked(now));
             self.vitals.note(self.machine.condition());
             self.note_giving_up();
             if closed || self.machine.is_over() {

@@ -141,14 +141,19 @@ impl Link {
         match (self.phase, message.kind()) {
             // A ping asks whether we are there (mcp-eras 6, check 46).
             (_, Kind::Request(Method::Ping)) => self.dispatch(id, message, now),
-            (Phase::Up, _) if !self.must_wait(id) => self.dispatch(id, message, now),
             (Phase::Up, _) => {
+                let is_others_turn = self.must_wait(id);
+                if !is_others_turn && !self.awaits_floor(id, now) {
+                    return self.dispatch(id, message, now);
+                }
                 // Its clock starts when its turn has come.
                 if let Some(exchange) = self.exchanges.get_mut(&id.0) {
                     exchange.deadline = Some(exchange.latest);
                 }
                 self.held.push_back((id, message));
-                self.rouse_ghosts(now);
+                if is_others_turn {
+                    self.rouse_ghosts(now);
+                }
             }
             _ => {
                 // The time that a server takes to start is not the call's: a start has a limit of its own (B-07).

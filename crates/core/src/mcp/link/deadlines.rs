@@ -19,11 +19,14 @@ impl Link {
         }
         self.expire_questions(now);
         self.pump(now);
+        self.send_elsewhere(now);
         self.acknowledge_listens();
         let next = self.exchanges.values().filter_map(Exchange::due).min();
         self.check_by(next);
         let questions = self.sessions.values().flat_map(|s| s.questions.iter().map(|q| q.deadline)).min();
         self.check_by(questions);
+        self.check_by(self.floor_due(now));
+        self.check_by(self.parked_moments().filter(|at| *at > now).min());
     }
 
     fn look_at(&mut self, id: WireId, now: Instant) {

@@ -223,9 +223,7 @@ impl Link {
         if exchange.method == Method::ToolsList {
             self.refreshing.retain(|(refresh, _)| *refresh != id);
         }
-        if self.log_slot == Some(id) {
-            self.log_slot = None;
-        }
+        self.leaves_floor(id);
         if let Some(modern) = exchange.modern() {
             self.parked.remove(&modern.ticket);
         }

@@ -78,6 +78,8 @@ pub(super) struct Modern {
     pub(super) movable: bool,
     /// It does not wait for a server that could not be started to be started again.
     pub(super) hasty: bool,
+    /// Until when it waits for the floor, once it does.
+    pub(super) floor_by: Option<Instant>,
 }
 
 /// A legacy server's question that its client has not answered.

@@ -90,6 +90,7 @@ impl Link {
         }
         let session = exchange.session();
         self.count_off(session, true);
+        self.leaves_floor(id);
     }
 
     fn forget_oldest_ghost(&mut self) {

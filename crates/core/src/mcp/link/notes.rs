@@ -123,7 +123,7 @@ impl Link {
 
     fn note_owner(&self, about: Option<WireId>) -> NoteOwner {
         // A modern server on a pipe notes only what the one call is about that has told it a level.
-        let about = about.or(self.log_slot.filter(|_| self.era() == Era::Modern));
+        let about = about.or_else(|| self.log_hearer());
         if let Some(id) = about {
             return match self.exchanges.get(&id.0) {
                 Some(exchange) if exchange.is_awaited() => NoteOwner::Call(id),

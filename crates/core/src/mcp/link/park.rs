@@ -125,6 +125,7 @@ impl Link {
             outcome: None,
             movable: false,
             hasty: false,
+            floor_by: None,
         };
         self.enter(client, message, Reply::Held, Some(Box::new(modern)), now)
     }
@@ -156,6 +157,7 @@ impl Link {
         if wire != 0 {
             self.aliases.insert(wire, id);
         }
+        self.renumber_floor(parked, id);
         exchange.reply = Reply::Held;
         self.stateless_until = Some(now + self.settings.keep_stateless);
         let mut outcome = None;
@@ -300,6 +302,7 @@ impl Link {
         modern.expires = Some(now + PARKED_FOR);
         self.parked.insert(modern.ticket, id);
         self.check_by(Some(now + PARKED_FOR));
+        self.check_by(self.parked_moments().min());
         match reply {
             Reply::Held => {
                 let answer = Answer::Message(Chain::from(Bytes::from(body)));
@@ -312,7 +315,6 @@ impl Link {
             }
             _ => {}
         }
-        self.send_elsewhere();
     }
 
     /// Keeps what came of a call until its client asks for it.

@@ -42,13 +42,16 @@ impl Link {
                 if can_be_asked && exchange.method.may_ask() {
                     self.keep_origin(id, message);
                 }
+                if self.exchanges.get(&id.0).is_some_and(|e| self.wants_floor(e)) {
+                    self.takes_floor(id);
+                }
                 self.raise_level(level);
                 self.write_to_legacy(number, message);
             }
             (Some(envelope), Era::Modern) => {
                 let level = envelope.level.is_some();
                 self.keep_origin(id, message);
-                if level && !self.takes_log_slot(id) {
+                if level && !self.hears_log(id) {
                     let meta = message.params().meta.map(|span| (span, message.text(span)));
                     let meta = meta.map(|(span, text)| (span, modern::meta_without_level(text, number)));
                     self.write_with_meta(number, message, meta);
@@ -62,7 +65,7 @@ impl Link {
                 let (class, mut level) =
                     session.map_or((Class::NONE, None), |s| (s.class, s.level.or(Some(Level::Info))));
                 let info = session.map_or_else(|| OWN_INFO.into(), |s| s.info.clone());
-                if level.is_some() && !self.takes_log_slot(id) {
+                if level.is_some() && !self.hears_log(id) {
                     level = None;
                 }
                 self.keep_origin(id, message);
@@ -134,15 +137,9 @@ impl Link {
         if before != id.0 {
             self.aliases.remove(&before);
         }
-        if number == 0 && self.log_slot == Some(id) {
-            self.log_slot = None;
+        if number == 0 {
+            self.leaves_floor(id);
         }
-    }
-
-    /// Gives a call the one log level that a modern server on a pipe may know at a time: its notes do not say which
-    /// call they are about (mcp-eras 5.9).
-    fn takes_log_slot(&mut self, id: WireId) -> bool {
-        self.settings.wire == Wire::Http || *self.log_slot.get_or_insert(id) == id
     }
 
     /// Sends a call of the modern era, or answers it where it is ours to answer.

@@ -1,15 +1,26 @@
 //! Calls that take turns, so that a question's owner stays certain (mcp-eras 5.6): which must wait, which may go, and
 //! which give way.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use super::{Action, Exchange, Link, Reply, Wire, WireId, exchange::Standing, lifecycle::Phase};
+use super::{Action, Exchange, Link, PARKED_FOR, Reply, Wire, WireId, exchange::Standing, lifecycle::Phase};
 use crate::mcp::era::Era;
 
+/// How long a program takes at most to answer for its person.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(1);
+
 impl Link {
-    /// Whether a call waits for its client's answer, and others that could be asked would have to wait for it.
-    pub fn is_parked(&self) -> bool {
-        self.exclusive && self.parked.values().any(|id| self.exchanges.get(&id.0).is_some_and(|e| e.wire != 0))
+    /// Whether a call has waited for its client's answer for more than a moment, and others that could be asked would have to wait for
+    /// it. Within that moment a program answers; a person does not, and those others have a further server started.
+    pub fn is_parked(&self, now: Instant) -> bool {
+        self.parked_moments().any(|at| at <= now)
+    }
+
+    /// When each of the calls that wait for their clients' answers has waited for more than a moment.
+    pub(super) fn parked_moments(&self) -> impl Iterator<Item = Instant> {
+        let running =
+            |id: &WireId| self.exchanges.get(&id.0).filter(|e| self.exclusive && e.wire != 0)?.modern()?.expires;
+        self.parked.values().filter_map(running).filter_map(|expires| expires.checked_sub(PARKED_FOR - ANSWERED_WITHIN))
     }
 
     /// The server has been seen to ask nothing: its calls need not wait for each other any more.
@@ -26,7 +37,7 @@ impl Link {
         let mut at = 0;
         while let Some((id, _)) = self.held.get(at) {
             let id = *id;
-            if self.must_wait(id) {
+            if self.must_wait(id) || self.awaits_floor(id, now) {
                 at += 1;
                 continue;
             }
@@ -61,13 +72,16 @@ impl Link {
     }
 
     /// Sends calls that would wait for a person's answer to another link.
-    pub(super) fn send_elsewhere(&mut self) {
-        if !self.is_parked() {
+    pub(super) fn send_elsewhere(&mut self, now: Instant) {
+        if !self.is_parked(now) {
             return;
         }
         // One that has become a stream stays: its head is sent.
         let is_held = |id: &WireId| self.exchanges.get(&id.0).is_some_and(|e| e.reply == Reply::Held);
-        let waits = |id: &WireId| is_held(id) && self.must_wait(*id);
+        let waits_for_floor = |id: &WireId| {
+            self.settings.wire == Wire::Http && self.exchanges.get(&id.0).is_some_and(|e| self.wants_floor(e))
+        };
+        let waits = |id: &WireId| is_held(id) && (self.must_wait(*id) || waits_for_floor(id));
         let waiting: Vec<WireId> = self.held.iter().map(|(id, _)| *id).filter(waits).collect();
         for id in waiting {
             let Some(at) = self.held.iter().position(|(held, _)| *held == id) else { continue };

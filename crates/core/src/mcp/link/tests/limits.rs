@@ -181,28 +181,33 @@ fn a_call_has_at_most_sixteen_questions_open() {
 // House style 3.
 #[test]
 fn there_is_an_end_to_calls_that_are_parked() {
+    // All before the first question: from then on they would take turns.
     let call = |n: u32| {
         format!(
             r#"
             modern:{n} > {{"id":1,"method":"tools/call","params":{{"name":"x","_meta":{{‹{{"elicitation":{{}}}}›}}}}}}
             server < {{"id":${n},…
-            server about ${n} > {{"id":"q{n}","method":"elicitation/create","params":{{}}}}
-            ! asked
             "#
         )
     };
-    let many: String = (1..=64).map(|n| format!("{}\n+ 20ms\nmodern:{n} < {{\"id\":1,…\n", call(n))).collect();
+    let question = |n: u32| {
+        let asked = r#""method":"elicitation/create","params":{}"#;
+        format!("server about ${n} > {{\"id\":\"q{n}\",{asked}}}\n! asked\n")
+    };
+    let calls: String = (1..=65).map(call).collect();
+    let asked: String = (1..=64).map(|n| format!("{}\n+ 20ms\nmodern:{n} < {{\"id\":1,…\n", question(n))).collect();
     check(&format!(
         r#"
         settings http, class {{"elicitation":{{}}}}
         up modern
-        {many}
+        {calls}
+        {asked}
         ~ 64 parked
         {}
         server < {{"id":"q65","error":{{"code":-32603,"message":"too many questions are open"}}}}
         + 20ms
         ~ 64 parked
         "#,
-        call(65)
+        question(65)
     ));
 }

@@ -47,6 +47,8 @@ fn the_worked_example() {
         + 20ms
         modern:a ~ {{"id":"a1","result":{{"resultType":"input_required","inputRequests":{{"r1":{{"method":"elicitation/create","params":{{"message":"sure?"}}}}}},"requestState":"prism.7.$s","_meta":{{‹s›}}}}}}
         modern:a end
+        + 999ms
+        + 1ms
         modern:b elsewhere {{"id":"a1","method":"tools/call","params":{{"name":"deploy","_meta":{{‹{{"elicitation":{{}}}} B›}}}}}}
         modern:c > {{"id":"a1","method":"tools/call","params":{{"name":"deploy","_meta":{{‹{{"elicitation":{{}}}} B›}}}}}}
         ~ 1 held

@@ -67,6 +67,7 @@ fn a_call_that_waits_its_turn_can_leave_time_out_or_find_its_turn_when_an_answer
     check(&format!(
         r#"
         {}
+        + 1s
         {waiting}
         + 60s
         drop modern:b
@@ -78,6 +79,7 @@ fn a_call_that_waits_its_turn_can_leave_time_out_or_find_its_turn_when_an_answer
     check(&format!(
         r#"
         {ASKED}
+        + 1s
         {waiting}
         + 299s
         + 1s
@@ -144,6 +146,7 @@ fn a_stream_that_waits_its_turn_stays() {
         + 20ms
         modern:a ~ {"id":1,"result":{"resultType":"input_required",…
         modern:a end
+        + 1s
         modern:c elsewhere {"id":1,…
         ~ 1 held
         server > {"id":$1,"result":{}}
@@ -292,6 +295,114 @@ fn a_call_behind_a_stopped_one_waits_a_second_whatever_else_is_due_meanwhile() {
         + 500ms
         server < {"id":$2,"method":"tools/call",…
         ~ 0 held
+        "#,
+    );
+}
+
+// A question on a stream of no call says nothing of its own: while one call runs it need not. (The Python SDK 1.x asks for samples so.)
+#[test]
+fn over_http_calls_that_may_be_asked_wait_a_moment_for_each_other() {
+    let call = |who: &str| {
+        let ability = r#"{"sampling":{}}"#;
+        format!(
+            r#"modern:{who} > {{"id":1,"method":"tools/call","params":{{"name":"x","_meta":{{‹{ability} {who}›}}}}}}"#
+        )
+    };
+    check(&format!(
+        r#"
+        settings http, exclusive, class {{"sampling":{{}}}}
+        up modern
+        {}
+        server < {{"id":$1,…
+        {}
+        ~ 1 held
+        server > {{"id":"q","method":"sampling/createMessage","params":{{}}}}
+        ! asked
+        + 20ms
+        modern:A < {{"id":1,"result":{{"resultType":"input_required",…
+        server > {{"id":$1,"result":{{}}}}
+        ! answered x
+        server < {{"id":"q","error":{{…
+        server < {{"id":$2,…
+        "#,
+        call("A"),
+        call("B"),
+    ));
+    // Nobody waits for long, and nobody guesses then.
+    check(&format!(
+        r#"
+        settings http, exclusive, class {{"sampling":{{}}}}
+        up modern
+        {}
+        server < {{"id":$1,…
+        {}
+        + 1499ms
+        + 1ms
+        server < {{"id":$2,…
+        {}
+        server < {{"id":$3,…
+        server > {{"id":"q","method":"sampling/createMessage","params":{{}}}}
+        ! asked
+        ! ambiguous
+        server < {{"id":"q","error":{{"code":-32603,"message":"ambiguous_owner…
+        "#,
+        call("A"),
+        call("B"),
+        call("C"),
+    ));
+}
+
+// What a server of the older era logs on a pipe is about anything that runs: a list waits for the call that hears the log, and that
+// call for a list.
+#[test]
+fn a_list_and_a_call_that_hears_the_log_wait_a_moment_for_each_other() {
+    let call =
+        r#"modern:a > {"id":1,"method":"tools/call","params":{"name":"x","_meta":{‹{"elicitation":{}} debug A›}}}"#;
+    let list = r#"modern:b > {"id":1,"method":"tools/list","params":{"_meta":{‹{"elicitation":{}} B›}}}"#;
+    let note = r#"{"method":"notifications/message","params":{"level":"info","data":1}}"#;
+    check(&format!(
+        r#"
+        settings exclusive, class {{"elicitation":{{}}}}
+        up modern
+        {list}
+        server < {{"id":$1,"method":"tools/list",…
+        {call}
+        ~ 1 held
+        server > {{"id":$1,"result":{{"tools":[{{"name":"x"}}]}}}}
+        ! listed x
+        modern:b < {{"id":1,…
+        server < {{"id":$s,"method":"logging/setLevel",…
+        server < {{"id":$2,"method":"tools/call",…
+        {}
+        ~ 1 held
+        server > {note}
+        modern:a ~ {note}
+        + 1500ms
+        server < {{"id":$3,"method":"prompts/list",…
+        "#,
+        list.replace("modern:b", "modern:c").replace("tools/list", "prompts/list"),
+    ));
+}
+
+// R-15: a call that was cancelled and is never answered keeps the floor for a moment only.
+#[test]
+fn a_ghost_leaves_the_floor() {
+    check(
+        r#"
+        settings exclusive, class {"elicitation":{}}
+        up modern
+        modern:a > {"id":1,"method":"tools/call","params":{"name":"x","_meta":{‹{"elicitation":{}} debug A›}}}
+        server < {"id":$s,"method":"logging/setLevel",…
+        server < {"id":$1,"method":"tools/call",…
+        left modern:a
+        server < {"method":"notifications/cancelled","params":{"requestId":$1}}
+        modern:b > {"id":1,"method":"tools/list","params":{"_meta":{‹{"elicitation":{}} B›}}}
+        ~ 1 held
+        + 999ms
+        + 1ms
+        server < {"id":$2,"method":"tools/list",…
+        modern:c > {"id":1,"method":"prompts/list","params":{"_meta":{‹{"elicitation":{}} C›}}}
+        server < {"id":$3,"method":"prompts/list",…
         "#,
     );
 }

@@ -71,7 +71,7 @@ impl Stage {
         self.pass(Duration::from_secs(30 * 60));
         assert_eq!(self.link.holdings(), Holdings::default(), "nothing is left");
         assert_eq!(self.link.poll_timeout(), None, "and nothing to wait for");
-        assert!(self.streams.is_empty() && !self.link.is_parked());
+        assert!(self.streams.is_empty() && !self.link.is_parked(self.now));
         // Over HTTP there is nothing to stop where the server was out of reach.
         assert!(self.child.is_none() || self.settings.wire == Wire::Http);
     }
