@@ -105,11 +105,7 @@ const LANES: &[Lane] = &[
     yard("crosstalk", "many sessions with the same ids on one child", yardstick::crosstalk).beside(),
     yard("conformance", "the official suite, both ways", yardstick::conformance).beside(),
     yard("clients", "real clients on a server of either era", yardstick::clients).beside(),
-    yard(
-        "sdks",
-        "clients on the SDKs that people use, by every way, as whole as directly (PRISM_SDKS=1)",
-        yardstick::sdks,
-    ),
+    yard("sdks", "clients on the SDKs that people use, by every way, as whole as directly", yardstick::sdks),
     yard("matrix", "every revision on every kind of server", yardstick::matrix).beside(),
     yard("servers", "real servers behind one hub, one of them killed", yardstick::servers).beside(),
     yard("newcomer", "from an empty home to a call, as a new user types it", yardstick::newcomer).beside(),

@@ -33,9 +33,6 @@ const LOOK: Duration = Duration::from_millis(250);
 /// Says that agents which are large, and not all free, may be fetched and run.
 const REAL_CLIENTS: &str = "PRISM_REAL_CLIENTS";
 
-/// Says that clients on every SDK are to be held to what a direct connection gives them, though some cells are not whole yet.
-const SDKS: &str = "PRISM_SDKS";
-
 /// Says that no window of VS Code is wanted.
 const SKIP_VSCODE: &str = "PRISM_SKIP_VSCODE";
 
@@ -162,11 +159,6 @@ pub(crate) fn clients(place: &Place) -> anyhow::Result<Verdict> {
 
 /// It uses both cores by itself. Long, because the first run fetches the SDKs.
 pub(crate) fn sdks(place: &Place) -> anyhow::Result<Verdict> {
-    if env::var_os(SDKS).is_none_or(|value| value != "1") {
-        return Ok(Verdict::Skipped(format!(
-            "set {SDKS}=1 to run it; yardstick/README.md says which cells are not whole yet"
-        )));
-    }
     by_itself(place, &[Tool::Python, Tool::Node], "sdks/run.sh", Duration::from_secs(1800))
 }
 

@@ -137,12 +137,6 @@ class Gate {
     this.queue = [];
     this.missing = cells.filter((cell) => !cell.direct).length;
     this.opened = new Promise((open) => { this.open = open; });
-    this.last = Promise.resolve();
-  }
-
-  alone(play) {
-    this.last = this.last.then(play);
-    return this.last;
   }
 
   async take() {
@@ -178,11 +172,7 @@ async function play(cell, connected, gate) {
     work.holds = true;
   };
   await gate.take();
-  while (todo.length) {
-    const play = () => oneSession(out, cell, todo, connected, work);
-    // A server that one cell ends may be another's, too.
-    await (todo[0][1] === 'lost' && cell.lost.tool === 'die' ? gate.alone(play) : play());
-  }
+  while (todo.length) await oneSession(out, cell, todo, connected, work);
   if (work.holds) gate.give();
   if (!work.arrived) gate.arrive();
   return { ...out, said: cell.said, again: cell.again };

@@ -16,7 +16,7 @@ import os
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from pathlib import Path
 
 UNICODE = "Zażółć gęślą jaźń 🦀 \u2028 漢字 \U0001f468\u200d\U0001f469\u200d\U0001f467 ñ"
@@ -184,10 +184,7 @@ async def play(cell, connected, gate):
         targets += [(cell["lost"]["target"], "lost"), (cell["target"], "restart")]
     async with Work(gate, arrived=cell["direct"]) as work:
         while targets:
-            # A server that one cell ends may be another's, too.
-            alone = gate.alone if targets[0][1] == "lost" and cell["lost"]["tool"] == "die" else nullcontext()
-            async with alone:
-                await one_session(out, cell, targets, connected, work)
+            await one_session(out, cell, targets, connected, work)
     out |= {name: cell[name] for name in ("said", "again") if name in cell}
     return out
 
@@ -266,7 +263,6 @@ class Gate:
         self.expected = sum(not cell["direct"] for cell in cells)
         self.waiting = 0
         self.open = asyncio.Event()
-        self.alone = asyncio.Lock()
 
     def arrive(self):
         self.waiting += 1

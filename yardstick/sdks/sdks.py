@@ -103,7 +103,7 @@ def cells_of(client, servers, daemon, short, folder):
             at = {"command": server.on_stdio, "env": env} if how == "stdio" else {"url": server.urls[how], "headers": {}}
             add(server.name, how, True, target={"how": how, **at})
         for way in WAYS:
-            lost = {"target": daemon.target(f"ends-{client}", way), "tool": "die"}
+            lost = {"target": daemon.target(f"ends-{client}-{server.name}-{way}", way), "tool": "die"}
             add(server.name, way, False, target=daemon.target(server.name, way), lost=lost)
             name = f"{server.name}-http"
             lost = {"target": short.target(name, way), "tool": "wait"}
@@ -161,7 +161,9 @@ def play(prism, work, commands):
     log = open(work / "said.log", "w")
     servers = [Server(name, os.environ[f"YARD_{name.upper()}"], str(folder), log) for name in PROGRAMS]
     by_url = {f"{server.name}-http": server.urls["http"] for server in servers}
-    ends = {f"ends-{name}": [sys.executable, str(HERE / "server_ends.py")] for name in commands}
+    # One for each cell: a server that ends four times in a minute is given up, and its sessions with it (B-08).
+    ends = {f"ends-{name}-{server.name}-{way}": [sys.executable, str(HERE / "server_ends.py")]
+            for name in commands for server in servers for way in WAYS}
     daemon = Daemon(prism, work / "home", config({server.name: server.on_stdio for server in servers} | by_url | ends))
     short = Daemon(prism, work / "home-short", config(by_url, LIMITS))
     lines, names = [], list(commands)
