@@ -66,6 +66,20 @@ impl Key {
         Some(Self { method, params: members.to_string().into(), class: Class::NONE })
     }
 
+    /// Whether a change makes the answer to it untrue.
+    pub fn changes_with(&self, change: Method) -> bool {
+        match change {
+            Method::ToolsChanged => self.method == Method::ToolsList,
+            Method::PromptsChanged => self.method == Method::PromptsList,
+            Method::ResourcesChanged => {
+                matches!(self.method, Method::ResourcesList | Method::ResourcesTemplatesList | Method::ResourcesRead)
+            }
+            // A sub-resource may be named, and the text of a URI may be written in more than one way: all reads go.
+            Method::ResourceUpdated => self.method == Method::ResourcesRead,
+            _ => false,
+        }
+    }
+
     /// The same, asked by a client that can do this much.
     #[must_use]
     pub fn by(self, class: Class) -> Self {
@@ -113,19 +127,9 @@ impl Cache {
     }
 
     /// Forgets what a change makes untrue.
-    pub fn invalidate(&mut self, change: Method, uri: Option<&str>) {
-        let stale = |key: &Key| match change {
-            Method::ToolsChanged => key.method == Method::ToolsList,
-            Method::PromptsChanged => key.method == Method::PromptsList,
-            Method::ResourcesChanged => {
-                matches!(key.method, Method::ResourcesList | Method::ResourcesTemplatesList | Method::ResourcesRead)
-            }
-            // A sub-resource may be named, and the text of a URI may be written in more than one way: all reads go.
-            Method::ResourceUpdated => uri.is_some() && key.method == Method::ResourcesRead,
-            _ => false,
-        };
+    pub fn invalidate(&mut self, change: Method) {
         self.entries.retain(|(key, _), entry| {
-            let keep = !stale(key);
+            let keep = !key.changes_with(change);
             self.bytes -= if keep { 0 } else { entry.result.len() };
             keep
         });
@@ -186,11 +190,11 @@ mod tests {
         let read = Key::of(Method::ResourcesRead, Some(r#"{"uri":"a"}"#)).unwrap();
         cache.put(list(), A, "{}", hint(1000, false), now);
         cache.put(read.clone(), A, "{}", hint(1000, false), now);
-        cache.invalidate(Method::ResourceUpdated, Some("a"));
+        cache.invalidate(Method::ResourceUpdated);
         assert!(cache.get(&read, A, now).is_none() && cache.get(&list(), A, now).is_some());
-        cache.invalidate(Method::PromptsChanged, None);
+        cache.invalidate(Method::PromptsChanged);
         assert!(cache.get(&list(), A, now).is_some());
-        cache.invalidate(Method::ToolsChanged, None);
+        cache.invalidate(Method::ToolsChanged);
         assert!(cache.get(&list(), A, now).is_none());
         assert_eq!(cache.bytes, 0);
     }

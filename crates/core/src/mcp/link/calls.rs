@@ -331,6 +331,7 @@ impl Link {
             self.finish_told(id, told, now);
         } else if whole {
             // The common case: nothing came before the answer, and it leaves as it came.
+            Method::ToolsCall => self.doubt_lists(),
             self.retire(id);
             self.actions.push_back(Action::Answer(id, Answer::Message(Chain::spliced(&message, span, &own))));
             if self.sessions.is_empty() {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use super::{Link, Method, Phase, Reply, WireId};
+use super::{Link, Method, Phase, Reply, Wire, WireId};
 use crate::{
     mcp::{
         cache::{Hint, Key, Principal},
@@ -25,6 +25,8 @@ pub(super) struct Flight {
     key: Key,
     leader: WireId,
     followers: Vec<(WireId, Message)>,
+    /// It may say what was true before something changed: nobody else may wait for it, and it is not kept.
+    outdated: bool,
 }
 
 impl Link {
@@ -43,14 +45,14 @@ impl Link {
             return true;
         }
         // What a resource reads as may depend on who asks, by way of its capabilities: only lists are shared unseen.
-        match self.flights.iter_mut().find(|flight| flight.key == key) {
+        match self.flights.iter_mut().find(|flight| flight.key == key && !flight.outdated) {
             Some(flight) if method.is_list() => {
                 flight.followers.push((id, message.clone()));
                 true
             }
             Some(_) => false,
             None => {
-                self.flights.push(Flight { key, leader: id, followers: Vec::new() });
+                self.flights.push(Flight { key, leader: id, followers: Vec::new(), outdated: false });
                 false
             }
         }
@@ -66,8 +68,8 @@ impl Link {
     /// The server answered a call that others may wait with.
     pub(super) fn landed(&mut self, id: WireId, message: &Message, now: Instant) {
         let Some(at) = self.flights.iter().position(|flight| flight.leader == id) else { return };
-        let Flight { key, followers, .. } = self.flights.swap_remove(at);
-        if let Some(result) = message.result_span().map(|span| message.text(span)) {
+        let Flight { key, followers, outdated, .. } = self.flights.swap_remove(at);
+        if let Some(result) = message.result_span().map(|span| message.text(span)).filter(|_| !outdated) {
             let hint = match self.era() {
                 Era::Modern => Hint::read(result),
                 Era::Legacy => self.legacy_hint(key.method),
@@ -81,9 +83,25 @@ impl Link {
         }
     }
 
-    /// How long a list of a legacy server may be kept: only if it tells of changes, and not for long even then.
+    /// Something has changed: what is known, or on its way, may be untrue.
+    pub(super) fn outdate(&mut self, change: Method) {
+        self.cache.invalidate(change);
+        for flight in self.flights.iter_mut().filter(|flight| flight.key.changes_with(change)) {
+            flight.outdated = true;
+        }
+    }
+
+    /// A call is answered that may have changed any list. Over HTTP that is told on a stream of its own, which may come later,
+    /// or come to the session of that call only; through a pipe it has come before.
+    pub(super) fn doubt_lists(&mut self) {
+        if self.settings.wire == Wire::Http && self.era() == Era::Legacy {
+            self.flights.iter_mut().for_each(|flight| flight.outdated = true);
+        }
+    }
+
+    /// How long a list of a legacy server may be kept: only if it tells of changes here, and not for long even then.
     fn legacy_hint(&self, method: Method) -> Option<Hint> {
-        let greeting = self.greeting.as_ref()?;
+        let greeting = self.greeting.as_ref().filter(|_| self.settings.wire == Wire::Pipe)?;
         modern::tells_of_changes(method, greeting).then_some(Hint { ttl: LEGACY_LIST, public: false })
     }
 

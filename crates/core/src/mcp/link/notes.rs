@@ -170,7 +170,7 @@ impl Link {
 
     /// Tells every client that has asked to be told that a list has changed, once.
     fn tell_of_list(&mut self, method: Method, message: &Message) {
-        self.cache.invalidate(method, None);
+        self.outdate(method);
         if !self.hears(message) {
             return;
         }
@@ -197,7 +197,7 @@ impl Link {
 
     fn resource_updated(&mut self, message: &Message) {
         let Some(uri) = message.string(message.params().uri).filter(|_| self.hears(message)) else { return };
-        self.cache.invalidate(Method::ResourceUpdated, Some(&uri));
+        self.outdate(Method::ResourceUpdated);
         let untagged = self.untagged(message);
         let text = untagged.as_deref().unwrap_or(message.bytes());
         for watcher in watch::watchers(&self.watches, &uri) {

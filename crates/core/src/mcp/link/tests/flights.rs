@@ -152,3 +152,52 @@ fn a_list_of_a_modern_server_is_shared_by_clients_that_can_do_the_same() {
         "#,
     );
 }
+
+// R-56: a client that was told of a change, or has made one, must not be given what another asked for before.
+#[test]
+fn a_list_that_was_asked_for_before_a_change_is_nobody_elses_and_not_kept() {
+    check(
+        r#"
+        up a b
+        a > {"id":1,"method":"tools/list"}
+        server < {"id":$1,"method":"tools/list"}
+        b get
+        b get ~ 0-0
+        server > {"method":"notifications/tools/list_changed"}
+        b get ~ {"method":"notifications/tools/list_changed"}
+        b > {"id":2,"method":"tools/list"}
+        server < {"id":$2,"method":"tools/list"}
+        server > {"id":$2,"result":{"tools":[1,2]}}
+        b < {"id":2,"result":{"tools":[1,2]}}
+        server > {"id":$1,"result":{"tools":[1]}}
+        a < {"id":1,"result":{"tools":[1]}}
+        a > {"id":3,"method":"tools/list"}
+        a < {"id":3,"result":{"tools":[1,2]}}
+        "#,
+    );
+}
+
+// R-56: over HTTP the note comes on a stream of its own, after the answer of the call that it is about, and to that session only.
+#[test]
+fn over_http_a_list_is_never_older_than_the_last_answer() {
+    check(
+        r#"
+        settings http
+        up a b
+        a > {"id":1,"method":"tools/list"}
+        server < {"id":$1,"method":"tools/list"}
+        b > {"id":1,"method":"tools/call","params":{"name":"grow"}}
+        server < {"id":$2,…
+        server about $2 > {"id":$2,"result":{}}
+        b < {"id":1,"result":{}}
+        b > {"id":2,"method":"tools/list"}
+        server < {"id":$3,"method":"tools/list"}
+        server about $3 > {"id":$3,"result":{"tools":[1,2]}}
+        b < {"id":2,"result":{"tools":[1,2]}}
+        server about $1 > {"id":$1,"result":{"tools":[1]}}
+        a < {"id":1,"result":{"tools":[1]}}
+        a > {"id":3,"method":"tools/list"}
+        server < {"id":$4,"method":"tools/list"}
+        "#,
+    );
+}
