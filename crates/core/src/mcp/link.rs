@@ -427,7 +427,7 @@ impl Link {
         self.last_stream = stream.0;
         self.count_stream(now);
         if let Some(after) = after {
-            self.has_returned(key, after.stream);
+            self.has_returned(key, after.stream, now);
         }
         // The client of a session that was taken up is back, and expects to hear from its server.
         if self.phase == Phase::Down {

@@ -146,10 +146,7 @@ impl Link {
                 if !is_others_turn && !self.awaits_floor(id, now) {
                     return self.dispatch(id, message, now);
                 }
-                // Its clock starts when its turn has come.
-                if let Some(exchange) = self.exchanges.get_mut(&id.0) {
-                    exchange.deadline = Some(exchange.latest);
-                }
+                self.wait_for_turn(id, now);
                 self.held.push_back((id, message));
                 if is_others_turn {
                     self.rouse_ghosts(now);

@@ -72,24 +72,35 @@ impl Link {
         }
     }
 
-    /// The stream that a session's call had become is gone. Its client may come back to it, but not for ever where leaving
-    /// is cancelling, or where the session was never opened.
+    /// The stream that a session's call had become is gone. Its client may come back to it, but not for ever: until then
+    /// the call may be whom its server speaks of, and others on the child are not told.
     pub(super) fn await_return(&mut self, key: SessionKey, now: Instant) {
-        let by = now + RETURN_WITHIN;
+        let (soon, timeout) = (now + RETURN_WITHIN, self.settings.request_timeout);
         let ends = |e: &Exchange| self.settings.leaving_cancels || e.method == Method::Initialize;
         let own = self.exchanges.values_mut().filter(|exchange| exchange.session() == Some(key));
-        for exchange in own.filter(|exchange| ends(exchange) && exchange.reply_is_deserted(&self.sessions)) {
-            exchange.deadline.get_or_insert(by);
+        for exchange in own.filter(|exchange| exchange.reply_is_deserted(&self.sessions)) {
+            match (exchange.deadline, timeout) {
+                (None, _) if ends(exchange) => exchange.deadline = Some(soon),
+                (Some(at), Some(timeout)) => exchange.deadline = Some(at.min(now + timeout)),
+                // It waits for a server to start, or calls may take for ever here.
+                _ => {}
+            }
         }
-        self.check_by(Some(by));
+        let due = self.exchanges.values().filter_map(Exchange::due).min();
+        self.check_by(due);
     }
 
     /// A client reads the stream of its calls again.
-    pub(super) fn has_returned(&mut self, key: SessionKey, track: u64) {
-        let timeout = self.settings.request_timeout;
-        let own = self.exchanges.values_mut().filter(|e| e.session() == Some(key) && e.reply == Reply::Track(track));
-        for exchange in own.filter(|e| timeout.is_none() || e.method == Method::Initialize) {
-            exchange.deadline = None;
+    pub(super) fn has_returned(&mut self, key: SessionKey, track: u64, now: Instant) {
+        let own = |e: &Exchange| e.session() == Some(key) && e.reply == Reply::Track(track);
+        let ids: Vec<WireId> = self.exchanges.iter().filter(|(_, e)| own(e)).map(|(id, _)| WireId(*id)).collect();
+        for id in ids {
+            let Some(exchange) = self.exchanges.get(&id.0) else { continue };
+            let is_new = exchange.method == Method::Initialize;
+            let deadline = if is_new { None } else { exchange.deadline.and_then(|_| self.deadline(exchange, now)) };
+            if let Some(exchange) = self.exchanges.get_mut(&id.0) {
+                exchange.deadline = deadline;
+            }
         }
     }
 }

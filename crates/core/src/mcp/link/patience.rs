@@ -57,9 +57,24 @@ impl Link {
         }
     }
 
-    fn deadline(&self, exchange: &Exchange, now: Instant) -> Option<Instant> {
+    /// When a call that goes on as it does now has taken too long. What nobody hears of has the time that a client which hears
+    /// nothing has.
+    pub(super) fn deadline(&self, exchange: &Exchange, now: Instant) -> Option<Instant> {
         let timeout = self.settings.request_timeout?;
-        Some(if exchange.takes_events() { exchange.latest } else { (now + timeout).min(exchange.latest) })
+        let is_told = exchange.takes_events() && !exchange.reply_is_deserted(&self.sessions);
+        Some(if is_told { exchange.latest } else { (now + timeout).min(exchange.latest) })
+    }
+
+    /// A call waits until its turn has come, which is not the call's time either, but has a limit.
+    pub(super) fn wait_for_turn(&mut self, id: WireId, now: Instant) {
+        let longest = self.settings.max_request_time;
+        let Some(exchange) = self.exchanges.get_mut(&id.0) else { return };
+        if exchange.deadline.is_none() {
+            exchange.latest = now + longest;
+        }
+        exchange.deadline = Some(exchange.latest);
+        let due = exchange.due();
+        self.check_by(due);
     }
 
     /// How long a client that takes a stream hears nothing.

@@ -38,6 +38,7 @@ impl Link {
         while let Some((id, _)) = self.held.get(at) {
             let id = *id;
             if self.must_wait(id) || self.awaits_floor(id, now) {
+                self.wait_for_turn(id, now);
                 at += 1;
                 continue;
             }

@@ -265,3 +265,89 @@ fn a_client_that_gave_a_token_hears_of_progress_that_the_servers_own_can_follow(
         "#,
     );
 }
+
+// R-51, R-15: a program that was killed in a call comes back to nothing, and others want to hear what the server logs.
+#[test]
+fn a_call_whose_client_is_gone_for_good_has_no_more_time_than_one_that_hears_nothing() {
+    let left = r#"
+        settings timeout 30s, at most 10m
+        up a b
+        a > {"id":1,"method":"tools/call","params":{"name":"x","_meta":{"progressToken":"t"}}}
+        server < {"id":$1,…
+        + 30s
+        a ~ 1-0
+        a ~ {"method":"notifications/progress",…
+        drop a
+        + 20s
+    "#;
+    check(&format!(
+        r#"
+        {left}
+        + 10s
+        server < {{"method":"notifications/cancelled","params":{{"requestId":$1}}}}
+        + 1s
+        b > {{"id":1,"method":"tools/call","params":{{"name":"y"}}}}
+        server < {{"id":$2,…
+        server > {{"method":"notifications/message","params":{{"level":"info","data":1}}}}
+        b ~ 1-0
+        b ~ {{"method":"notifications/message","params":{{"level":"info","data":1}}}}
+        "#
+    ));
+    // Its server's word is a sign of life, as it is for those who hear nothing.
+    check(&format!(
+        r#"
+        {left}
+        server > {{"method":"notifications/progress","params":{{"progressToken":$1,"progress":1}}}}
+        + 29s
+        + 1s
+        server < {{"method":"notifications/cancelled","params":{{"requestId":$1}}}}
+        "#
+    ));
+    // Back in time, it has all of it again.
+    check(&format!(
+        r#"
+        {left}
+        a get after 1-1
+        + 100s
+        a get ~ 1-2 {{"method":"notifications/progress",…
+        a get ~ …
+        a get ~ …
+        a get ~ …
+        a get ~ …
+        a get ~ …
+        a get ~ 1-8 {{"method":"notifications/progress",…
+        server > {{"id":$1,"result":"done"}}
+        a get ~ {{"id":1,"result":"done"}}
+        a get end
+        "#
+    ));
+}
+
+// R-16: no wait is without an end, whether the server was there when a call came or not.
+#[test]
+fn a_call_that_waited_for_its_server_and_then_for_its_turn_does_not_wait_for_ever() {
+    check(
+        r#"
+        settings exclusive, class {"elicitation":{}}, at most 60s
+        modern:a json > {"id":1,"method":"tools/call","params":{"name":"x","_meta":{"progressToken":"t",‹{"elicitation":{}} A›}}}
+        ! start
+        server < {"id":$0,"method":"initialize",…
+        modern:b json > {"id":2,"method":"tools/call","params":{"name":"y","_meta":{‹{"elicitation":{}} B›}}}
+        + 90s
+        greet
+        server < {"method":"notifications/initialized"}
+        server < {"id":$1,…
+        ! ready s 1
+        ~ 1 held
+        + 20s
+        server > {"method":"notifications/progress","params":{"progressToken":$1,"progress":1}}
+        + 20s
+        server > {"method":"notifications/progress","params":{"progressToken":$1,"progress":2}}
+        + 19s
+        + 1s
+        modern:b fault timeout
+        modern:a fault timeout
+        ! stop
+        "#,
+    );
+}
