@@ -58,6 +58,12 @@ impl Speaks {
         Self { legacy: self.legacy.filter(|does| *does), modern: self.modern.filter(|does| *does) }
     }
 
+    /// Whether it was found not to speak an era, of which that was not known.
+    pub fn refuses_more_than(self, before: Self) -> bool {
+        let refuses = |now: Option<bool>, before: Option<bool>| now == Some(false) && before != Some(false);
+        refuses(self.legacy, before.legacy) || refuses(self.modern, before.modern)
+    }
+
     /// With what was found out later.
     pub fn and(self, newer: Self) -> Self {
         Self { legacy: newer.legacy.or(self.legacy), modern: newer.modern.or(self.modern) }

@@ -203,11 +203,7 @@ impl Shared {
 
     /// Which eras the server was found to speak, as long as that counts.
     pub(super) fn known(&self) -> Speaks {
-        let (mut speaks, at) = *lock(&self.speaks);
-        if at.elapsed() >= REFUSAL_COUNTS_FOR {
-            speaks = speaks.without_refusals();
-        }
-        speaks
+        what_counts(*lock(&self.speaks))
     }
 
     pub(super) fn has_heard(&self) -> bool {
@@ -222,9 +218,12 @@ impl Shared {
     fn learned(&self, speaks: Speaks) {
         let (before, now) = {
             let mut known = lock(&self.speaks);
-            let before = known.0;
-            *known = (before.and(speaks), Instant::now());
-            (before, known.0)
+            let before = what_counts(*known);
+            let now = before.and(speaks);
+            // What it refused counts from then on, however often it has greeted us since.
+            let since = if now.refuses_more_than(before) { Instant::now() } else { known.1 };
+            *known = (now, since);
+            (before, now)
         };
         let Some(name) = now.name().filter(|_| now != before && self.config.era.is_none()) else { return };
         let destination = key(&self.config);
@@ -297,6 +296,11 @@ impl Shared {
             });
         }
     }
+}
+
+/// What of that is still believed: a server that refused an era may have learned it.
+fn what_counts((speaks, since): (Speaks, Instant)) -> Speaks {
+    if since.elapsed() < REFUSAL_COUNTS_FOR { speaks } else { speaks.without_refusals() }
 }
 
 /// What a destination is remembered by: another command, or another place, is another server.
