@@ -288,6 +288,8 @@ pub struct Link {
     calls: usize,
     /// Those of them that the server has.
     sent: usize,
+    /// Those of them that are the hub's own questions.
+    fetches: usize,
     /// Lists of tools that were asked for on behalf of a call.
     refreshing: Vec<(WireId, WireId)>,
     last_caller: Option<SessionKey>,
@@ -349,6 +351,7 @@ impl Link {
             last_stream: 0,
             calls: 0,
             sent: 0,
+            fetches: 0,
             refreshing: Vec::new(),
             last_caller: None,
             owners: 0,

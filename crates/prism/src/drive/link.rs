@@ -295,6 +295,7 @@ impl Driver {
         match command {
             Command::Open { reply, .. }
             | Command::Call { reply, .. }
+            | Command::Fetch { reply, .. }
             | Command::Batch { reply, .. }
             | Command::Ask { reply, .. }
             | Command::Attend { reply, .. }
@@ -320,6 +321,10 @@ impl Driver {
                 let taken = self.machine.call(key, message.into_message(), accepts, names, now);
                 self.carry(&taken, carried);
                 self.await_answer(taken, key, reply);
+            }
+            Command::Fetch { key, message, reply } => {
+                let taken = self.machine.fetch(key, message.into_message(), now);
+                self.await_answer(taken, Some(key), reply);
             }
             Command::Batch { key, messages, by_method, reply } => {
                 let messages = messages.into_iter().map(Admitted::into_message).collect();

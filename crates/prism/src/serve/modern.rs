@@ -252,7 +252,7 @@ impl Asker {
                 resumes,
                 evicts,
                 movable,
-                hasty: false,
+                fetch: false,
             });
             let (tx, rx) = oneshot::channel();
             let reply = Reply::new(rx, link.clone());
@@ -338,7 +338,7 @@ pub(super) async fn find_out(destination: &Destination, envelope: &Envelope) -> 
         resumes: None,
         evicts: false,
         movable: true,
-        hasty: false,
+        fetch: false,
     });
     let (tx, rx) = oneshot::channel();
     let reply = Reply::new(rx, link.clone());

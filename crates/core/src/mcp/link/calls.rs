@@ -40,6 +40,22 @@ impl Link {
         Ok(id)
     }
 
+    /// Asks for a list as a session would, for the hub to look at. The session hears nothing of it.
+    pub fn fetch(&mut self, session: SessionKey, message: Message, now: Instant) -> Result<WireId, Refusal> {
+        let accepts = Accepts { json: true, events: false, by_method: false };
+        let id = self.call(Some(session), message, accepts, None, now)?;
+        self.is_fetch(id);
+        Ok(id)
+    }
+
+    /// Notes that a call is the hub's own question.
+    pub(super) fn is_fetch(&mut self, id: WireId) {
+        if let Some(exchange) = self.exchanges.get_mut(&id.0) {
+            exchange.is_fetch = true;
+            self.fetches += 1;
+        }
+    }
+
     /// Takes a batch (2025-03-26). Its answers come on one stream, which is returned unless there is nothing to answer.
     pub fn batch(
         &mut self,
@@ -123,6 +139,7 @@ impl Link {
             standing: Standing::Running,
             origin: None,
             rounds: None,
+            is_fetch: false,
         };
         self.start_clocks(&mut exchange, now);
         self.check_by(exchange.due());
@@ -314,6 +331,7 @@ impl Link {
         self.landed(id, &message, now);
         match method {
             Method::ToolsList if !message.failed() => self.note_tools(&message),
+            Method::ToolsCall => self.doubt_lists(),
             Method::ResourcesSubscribe => self.note_subscribed(id, message.failed(), now),
             _ => {}
         }
@@ -328,7 +346,6 @@ impl Link {
             self.finish_told(id, told, now);
         } else if whole {
             // The common case: nothing came before the answer, and it leaves as it came.
-            Method::ToolsCall => self.doubt_lists(),
             self.retire(id);
             self.actions.push_back(Action::Answer(id, Answer::Message(Chain::spliced(&message, span, &own))));
             if self.sessions.is_empty() {

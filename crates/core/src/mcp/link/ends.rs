@@ -208,6 +208,7 @@ impl Link {
             self.leave_flight(id);
         }
         let exchange = self.exchanges.remove(&id.0)?;
+        self.fetches -= usize::from(exchange.is_fetch);
         if let Owner::Client { session, .. } = exchange.owner {
             // A ghost does not count already.
             if exchange.standing != Standing::Ghost {

@@ -29,6 +29,8 @@ pub(super) struct Exchange {
     pub(super) origin: Option<Message>,
     /// What a modern server has asked a legacy client on its behalf.
     pub(super) rounds: Option<Box<Rounds>>,
+    /// It is the hub's own question for a list, in a client's words: nobody's call.
+    pub(super) is_fetch: bool,
 }
 
 /// Whether the server is to work on a request.
@@ -76,8 +78,6 @@ pub(super) struct Modern {
     pub(super) outcome: Option<Outcome>,
     /// It came here before it was known which era the server speaks.
     pub(super) movable: bool,
-    /// It does not wait for a server that could not be started to be started again.
-    pub(super) hasty: bool,
     /// Until when it waits for the floor, once it does.
     pub(super) floor_by: Option<Instant>,
 }
@@ -138,6 +138,7 @@ impl Exchange {
             standing: Standing::Running,
             origin: None,
             rounds: None,
+            is_fetch: false,
         }
     }
 

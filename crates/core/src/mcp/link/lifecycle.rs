@@ -220,7 +220,7 @@ impl Link {
         };
         self.forget_child(fault, now);
         if !greeted {
-            self.fail_hasty(now);
+            self.fail_fetches(now);
         }
         if self.sessions.is_empty() && self.held.is_empty() && self.listens.is_empty() {
             self.phase = Phase::Down;
@@ -236,9 +236,9 @@ impl Link {
     }
 
     /// Tells those who will not wait for another start that this one failed.
-    fn fail_hasty(&mut self, now: Instant) {
-        let hasty = |id: &WireId| self.exchanges.get(&id.0).and_then(Exchange::modern).is_some_and(|m| m.hasty);
-        let ids: Vec<WireId> = self.held.iter().map(|(id, _)| *id).filter(hasty).collect();
+    fn fail_fetches(&mut self, now: Instant) {
+        let is_fetch = |id: &WireId| self.exchanges.get(&id.0).is_some_and(|e| e.is_fetch);
+        let ids: Vec<WireId> = self.held.iter().map(|(id, _)| *id).filter(is_fetch).collect();
         let why = self.ended.clone().or(self.why.clone());
         let why = why.unwrap_or_else(|| "its process ended right after the start".to_owned());
         let fault = self.fate.told(&why);
@@ -268,7 +268,7 @@ impl Link {
         self.up_since = Some(now);
         // A client without a session that has waited may come back as well, for which a question of our own is no reason.
         let is_client = |e: &Exchange| matches!(e.owner, Owner::Client { session: None, .. });
-        let waits = |e: &Exchange| is_client(e) && !e.modern().is_some_and(|modern| modern.hasty);
+        let waits = |e: &Exchange| is_client(e) && !e.is_fetch;
         let keep = if self.exchanges.values().any(waits) { self.settings.keep_stateless } else { OWN_WARM };
         let least = now + keep.min(self.settings.keep_stateless);
         self.stateless_until = self.stateless_until.map(|until| until.max(least));

@@ -12,7 +12,7 @@ use super::{
     watch::{self, Watcher},
 };
 use crate::{
-    mcp::{era::Era, level::Level, modern, replay::What},
+    mcp::{era::Era, level::Level, modern, replay::What, session::Session},
     wire::{Message, envelope::own_number, frame, splice::around},
 };
 
@@ -126,20 +126,25 @@ impl Link {
         let about = about.or_else(|| self.log_hearer());
         if let Some(id) = about {
             return match self.exchanges.get(&id.0) {
-                Some(exchange) if exchange.is_awaited() => NoteOwner::Call(id),
                 // It came with the answer to a request of ours.
-                Some(Exchange { owner: Owner::Link, .. }) => NoteOwner::Everybody,
+                Some(exchange) if exchange.is_fetch || matches!(exchange.owner, Owner::Link) => NoteOwner::Everybody,
+                Some(exchange) if exchange.is_awaited() => NoteOwner::Call(id),
                 // It is about a call that is over: its client's, and nobody else's.
                 Some(exchange) => exchange.session().map_or(NoteOwner::Nobody, NoteOwner::Session),
                 None => self.sole_session().map_or(NoteOwner::Nobody, NoteOwner::Session),
             };
         }
-        // A ghost's notes are nobody's, and nobody is kept waiting for them.
+        // A ghost's notes are nobody's, and nobody is kept waiting for them; nor do the hub's own questions for lists.
         let counts = |e: &Exchange| e.wire != 0 && e.standing != Standing::Ghost;
-        let is_sent = |e: &Exchange| counts(e) && matches!(e.owner, Owner::Client { .. });
+        let is_sent = |e: &Exchange| counts(e) && !e.is_fetch && matches!(e.owner, Owner::Client { .. });
         let calls = || self.exchanges.iter().filter(|(_, e)| is_sent(e));
+        let fetches = |of: &dyn Fn(&Exchange) -> bool| match self.fetches {
+            0 => 0,
+            _ => self.exchanges.values().filter(|e| e.is_fetch && of(e)).count(),
+        };
         // Before its handshake a child has seen no call.
-        match if self.phase == Phase::Up { self.sent } else { 0 } {
+        let sent = if self.phase == Phase::Up { self.sent - fetches(&counts) } else { 0 };
+        match sent {
             0 => NoteOwner::Everybody,
             // A modern server notes only what told it a level, and none of them did.
             _ if self.era() == Era::Modern => NoteOwner::Nobody,
@@ -150,7 +155,9 @@ impl Link {
             },
             _ => {
                 // Under load the last caller is nearly always still waiting: one look decides.
-                let all_of = |key: SessionKey| self.sessions.get(&key).is_some_and(|s| s.calls == self.sent);
+                let calls_of =
+                    |key, session: &Session| session.calls - fetches(&|e: &Exchange| e.session() == Some(key));
+                let all_of = |key: SessionKey| self.sessions.get(&key).is_some_and(|s| calls_of(key, s) == sent);
                 let candidate = self.last_caller.filter(|key| all_of(*key));
                 let candidate =
                     candidate.or_else(|| calls().next().and_then(|(_, e)| e.session()).filter(|key| all_of(*key)));

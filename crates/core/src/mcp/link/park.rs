@@ -53,8 +53,8 @@ pub struct Ask {
     pub evicts: bool,
     /// Which era the server speaks was not known when this link was chosen: there may be a better one.
     pub movable: bool,
-    /// It does not wait for a server that could not be started to be started again.
-    pub hasty: bool,
+    /// It is the hub's own question: it does not wait for a server that could not be started to be started again.
+    pub fetch: bool,
 }
 
 /// Reads our own `requestState`: the link's number, and the secret.
@@ -73,7 +73,7 @@ impl Link {
     /// Takes a call of the modern era. The answer comes as an [`Action`] under the returned id.
     pub fn ask(&mut self, ask: Ask, now: Instant) -> Result<WireId, Refusal> {
         self.admit(None)?;
-        let Ask { message, envelope, headers, accepts, names, ticket, resumes, evicts, movable, hasty } = ask;
+        let Ask { message, envelope, headers, accepts, names, ticket, resumes, evicts, movable, fetch } = ask;
         match resumes.map(|state| self.resumable(state, &message, &envelope).ok_or(state)) {
             Some(Ok(parked)) => Ok(self.resume(parked, &message, envelope, accepts, ticket, now)),
             Some(Err(_)) => {
@@ -91,13 +91,13 @@ impl Link {
                 let client = Client { session: None, accepts, names };
                 let kept_until = self.stateless_until;
                 let id = self.enter_modern(client, &message, envelope, headers, ticket, now);
-                if hasty {
+                if fetch {
+                    self.is_fetch(id);
                     // A question of our own is no client that may come back: who wants the server kept says so.
                     self.stateless_until = kept_until.max(Some(now + OWN_WARM.min(self.settings.keep_stateless)));
                 }
                 if let Some(modern) = self.exchanges.get_mut(&id.0).and_then(|e| e.modern_mut()) {
                     modern.movable = movable;
-                    modern.hasty = hasty;
                 }
                 self.dispatch_or_hold(id, message, now);
                 Ok(id)
@@ -124,7 +124,6 @@ impl Link {
             expires: None,
             outcome: None,
             movable: false,
-            hasty: false,
             floor_by: None,
         };
         self.enter(client, message, Reply::Held, Some(Box::new(modern)), now)

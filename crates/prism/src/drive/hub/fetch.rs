@@ -63,7 +63,7 @@ async fn ask(
         resumes: None,
         evicts: false,
         movable,
-        hasty: true,
+        fetch: true,
     });
     send(&destination.list_link(audience), |reply| Command::Ask { ask, carried: None, reply }).await
 }
@@ -80,9 +80,7 @@ fn told(head: Head) -> Result<Message, NoResult> {
 /// The same, in the name of a session of the legacy era.
 pub(super) async fn request_as(session: &Entry, method: Method, params: &str) -> Result<Message, NoResult> {
     let message = parse(text::request(0, method, params))?;
-    let (key, carried) = (Some(session.key()), None);
-    let call = |reply| Command::Call { key, message, accepts: ACCEPTS, names: None, carried, reply };
-    match send(&session.link, call).await? {
+    match send(&session.link, |reply| Command::Fetch { key: session.key(), message, reply }).await? {
         Head::Answer(Answer::Message(body)) => result(Bytes::from(body.to_vec())),
         _ => Err(NoResult::Fault("it cannot be asked now".to_owned())),
     }

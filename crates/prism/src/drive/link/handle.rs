@@ -56,6 +56,12 @@ pub enum Command {
         carried: Option<Arc<Carried>>,
         reply: oneshot::Sender<Head>,
     },
+    /// Asks for a list as a session would, for the hub to look at.
+    Fetch {
+        key: SessionKey,
+        message: Admitted,
+        reply: oneshot::Sender<Head>,
+    },
     Batch {
         key: SessionKey,
         messages: Vec<Admitted>,

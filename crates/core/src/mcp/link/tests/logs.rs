@@ -325,3 +325,34 @@ fn a_level_that_is_none_is_refused() {
         "#,
     );
 }
+
+// R-19: the hub looks at lists for itself, and what a server says meanwhile is not about that.
+#[test]
+fn what_the_hub_asks_for_itself_takes_no_notes_from_anybody() {
+    let note = r#"{"method":"notifications/message","params":{"level":"info","data":1}}"#;
+    check(&format!(
+        r#"
+        up a b
+        a get
+        a get ~ 0-0
+        modern:x fetch > {{"id":7,"method":"tools/list","params":{{"_meta":{{‹{{}}›}}}}}}
+        server < {{"id":$7,…
+        server > {note}
+        a get ~ {note}
+        a > {{"id":1,"method":"tools/call","params":{{"name":"x"}}}}
+        server < {{"id":$1,…
+        server > {note}
+        a ~ 1-0
+        a ~ {note}
+        a:y > {{"id":2,"method":"tools/call","params":{{"name":"x"}}}}
+        server < {{"id":$2,…
+        server > {note}
+        a get ~ {note}
+        server > {{"id":$7,"result":{{"tools":[]}}}}
+        modern:x < …
+        b get
+        b get ~ 0-0
+        b get ~ {note}
+        "#
+    ));
+}

@@ -95,7 +95,7 @@ impl World {
             headers: Vec::new(),
             accepts,
             names: None,
-            hasty: false,
+            fetch: false,
             ticket: self.tickets,
             resumes: message.string(message.params().request_state).and_then(|state| Some(read_state(&state)?.1)),
             evicts: c & 0xF0 == 0xF0,

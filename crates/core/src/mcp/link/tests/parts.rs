@@ -169,7 +169,7 @@ fn the_hub_does_not_wait_for_a_server_that_fails_at_its_start() {
     check(
         r#"
         settings learned legacy
-        modern:x hasty > {"id":1,"method":"tools/list","params":{"_meta":{‹{}›}}}
+        modern:x fetch > {"id":1,"method":"tools/list","params":{"_meta":{‹{}›}}}
         ! start
         server < {"id":$1,"method":"initialize",…}
         modern:y > {"id":2,"method":"prompts/list","params":{"_meta":{‹{}›}}}

@@ -3,7 +3,7 @@
 //!
 //! `modern:x > {…}` is checked as the shell checks it, with headers that say what the body says, and goes to
 //! [`Link::ask`](crate::mcp::Link::ask), or to `attend` if it is a listen. Between handle and `>` may stand `json`,
-//! `events`, `named` (events by method), `evicts`, `movable`, `hasty` and headers: `Mcp-Param-Region=eu`. What the check refuses comes as
+//! `events`, `named` (events by method), `evicts`, `movable`, `fetch` and headers: `Mcp-Param-Region=eu`. What the check refuses comes as
 //! `modern:x unfit …`.
 
 use super::{CAPABILITIES, Stage, full, message};
@@ -49,7 +49,7 @@ impl Stage {
             envelope,
             headers,
             names: None,
-            hasty: says("hasty"),
+            fetch: says("fetch"),
             accepts: Accepts { json, events: !says("json"), by_method },
             // Digits in the base of sixteen, too: a transcript can name it.
             ticket: u128::from_str_radix(&self.tickets.to_string(), 16).unwrap(),
