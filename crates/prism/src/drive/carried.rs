@@ -18,6 +18,9 @@ use crate::config::{Http, may_forward};
 const ALWAYS: [&str; 6] =
     ["accept-language", "baggage", "traceparent", "tracestate", "x-correlation-id", "x-request-id"];
 
+/// Those of them that are of one request, and of no other of the same session.
+const OF_ONE_REQUEST: [&str; 5] = ["baggage", "traceparent", "tracestate", "x-correlation-id", "x-request-id"];
+
 /// Headers that come back: the same ids, how long it took, and what a caller may do when.
 const BACK: [&str; 8] = [
     "deprecation",
@@ -55,6 +58,13 @@ impl Carried {
     /// What of it goes to this server.
     pub fn to(&self, server: &Http) -> Vec<(HeaderName, HeaderValue)> {
         self.to.iter().filter(|(name, _)| passes(server, name)).cloned().collect()
+    }
+
+    /// What of it goes to this server with the rest of the session that it has opened.
+    pub fn lasting(&self, server: &Http) -> Vec<(HeaderName, HeaderValue)> {
+        let mut to = self.to(server);
+        to.retain(|(name, _)| !OF_ONE_REQUEST.contains(&name.as_str()));
+        to
     }
 
     /// Notes what came back with the answer. Only the first counts: a call has one.

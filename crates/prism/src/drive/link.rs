@@ -348,7 +348,8 @@ impl Driver {
                     Err(refusal) => drop(reply.send(Head::Refused(refusal))),
                 }
             }
-            Command::OpenPlain { key, hello, message, by_method, outlet, reply } => {
+            Command::OpenPlain { key, hello, message, by_method, outlet, carried, reply } => {
+                self.opener = carried.filter(|_| self.vitals.purpose == Purpose::Own);
                 match self.machine.open_plain(key, *hello, message, by_method, now) {
                     Ok(stream) => {
                         let (key, kind) = (Some(key), StreamKind::Sse);
@@ -360,9 +361,11 @@ impl Driver {
                     Err(refusal) => drop(reply.send(Head::Refused(refusal))),
                 }
             }
-            Command::Post { key, message, reply } => {
+            Command::Post { key, message, carried, reply } => {
                 let accepts = Accepts { json: false, events: true, by_method: false };
-                drop(reply.send(match self.machine.call(Some(key), message.into_message(), accepts, None, now) {
+                let taken = self.machine.call(Some(key), message.into_message(), accepts, None, now);
+                self.carry(&taken, carried);
+                drop(reply.send(match taken {
                     Ok(_) => Head::Accepted,
                     Err(refusal) => Head::Refused(refusal),
                 }));

@@ -302,7 +302,9 @@ pub(super) async fn together<F: Future<Output = (Result<Response<Body>, Denial>,
     }
     let answers = join_all(calls.into_iter().map(|message| {
         let id = message.id().map(str::to_owned);
-        let called = call(message, Pending::start(&server.access, "POST"));
+        let mut own = Pending::start(&server.access, "POST");
+        own.carries(carried.clone());
+        let called = call(message, own);
         async move {
             let (response, mut record) = called.await;
             let response = response.unwrap_or_else(|denial| denial.answer_to(id.as_deref()));

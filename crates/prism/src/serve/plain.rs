@@ -33,7 +33,7 @@ use super::{
 use crate::{
     calls::{Calls, Check, Held, Who},
     drive::{
-        Command, Destination, Head, LinkHandle,
+        Carried, Command, Destination, Head, LinkHandle,
         destination::Place,
         outlet::{Outlet, Reader},
         sessions::new_session_id,
@@ -214,7 +214,8 @@ impl Posted {
                 }
                 self.0.visit.introduce(Visitor::new(hello.info.get(), hello.revision.name(), Way::Sse));
                 let (by_method, outlet) = (self.0.by_method, self.0.outlet.clone());
-                Command::OpenPlain { key, hello: Box::new(hello), message, by_method, outlet, reply }
+                let carried = record.carried();
+                Command::OpenPlain { key, hello: Box::new(hello), message, by_method, outlet, carried, reply }
             }
             (Kind::Request(Method::Initialize), Some(_)) => return Ok(self.0.is_open_already(id.as_deref())),
             // Clients try out which era a server is of, or whether it is there, before they initialize.
@@ -235,10 +236,10 @@ impl Posted {
                 let from = From::Plain(self.0.id, &self.0.visit);
                 let message = correlated(&self.0.destination, from, message, record);
                 match server.calls.check(&self.0.destination, message) {
-                    Check::Through(message) => Command::Post { key, message, reply },
+                    Check::Through(message) => Command::Post { key, message, carried: record.carried(), reply },
                     Check::Held(held) => {
                         let who = from.who();
-                        tokio::spawn(post_when_let(server.clone(), self.0, held, who));
+                        tokio::spawn(post_when_let(server.clone(), self.0, held, who, record.carried()));
                         return Ok(accepted());
                     }
                 }
@@ -271,7 +272,13 @@ impl Posted {
 }
 
 /// Makes a call once it is known that it may be made. What comes of that comes on the stream, whose end ends it.
-async fn post_when_let(server: Arc<Server>, plain: Arc<Plain>, held: Box<Held>, who: Who) {
+async fn post_when_let(
+    server: Arc<Server>,
+    plain: Arc<Plain>,
+    held: Box<Held>,
+    who: Who,
+    carried: Option<Arc<Carried>>,
+) {
     let say = |message: String| plain.say(&message);
     let id = held.message().id().unwrap_or_default().to_owned();
     let message = match hold_quietly(&server, held, who, say).await {
@@ -282,7 +289,7 @@ async fn post_when_let(server: Arc<Server>, plain: Arc<Plain>, held: Box<Held>, 
     let (reply, head) = oneshot::channel();
     let (key, link) = (SessionKey(plain.id.as_u128()), plain.link.get().cloned());
     let sent = match link {
-        Some(link) => link.commands.send(Command::Post { key, message, reply }).await.is_ok(),
+        Some(link) => link.commands.send(Command::Post { key, message, carried, reply }).await.is_ok(),
         None => false,
     };
     if !sent || !matches!(head.await, Ok(Head::Accepted)) {

@@ -75,8 +75,13 @@ impl Readiness {
 /// Has every server that runs asked, and one that is somewhere else and could not be reached a while ago tried again; what
 /// comes of it is noted.
 async fn look(destination: &Destination) {
-    let links = destination.living_links();
-    if links.iter().any(|link| link.vitals.state() == State::Up) {
+    let mut links = destination.living_links();
+    links.retain(|link| link.vitals.state() == State::Up);
+    // Each session has a connection of its own to a server somewhere else, which is asked once.
+    if destination.config().http.is_some() {
+        links.truncate(1);
+    }
+    if !links.is_empty() {
         join_all(links.iter().map(|link| ask(destination, link))).await;
     } else if destination.sightings().ails_since(COUNTS_FOR) {
         let _ = timeout(LIST_TIMEOUT, destination.try_to_reach()).await;

@@ -232,6 +232,7 @@ fn plain_message(
     }
     let mut record = Pending::start(&server.access, "POST");
     record.destination(destination.metrics());
+    record.carries(Carried::gather(request.headers(), destination.config().http.iter()));
     let posted = plain::Posted::read(server, &destination, request.headers(), request.uri());
     let server = server.clone();
     Ok(match posted {

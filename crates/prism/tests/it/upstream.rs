@@ -467,13 +467,17 @@ async fn headers_of_a_client_reach_the_server_as_far_as_they_may_and_its_own_com
     let hello = json!({"protocolVersion": NEWEST, "capabilities": {}, "clientInfo": {"name": "it", "version": "1"}});
     let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello}).to_string();
     let client = daemon.client_at("/docs/mcp");
-    let opening = client.request(Method::POST).header("x-tenant", "blue").body(hello).send();
+    let opening =
+        client.request(Method::POST).header("x-tenant", "blue").header("traceparent", TRACE).body(hello).send();
     let (reply, ()) = tokio::join!(opening, async {
         upstream.asked("server/discover").await.status(400).await;
         let initialize = upstream.asked("initialize").await;
         assert_eq!(initialize.header("x-tenant"), Some("blue"), "the session is its client's own from the beginning");
         initialize.welcome("s1").await;
-        upstream.asked("notifications/initialized").await.status(202).await;
+        let initialized = upstream.asked("notifications/initialized").await;
+        let had = (initialized.header("x-tenant"), initialized.header("traceparent"));
+        assert_eq!(had, (Some("blue"), None), "what is of one request is of no other");
+        initialized.status(202).await;
         upstream.asked("GET").await.status(405).await;
     });
     let client = client.with_session(reply.header("mcp-session-id").unwrap());

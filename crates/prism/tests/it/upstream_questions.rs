@@ -8,6 +8,8 @@ use crate::support::{
     upstream::{Asked, Upstream, calling_modern, got, modern_root, modern_text, nothing_is_left, root, text},
 };
 
+const TRACE: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+
 fn question(id: u64, message: &str) -> Value {
     let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
     let params = json!({"message": message, "requestedSchema": schema});
@@ -93,13 +95,13 @@ async fn what_a_modern_server_needs_is_asked_of_a_legacy_client() {
     let call: Request = {
         let params = json!({"name": "ask", "arguments": {"n": 1}});
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
-        client.request(hyper::Method::POST).body(body.to_string())
+        client.request(hyper::Method::POST).header("traceparent", TRACE).body(body.to_string())
     };
     let reply = tokio::spawn(call.send());
     let first = upstream.asked("tools/call").await;
     let declared = &first.body["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"];
     assert!(declared["elicitation"].is_object(), "{}", first.body);
-    let first_id = first.id();
+    let (first_id, first_trace) = (first.id(), first.header("traceparent").map(str::to_owned));
     let wanted = json!({"who": {"method": "elicitation/create", "params": question(1, "Who?")["params"]}});
     first.result(json!({"resultType": "input_required", "inputRequests": wanted, "requestState": "opaque"})).await;
     let mut stream = reply.await.unwrap().events();
@@ -110,6 +112,8 @@ async fn what_a_modern_server_needs_is_asked_of_a_legacy_client() {
     assert_eq!(reply.status, 202);
     let again = upstream.asked("tools/call").await;
     assert_ne!(again.id(), first_id, "a retry is another request");
+    // of the same call.
+    assert_eq!((first_trace.as_deref(), again.header("traceparent")), (Some(TRACE), Some(TRACE)));
     let params = &again.body["params"];
     assert_eq!((&params["requestState"], &params["inputResponses"]["who"]), (&json!("opaque"), &result));
     assert_eq!((&params["arguments"], again.header("mcp-name")), (&json!({"n": 1}), Some("ask")));

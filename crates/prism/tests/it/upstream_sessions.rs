@@ -3,7 +3,10 @@
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use crate::support::upstream::{Asked, Upstream, calling, got, got_fault, got_text, root, text};
+use crate::support::{
+    Launch, Plain,
+    upstream::{Asked, Upstream, calling, got, got_fault, got_text, root, text},
+};
 
 /// The server takes a new session.
 async fn reopened(upstream: &mut Upstream, initialize: Asked) {
@@ -186,4 +189,56 @@ async fn a_lost_connection_is_not_called_a_process_that_ended() {
     let (_, answer) = got(waiting).await;
     let why = answer["error"]["message"].as_str().unwrap();
     assert!(!why.contains("process") && !why.contains("stderr"), "{why}");
+}
+
+// whichever way a client came, and whether it came to the server or to the hub.
+#[tokio::test]
+async fn what_ties_calls_together_passes_from_a_client_of_2024_11_05_and_through_the_hub() {
+    const TRACE: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let mut upstream = Upstream::start().await;
+    let settings = "era = \"legacy\"\nlegacy_sse = true\nforward_headers = [\"X-Tenant\"]";
+    let config = format!("[destination.docs]\nurl = {:?}\n{settings}\n", upstream.url());
+    let daemon = Launch::serve(&config).start().await;
+    let info = json!({"name": "it", "version": "1"});
+    let hello = json!({"protocolVersion": "2024-11-05", "capabilities": {"roots": {}}, "clientInfo": info});
+    let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello}).to_string();
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "t"}}).to_string();
+    let mut plain = Plain::open(daemon.client_at("/docs/sse")).await;
+    assert_eq!(plain.request().header("x-tenant", "blue").body(hello).send().await.status, 202);
+    let initialize = upstream.asked("initialize").await;
+    assert_eq!(initialize.header("x-tenant"), Some("blue"));
+    initialize.welcome("s1").await;
+    upstream.asked("notifications/initialized").await.status(202).await;
+    upstream.asked("GET").await.status(405).await;
+    assert_eq!(plain.stream.message().await["id"], 0);
+    assert_eq!(plain.request().header("traceparent", TRACE).body(call.clone()).send().await.status, 202);
+    let asked = upstream.asked("tools/call").await;
+    assert_eq!((asked.header("traceparent"), asked.header("mcp-session-id")), (Some(TRACE), Some("s1")));
+    asked.result(text("done")).await;
+    assert_eq!(plain.stream.message().await["id"], 1);
+
+    let hub = daemon.hub().initialize_as("2025-11-25", json!({"roots": {}})).await;
+    let call = call.replace("\"t\"", "\"docs__t\"");
+    let request = hub.request(hyper::Method::POST).header("x-tenant", "blue").header("traceparent", TRACE).body(call);
+    let calling = tokio::spawn(request.send());
+    // The hub looks for itself what there is, in a session of its own.
+    let mut tenants = Vec::new();
+    let asked = loop {
+        let asked = upstream.next().await;
+        match asked.what().to_owned().as_str() {
+            "initialize" => {
+                tenants.push(asked.header("x-tenant").map(str::to_owned));
+                let session = if asked.header("x-tenant").is_some() { "of the client" } else { "of the hub" };
+                asked.welcome(session).await;
+            }
+            "tools/call" => break asked,
+            "GET" => asked.status(405).await,
+            "tools/list" => asked.result(json!({"tools": [{"name": "t", "inputSchema": {}}]})).await,
+            _ => asked.status(202).await,
+        }
+    };
+    assert_eq!(tenants.iter().flatten().collect::<Vec<_>>(), ["blue"], "{tenants:?}");
+    assert_eq!((asked.header("traceparent"), asked.header("mcp-session-id")), (Some(TRACE), Some("of the client")));
+    asked.result(text("done")).await;
+    assert_eq!(calling.await.unwrap().answer().await["result"], text("done"));
 }

@@ -13,7 +13,7 @@ use std::{
 use bytes::Buf;
 use hyper::header::{HeaderName, HeaderValue};
 use prism_core::{
-    mcp::{Fault, Refusal, Settings, State, link::WireId},
+    mcp::{Fault, Link, Method, Refusal, Settings, State, link::WireId},
     wire::{Frame, Kind, Lines, Message, envelope::own_number},
 };
 use prism_os::{
@@ -352,14 +352,15 @@ impl Driver {
                 let Some(Back::Remote(remote)) = &mut self.back else { return };
                 for message in written {
                     let params = self.machine.param_headers(&message);
-                    let along = along(&self.shared, &self.carried, self.opener.as_deref(), &message);
+                    let along = along(&self.shared, &self.machine, &self.carried, self.opener.as_deref(), &message);
                     remote.send_along(message, params, along);
                 }
                 if std::mem::take(&mut self.reopened) {
                     // Whoever gave up meanwhile was told so: what it asked for must not be done now.
                     for message in self.unsent.drain(..) {
                         if message.id().and_then(own_number).is_some_and(|number| self.machine.still_wants(number)) {
-                            let along = along(&self.shared, &self.carried, self.opener.as_deref(), &message);
+                            let along =
+                                along(&self.shared, &self.machine, &self.carried, self.opener.as_deref(), &message);
                             remote.send_along(message, Vec::new(), along);
                         }
                     }
@@ -403,14 +404,18 @@ impl Driver {
 /// What of its client's head goes along with a message: of the call that it is, or of the session that it is about.
 fn along(
     shared: &Shared,
+    machine: &Link,
     carried: &HashMap<u64, Arc<Carried>>,
     opener: Option<&Carried>,
     message: &Message,
 ) -> Vec<(HeaderName, HeaderValue)> {
-    let own = message.id().and_then(own_number).and_then(|number| carried.get(&number)).map(Arc::as_ref);
-    match (own.or(opener), &shared.config.http) {
-        (Some(carried), Some(server)) => carried.to(server),
-        _ => Vec::new(),
+    let Some(server) = &shared.config.http else { return Vec::new() };
+    let call = message.id().and_then(own_number).map(|number| machine.call_of(number).0);
+    match (call.and_then(|call| carried.get(&call)), opener) {
+        (Some(own), _) => own.to(server),
+        (None, Some(opener)) if message.kind() == Kind::Request(Method::Initialize) => opener.to(server),
+        (None, Some(opener)) => opener.lasting(server),
+        (None, None) => Vec::new(),
     }
 }
 

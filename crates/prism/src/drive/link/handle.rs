@@ -93,12 +93,14 @@ pub enum Command {
         message: Message,
         by_method: bool,
         outlet: Arc<Outlet>,
+        carried: Option<Arc<Carried>>,
         reply: oneshot::Sender<Head>,
     },
     /// A request of such a session: its answer comes on that stream.
     Post {
         key: SessionKey,
         message: Admitted,
+        carried: Option<Arc<Carried>>,
         reply: oneshot::Sender<Head>,
     },
     Listen {
