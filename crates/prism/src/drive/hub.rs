@@ -222,7 +222,7 @@ impl Hub {
             for member in members {
                 // One that cannot be reached now is subscribed to when it is used.
                 if let Some(session) = entry.hub() {
-                    let _ = session.part("", &hub, &entry, &member).await;
+                    let _ = session.part(&hub, &entry, &member, None).await;
                 }
             }
         });

@@ -11,7 +11,7 @@ use hyper::{
 };
 use prism_core::{
     mcp::{
-        Accepts, Answer, Fault, Method, Names, Part, Refusal, Revision,
+        Accepts, Answer, Method, Names, Part, Refusal, Revision,
         hello::OWN_INFO,
         level::Level,
         link::error_body,
@@ -32,7 +32,7 @@ use super::{
     Server,
     body::{Body, EventStream, Merged},
     correlation::{From, correlated},
-    fault::{self, Denial, JSON},
+    fault::{Denial, JSON},
     hold::{Answering, Manner, Next, hold},
     modern::{self, Asker},
     piggyback,
@@ -181,13 +181,16 @@ async fn call_part(
     let mut again = true;
     loop {
         let busy = server.sessions.occupy(entry);
-        let part = match session.part(&id, &server.hub, entry, member).await {
+        let part = match session.part(&server.hub, entry, member, record.carried()).await {
             Ok(part) => part,
-            Err(Denied::Cancelled) => {
-                let head = Head::Answer(Answer::Cancelled { id: id.into() });
-                return Ok(respond(head, accepts, entry.link.clone(), None, None, record));
+            Err(denied) => {
+                let denial = match denied {
+                    Denied::Full(full) => full.into(),
+                    Denied::Gone => Denial::LinkGone,
+                };
+                server.access.metrics.refused(denial.reason());
+                return Ok(denial.answer_to(Some(&id)));
             }
-            Err(denied) => return Ok(no_part(server, member, denied, &id)),
         };
         if session.note(member, message.message(), names.as_ref()) {
             keep(server, Some(entry)).await;
@@ -201,7 +204,8 @@ async fn call_part(
                 again = false;
                 server.sessions.remove(&part.id);
             }
-            None => return Err(Denial::LinkGone),
+            // It could not even be opened.
+            None | Some(Head::Refused(Refusal::UnknownSession)) => return Err(Denial::LinkGone),
             Some(head) => {
                 let head = if carries { piggyback::for_session(server, entry, head) } else { head };
                 return Ok(respond(head, accepts, part.link.clone(), Some(busy), Some(&id), record));
@@ -214,28 +218,6 @@ async fn call_part(
 async fn keep(server: &Server, entry: Option<&Arc<Entry>>) {
     if let (Some(keeping), Some(entry)) = (server.sessions.keeping(), entry) {
         keeping.save_hub(entry).await;
-    }
-}
-
-/// The session cannot come to a member: what the call gets.
-fn no_part(server: &Server, member: &Member, denied: Denied, id: &str) -> Response<Body> {
-    let deny = |denial: Denial| {
-        server.access.metrics.refused(denial.reason());
-        denial.answer_to(Some(id))
-    };
-    let head = match denied {
-        Denied::Full(full) => return deny(full.into()),
-        Denied::Gone | Denied::Cancelled => return deny(Denial::LinkGone),
-        Denied::Head(head) => *head,
-    };
-    match head {
-        Head::Answer(Answer::Fault { fault: Fault::Stopping, .. }) => deny(Denial::Stopping),
-        Head::Answer(Answer::Fault { fault, .. }) => fault::failed(&fault, id),
-        Head::Refused(refusal) => fault::refused(refusal, Some(id)),
-        _ => {
-            let why = format!("the MCP server {:?} refuses this client", member.name());
-            answer(error_body(Some(id), -32603, &why, None), JSON_ONLY)
-        }
     }
 }
 
@@ -300,6 +282,7 @@ pub(super) async fn together<F: Future<Output = (Result<Response<Body>, Denial>,
     if calls.is_empty() {
         return Ok(accepted());
     }
+    let carried = record.carried();
     let answers = join_all(calls.into_iter().map(|message| {
         let id = message.id().map(str::to_owned);
         let mut own = Pending::start(&server.access, "POST");

@@ -207,6 +207,42 @@ async fn one_that_starts_for_the_first_time_is_in_the_first_list_and_from_then_o
     assert_eq!(call.await.unwrap(), "x");
 }
 
+// a client with a server of its own hears meanwhile that it starts; that it gave up once does not begin it anew.
+#[tokio::test]
+async fn a_client_that_can_be_asked_waits_at_the_hub_as_it_does_at_the_server() {
+    let home = Home::new();
+    let (file, starts) = (home.file("go"), home.file("starts"));
+    let demo = demo(&[]).join(" ");
+    let script = format!("echo begun >> {starts}; while [ ! -e {file} ]; do sleep 0.02; done; exec {demo}");
+    let config = [child("late", &["sh", "-c", &script], "request_timeout = \"100ms\"")].concat();
+    std::fs::write(&file, "").unwrap();
+    let daemon = Launch::serve(&config).home(&home).start().await;
+    assert!(daemon.hub().initialize().await.tools().await.iter().any(|tool| tool == "late__slow"));
+    daemon.stop().await;
+    std::fs::remove_file(&file).unwrap();
+    let daemon = Launch::serve(&config).home(&home).start().await;
+    let hub = daemon.hub().initialize_as(NEWEST, json!({"elicitation": {}})).await;
+    let call = json!({"name": "late__slow", "arguments": {"ms": 1, "text": "x"}, "_meta": {"progressToken": "t"}});
+    let reply = hub.ask("tools/call", call.clone()).await;
+    assert_eq!((reply.status, reply.is_stream()), (200, true), "it hears before the server is there");
+    let mut events = reply.events();
+    let told = events.message().await;
+    assert!(told["params"]["message"].as_str().unwrap().starts_with("the server is starting"), "{told}");
+    drop(events);
+    let begun = lines(&starts).len();
+    let mut events = hub.ask("tools/call", call).await.events();
+    events.message().await;
+    std::fs::write(&file, "").unwrap();
+    let answer = loop {
+        let message = events.message().await;
+        if message["method"].is_null() {
+            break message;
+        }
+    };
+    assert_eq!(result_text(&answer), "x");
+    assert_eq!(lines(&starts).len(), begun, "no start was begun anew");
+}
+
 // B-27: a list that is known is served, whatever its server does.
 #[tokio::test]
 async fn a_list_that_was_known_outlives_a_server_that_hangs() {

@@ -22,7 +22,7 @@ use tokio::sync::oneshot;
 use super::{Hub, Member, View};
 use crate::calls::Admitted;
 use crate::drive::{
-    Audience, Command, Entry, Head, Reply, Sessions,
+    Audience, Carried, Command, Entry, Head, Reply, Sessions,
     destination::{Full, close, lock},
     keeping::numbers_from,
     sessions::{Opened, Role, is_error, new_session_id},
@@ -44,7 +44,7 @@ pub struct HubSession {
     parts: Mutex<Parts>,
     /// By the numbers of members: who opens the part there.
     opening: Mutex<HashMap<u32, Arc<tokio::sync::Mutex<()>>>>,
-    /// Calls for which a part is being opened, by their ids as the client wrote them. No member knows of them yet.
+    /// Calls that wait for it to be known where they go, by their ids as the client wrote them. No member knows of them yet.
     waiting: Mutex<Vec<(String, oneshot::Sender<()>)>>,
     /// How often has changed what outlives the daemon.
     version: AtomicU64,
@@ -100,12 +100,8 @@ impl Drop for Unclaimed<'_> {
 /// Why there is no part.
 pub enum Denied {
     Full(Full),
-    /// The client has cancelled the call that it was for.
-    Cancelled,
     /// The link is gone, or the daemon is being stopped.
     Gone,
-    /// What the member's link said to it.
-    Head(Box<Head>),
 }
 
 impl HubSession {
@@ -191,18 +187,33 @@ impl HubSession {
         lock(&self.parts).watched.iter().filter(|(_, all)| !all.is_empty()).map(|(number, _)| *number).collect()
     }
 
-    /// The part at a member for the call with this id, opened if there is none.
+    /// Whether its client watches something by this part of it.
+    pub(in crate::drive) fn watches_by(&self, part: &Entry) -> bool {
+        let parts = lock(&self.parts);
+        let number = parts.open.iter().find(|(_, open)| open.entry.id == part.id).map(|(number, _)| *number);
+        number.and_then(|number| parts.watched.get(&number)).is_some_and(|watched| !watched.is_empty())
+    }
+
+    /// The part at a member, opened if there is none. It need not have been greeted yet: its link keeps what it is asked
+    /// meanwhile, and tells who asks that the server is starting. What goes along with the call it is opened for goes
+    /// along with its opening, too.
     pub async fn part(
         &self,
-        id: &str,
         hub: &Arc<Hub>,
         home: &Arc<Entry>,
         member: &Arc<Member>,
+        carried: Option<Arc<Carried>>,
     ) -> Result<Arc<Entry>, Denied> {
         if let Some(part) = self.open_part(member.number) {
             return Ok(part);
         }
-        self.unless_cancelled(id, self.part_in_turn(hub, home, member)).await.unwrap_or(Err(Denied::Cancelled))
+        let opening = lock(&self.opening).entry(member.number).or_default().clone();
+        let _turn = opening.lock().await;
+        match self.open_part(member.number) {
+            // Somebody else was faster.
+            Some(part) => Ok(part),
+            None => self.open(hub, home, member, carried).await,
+        }
     }
 
     /// Does what comes before a call is with its server, which may wait for one to start; `None` if the client has cancelled
@@ -234,26 +245,17 @@ impl HubSession {
         }
     }
 
-    async fn part_in_turn(
-        &self,
-        hub: &Arc<Hub>,
-        home: &Arc<Entry>,
-        member: &Arc<Member>,
-    ) -> Result<Arc<Entry>, Denied> {
-        let opening = lock(&self.opening).entry(member.number).or_default().clone();
-        let _turn = opening.lock().await;
-        match self.open_part(member.number) {
-            // Somebody else was faster.
-            Some(part) => Ok(part),
-            None => self.open(hub, home, member).await,
-        }
-    }
-
     fn open_part(&self, number: u32) -> Option<Arc<Entry>> {
         lock(&self.parts).open.get(&number).map(|part| &part.entry).filter(|part| part.is_open()).cloned()
     }
 
-    async fn open(&self, hub: &Arc<Hub>, home: &Arc<Entry>, member: &Arc<Member>) -> Result<Arc<Entry>, Denied> {
+    async fn open(
+        &self,
+        hub: &Arc<Hub>,
+        home: &Arc<Entry>,
+        member: &Arc<Member>,
+        carried: Option<Arc<Carried>>,
+    ) -> Result<Arc<Entry>, Denied> {
         let destination = &member.destination;
         let place = destination.place().map_err(Denied::Full)?;
         let id = new_session_id().ok_or(Denied::Gone)?;
@@ -270,14 +272,11 @@ impl HubSession {
             message: self.initialize.clone(),
             accepts: ACCEPTS,
             part: Some(Box::new((part, home.link.clone()))),
-            carried: None,
+            carried,
             reply,
         };
         link.commands.send(command).await.map_err(|_| Denied::Gone)?;
-        match Reply::new(head, link.clone()).head().await.ok_or(Denied::Gone)? {
-            Head::Answer(Answer::Message(answer)) if !is_error(answer.to_vec()) => {}
-            head => return Err(Denied::Head(Box::new(head))),
-        }
+        let head = Reply::new(head, link.clone());
         let role = Role::Part(Arc::downgrade(home));
         // It is taken up with the whole, if ever.
         let (revision, initialize) = (self.hello.revision, Bytes::new());
@@ -303,9 +302,8 @@ impl HubSession {
             }
         }
         self.watch_again(home, member, &part).await;
-        if tells_of_lists {
-            hub.compare(home, member, self.audience(), &part).await;
-        }
+        let differs_for = tells_of_lists.then(|| self.audience());
+        tokio::spawn(greeted(head, (hub.clone(), home.clone(), member.clone()), part.clone(), differs_for));
         Ok(part)
     }
 
@@ -383,6 +381,23 @@ impl HubSession {
         for part in open.into_values() {
             end(&part.entry, sessions);
         }
+    }
+}
+
+/// Waits until a part was greeted: whoever called first may have left by then, and others wait with it. One that was not
+/// ends, and who calls next opens another. What a server of its own lists may differ from what these clients were shown.
+async fn greeted(
+    head: Reply,
+    (hub, home, member): (Arc<Hub>, Arc<Entry>, Arc<Member>),
+    part: Arc<Entry>,
+    differs_for: Option<Audience>,
+) {
+    let head = head.head().await;
+    if !matches!(&head, Some(Head::Answer(Answer::Message(answer))) if !is_error(answer.to_vec())) {
+        return end(&part, &hub.sessions);
+    }
+    if let Some(audience) = differs_for {
+        hub.compare(&home, &member, audience, &part).await;
     }
 }
 
