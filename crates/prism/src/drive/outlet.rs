@@ -174,6 +174,14 @@ impl Reader {
     }
 }
 
+impl Reader {
+    /// Whether the stream has ended, and all of it was read.
+    pub fn is_over(&self) -> bool {
+        let state = self.outlet.state();
+        state.ended && state.queue.is_empty()
+    }
+}
+
 impl Drop for Reader {
     fn drop(&mut self) {
         let mut state = self.outlet.state();

@@ -69,6 +69,8 @@ pub struct Entry {
     busy: AtomicU32,
     /// Milliseconds since the table was made.
     last_used: AtomicU64,
+    /// When a stream of it broke off before its end, of which its client may come back for the rest; 0: never.
+    broke_off: AtomicU64,
 }
 
 /// What a session is to the hub.
@@ -108,10 +110,12 @@ impl Sessions {
     /// Enters a session in the place that its destination has for it.
     pub fn insert(&self, opened: Opened) -> Arc<Entry> {
         let Opened { id, place, link, revision, role, initialize, visit } = opened;
-        let (destination, last_used) = (place.keep(), AtomicU64::new(millis(self.epoch)));
+        let (destination, last_used, broke_off) = (place.keep(), AtomicU64::new(millis(self.epoch)), AtomicU64::new(0));
         destination.metrics().sessions.inc();
         let (open, busy) = (AtomicBool::new(true), AtomicU32::new(0));
-        let entry = Arc::new(Entry { id, destination, link, revision, role, initialize, visit, open, busy, last_used });
+        let entry =
+            Entry { id, destination, link, revision, role, initialize, visit, open, busy, last_used, broke_off };
+        let entry = Arc::new(entry);
         self.open.write().unwrap_or_else(PoisonError::into_inner).insert(id, entry.clone());
         entry
     }
@@ -192,14 +196,27 @@ impl Sessions {
     }
 
     /// The part of a session of the hub's, at this destination, that has been of no use for the longest time, if any has
-    /// for long enough to be spared: it is opened again when it is called next.
+    /// for long enough to be spared: it is opened again when it is called next. One that watches a resource, or has a call
+    /// whose client may come back to its stream, is of use.
     pub fn spare_part(&self, destination: &Arc<Destination>) -> Option<Arc<Entry>> {
         let now = millis(self.epoch);
         let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
+        let is_left = |entry: &Entry| {
+            let broke_off = entry.broke_off.load(Ordering::Relaxed);
+            broke_off > 0 && u128::from(now.saturating_sub(broke_off)) < EVICTABLE_AFTER.as_millis()
+        };
+        let watches = |entry: &Entry| match &entry.role {
+            Role::Part(whole) => {
+                whole.upgrade().is_some_and(|whole| whole.hub().is_some_and(|hub| hub.watches_by(entry)))
+            }
+            Role::Direct | Role::Hub(_) => false,
+        };
         let parts = open.values().filter(|entry| {
             matches!(entry.role, Role::Part(_))
                 && Arc::ptr_eq(&entry.destination, destination)
                 && entry.busy.load(Ordering::Relaxed) == 0
+                && !is_left(entry)
+                && !watches(entry)
         });
         let idle = parts.map(|entry| (now.saturating_sub(entry.last_used.load(Ordering::Relaxed)), entry));
         let spare = idle.filter(|(idle, entry)| {
@@ -307,6 +324,14 @@ impl Busy {
 
     pub fn entry(&self) -> &Arc<Entry> {
         &self.entry
+    }
+
+    /// What was open broke off before its end.
+    pub fn breaks_off(&self) {
+        self.entry.broke_off.store(millis(self.epoch).max(1), Ordering::Relaxed);
+        if let Some(part) = &self.part {
+            part.breaks_off();
+        }
     }
 }
 

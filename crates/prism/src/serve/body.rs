@@ -43,13 +43,13 @@ pub struct EventStream {
     reader: Reader,
     link: LinkHandle,
     stream: StreamKey,
-    _busy: Option<Busy>,
+    busy: Option<Busy>,
     record: Option<Pending>,
 }
 
 impl EventStream {
     pub fn new(reader: Reader, link: LinkHandle, stream: StreamKey, busy: Option<Busy>) -> Self {
-        Self { reader, link, stream, _busy: busy, record: None }
+        Self { reader, link, stream, busy, record: None }
     }
 
     /// Keeps the record of the request until the stream ends: only then is the request over.
@@ -140,6 +140,9 @@ impl Merged {
 
 impl Drop for EventStream {
     fn drop(&mut self) {
+        if let Some(busy) = self.busy.as_ref().filter(|_| !self.reader.is_over()) {
+            busy.breaks_off();
+        }
         // A full mailbox is no loss: the link finds the reader gone at the next event or keep-alive.
         let _ = self.link.commands.try_send(Command::StreamGone { stream: self.stream });
     }

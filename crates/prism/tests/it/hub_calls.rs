@@ -202,6 +202,8 @@ async fn a_child_that_dies_takes_its_own_calls_and_nothing_else() {
 async fn a_call_that_takes_too_long_fails_alone() {
     let daemon = two("request_timeout = \"500ms\"\nmax_request_time = \"500ms\"\n").await;
     let hub = daemon.hub().initialize().await;
+    // The time that its server takes to start is not the call's, and makes a stream of it.
+    assert_eq!(hub.text("a__echo", json!({"text": "x"})).await, "x");
     let late = calling(&hub, "a__slow", json!({"ms": 60_000, "text": "x"}));
     let (status, answer) = got(late).await;
     assert!(answer["error"]["message"].is_string(), "{status} {answer}");
@@ -336,6 +338,39 @@ async fn an_idle_part_gives_its_place_up_and_is_opened_again_unnoticed() {
         assert_eq!(child(window, "a").await, pid, "it is the same server");
     }
     assert_eq!(daemon.metric(r#"prism_sessions{destination="a"}"#).await, Some(2), "the cap is kept");
+}
+
+/// A third window comes to a server with two places, and to it again: whose place may it have?
+async fn two_take_turns(second: &Client, third: &Client) {
+    for window in [third, second, third] {
+        until("a place is given up", async || window.call("a__whoami", json!({})).await.status == 200).await;
+    }
+}
+
+// R-25, B-28: a part that watches, or has a call to come back to, is in use though nothing is open on it.
+#[tokio::test]
+async fn a_part_that_watches_or_has_a_call_that_broke_off_keeps_its_place() {
+    let daemon = serve(&[destination("a", &[], "max_sessions = 2")]).await;
+    let [first, second, third] =
+        [daemon.hub().initialize().await, daemon.hub().initialize().await, daemon.hub().initialize().await];
+    let mut stream = first.listen().await;
+    let uri = "hub://a/demo://counter";
+    assert_eq!(first.result("resources/subscribe", json!({"uri": uri})).await, json!({}));
+    child(&second, "a").await;
+    two_take_turns(&second, &third).await;
+    third.text("a__touch", json!({"uri": "demo://counter"})).await;
+    let told = stream.message().await;
+    assert_eq!((&told["method"], &told["params"]["uri"]), (&json!("notifications/resources/updated"), &json!(uri)));
+    first.result("resources/unsubscribe", json!({"uri": uri})).await;
+
+    let mut call = first.post(&running("a__progress")).await.events();
+    let last = call.next().await.unwrap();
+    let last = call.next().await.unwrap_or(last).id.expect("it can be resumed");
+    drop(call);
+    two_take_turns(&second, &third).await;
+    let resumed = first.resume(&last).await;
+    assert_eq!(resumed.status, 200);
+    assert_eq!(resumed.events().message().await["method"], "notifications/progress");
 }
 
 // R-57, B-13: the hub's own looks keep no server, once its sessions are over.
