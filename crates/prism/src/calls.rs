@@ -29,7 +29,7 @@ use uuid::Uuid;
 
 pub(crate) use digest::sha256;
 pub(crate) use hold::{Outcome, Patience};
-pub(crate) use person::{Eventually, Person, Question, Said};
+pub(crate) use person::{Asked, Eventually, Person, Question, Said};
 
 use self::{doorbell::Doorbells, waiting::Waiting};
 use crate::{
@@ -72,6 +72,7 @@ pub(crate) struct Held {
     message: Message,
     verdict: Verdict,
     pin: Pin,
+    asked: Asked,
 }
 
 /// What the rules say, for as long as it takes.
@@ -119,7 +120,8 @@ impl Calls {
         if clear {
             return Check::Through(Admitted(message));
         }
-        Check::Held(Box::new(Held { destination: destination.clone(), message, verdict, pin: tools.pin }))
+        let (destination, asked) = (destination.clone(), Asked::default());
+        Check::Held(Box::new(Held { destination, message, verdict, pin: tools.pin, asked }))
     }
 
     /// Looks at what a client says that wants no answer. What is not clear goes nowhere.

@@ -11,7 +11,7 @@ use prism_core::{
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::{Admitted, Calls, Held, Question, Said, Verdict, Who, pins, sha256, words};
+use super::{Admitted, Asked, Calls, Held, Question, Said, Verdict, Who, pins, sha256, words};
 use crate::{
     config::Pin,
     drive::destination::{Definition, Held as HeldAgainst},
@@ -46,6 +46,7 @@ struct Call<'a> {
     definition: Option<Arc<Definition>>,
     /// The request's, as its client would name it to take it back.
     id: &'a str,
+    asked: &'a Asked,
 }
 
 impl Held {
@@ -63,6 +64,11 @@ impl Held {
     /// Whether a person may have to be asked.
     pub(crate) fn may_ask(&self) -> bool {
         matches!(self.verdict, Verdict::Confirm(_)) || self.pin == Pin::Ask
+    }
+
+    /// Where it is said under which id a person is asked.
+    pub(crate) fn asked(&self) -> Asked {
+        self.asked.clone()
     }
 
     /// Finds out. Dropped before that, whatever was asked is taken back.
@@ -114,7 +120,7 @@ impl Held {
         let looks = self.pin == Pin::Ask && !self.destination.is_built_in();
         let definition = if looks || confirms { self.destination.definition(tool).await } else { None };
         let id = self.message.id().unwrap_or_default();
-        let call = Call { destination: name, tool, arguments, definition, id };
+        let call = Call { destination: name, tool, arguments, definition, id, asked: &self.asked };
         if looks {
             self.must_be_what_it_was(calls, who, &call, patience).await?;
         }
@@ -211,7 +217,7 @@ impl Calls {
             return Err(answer(words::too_many()));
         };
         let wait = self.wait(patience);
-        let question = Question { kind, agent: self.agent(who), digest, shown, wait };
+        let question = Question { kind, agent: self.agent(who), digest, shown, wait, asked: call.asked.clone() };
         let said = tokio::select! {
             said = person.ask(question) => said.map_err(broken)?,
             () = place.cancelled() => return Err(Outcome::Cancelled),

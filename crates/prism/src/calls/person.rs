@@ -1,7 +1,11 @@
 //! The person, as calls see them: somebody who may be asked, and who has everything written down. At the gate that is so
 //! for everything; calls need this much of it.
 
-use std::{pin::Pin, time::Duration};
+use std::{
+    pin::Pin,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use serde_json::Value;
 use uuid::Uuid;
@@ -17,7 +21,12 @@ pub(crate) struct Question {
     pub(crate) digest: [u8; 32],
     pub(crate) shown: Value,
     pub(crate) wait: Duration,
+    pub(crate) asked: Asked,
 }
+
+/// Under which id a person is being asked, once they are: whoever waits for them is told what to type.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Asked(Arc<Mutex<Option<Uuid>>>);
 
 /// What the person said.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,4 +65,17 @@ pub(crate) trait Person: Send + Sync {
 
     /// How long a question stays open, and how long a call waits that cannot be kept waiting.
     fn patience(&self) -> (Duration, Duration);
+}
+
+// === impl Asked ===
+
+impl Asked {
+    pub(crate) fn note(&self, question: Uuid) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(question);
+    }
+
+    /// The question that is open now, or was the last.
+    pub(crate) fn question(&self) -> Option<Uuid> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }

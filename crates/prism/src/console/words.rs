@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use maud::{Markup, html};
 
-use crate::telemetry::log::date_and_time;
+use crate::{clock, telemetry::log::date_and_time};
 
 /// Milliseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,15 +42,8 @@ pub fn left(until: Moment, now: Moment) -> Markup {
     html! { time.countdown data-until=(until.0) title=(format!("until {}", until.in_full())) { (on_clock(until.0 - now.0)) } }
 }
 
-/// `just now`, `12 s ago`, `3 min ago`, `2 h ago`, `4 d ago`.
 fn in_words(ms: i64) -> String {
-    match ms / 1000 {
-        ..3 => "just now".to_owned(),
-        s @ 3..60 => format!("{s} s ago"),
-        s @ 60..3600 => format!("{} min ago", s / 60),
-        s @ 3600..86_400 => format!("{} h ago", s / 3600),
-        s => format!("{} d ago", s / 86_400),
-    }
+    clock::ago(Duration::from_millis(u64::try_from(ms).unwrap_or(0)))
 }
 
 /// `14:32`, `7:59:12`; `0:00` when it is over.

@@ -19,6 +19,7 @@ use super::{
     paper::{About, in_short},
     secret::hash,
 };
+use crate::calls::Asked;
 
 /// How long it may take to open what an action is about. Where a language server has to work out what will be done, it is part
 /// of it.
@@ -108,7 +109,8 @@ impl Gate {
             let shown = json!({"action": action.verb, "shown": shown});
             let digest = hash(json!([live.id.to_string(), args, shown]).to_string().as_bytes());
             let (agent, wait) = (live.agent.clone(), self.settings.confirm_within);
-            let question = Question { kind: "action", grant: Some(live.id), agent, digest, shown, wait };
+            let question =
+                Question { kind: "action", grant: Some(live.id), agent, digest, shown, wait, asked: Asked::default() };
             let why = match self.ask_person(question).await? {
                 Verdict::Allowed => None,
                 Verdict::Denied(reason) => Some(reason.unwrap_or_else(|| "the person said no".to_owned())),

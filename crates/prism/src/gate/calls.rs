@@ -15,8 +15,8 @@ const ACTION: &str = "tools/call";
 impl Person for Gate {
     fn ask(&self, question: calls::Question) -> Eventually<'_, Result<Said, String>> {
         Box::pin(async move {
-            let calls::Question { kind, agent, digest, shown, wait } = question;
-            let asked = self.ask_person(Question { kind, grant: None, agent, digest, shown, wait }).await;
+            let calls::Question { kind, agent, digest, shown, wait, asked: under } = question;
+            let asked = self.ask_person(Question { kind, grant: None, agent, digest, shown, wait, asked: under }).await;
             match asked {
                 Ok(Verdict::Allowed) => Ok(Said::Allowed),
                 Ok(Verdict::Denied(reason)) => Ok(Said::Denied(reason)),

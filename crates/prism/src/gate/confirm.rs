@@ -5,6 +5,7 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
+use prism_core::Time;
 use prism_store::gate::{self as kept, ConfirmationRow};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -16,7 +17,9 @@ use super::{
     desk::unknown_confirmation,
     paper::About,
     secret::{hex, new_id, unhex},
+    trouble::already,
 };
+use crate::calls::Asked;
 
 /// Confirmations that may wait at a time. Beyond it what needs one is refused: a person who is flooded decides nothing.
 const MAX_WAITING: usize = 100;
@@ -39,6 +42,8 @@ pub struct Question {
     pub shown: Value,
     /// How long whoever asks can wait.
     pub wait: Duration,
+    /// Hears under which id it is asked.
+    pub(crate) asked: Asked,
 }
 
 /// What the person said.
@@ -127,6 +132,7 @@ impl Gate {
                 question.agent
             ));
         }
+        question.asked.note(Uuid::from_u128(id));
         let heard = match &mut wait.said {
             Some(said) => {
                 timeout(question.wait, said.wait_for(Option::is_some)).await.ok().and_then(|said| (*said.ok()?).clone())
@@ -183,7 +189,7 @@ impl Gate {
         };
         if !self.store.decide_confirmation(decided).await? {
             let row = self.store.confirmation(id)?.ok_or_else(unknown_confirmation)?;
-            return Err(refused(not_waiting(&row)));
+            return Err(refused(not_waiting(&row, self.clock.now())));
         }
         let said = if answer.allow { Said::Allow } else { Said::Deny(answer.reason) };
         let waiting = self.state().confirmations.0.remove(&id);
@@ -239,9 +245,9 @@ impl Gate {
     }
 }
 
-fn not_waiting(row: &ConfirmationRow) -> Trouble {
+fn not_waiting(row: &ConfirmationRow, now: Time) -> Trouble {
     let why = match &row.decided_by {
-        Some(by) => format!("already {} (by {by})", row.state),
+        Some(by) => already(&row.state, by, row.decided_at_us, now),
         None => format!("it is {}: nobody waits for it any more", row.state),
     };
     Trouble::new("not_waiting", 409, why)

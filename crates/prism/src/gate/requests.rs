@@ -2,7 +2,10 @@
 
 use std::{path::Path, time::Duration};
 
-use prism_core::policy::{Preset, Root, Scopes, State, Step};
+use prism_core::{
+    Time,
+    policy::{Preset, Root, Scopes, State, Step},
+};
 use prism_os::root::real_path;
 use prism_store::gate::{Added, GrantRow, RequestPatch, RequestRow};
 use serde::Deserialize;
@@ -17,6 +20,7 @@ use super::{
     paper::About,
     roots_text,
     secret::{self, mint, new_id},
+    trouble::already,
 };
 use crate::clock::written;
 
@@ -205,7 +209,7 @@ impl Gate {
         let now = self.clock.now();
         let is_open = State::named(&row.state).is_some_and(State::is_open) && row.expires_at_us > now.0;
         if !is_open {
-            return Err(refused(not_pending(&row)));
+            return Err(refused(not_pending(&row, self.clock.now())));
         }
         let asked = Scopes::read(row.scopes.split_whitespace()).unwrap_or_default();
         let scopes = match &approve.approved_scopes {
@@ -269,7 +273,7 @@ impl Gate {
         let hash = minted.as_ref().map(|(_, hash)| *hash);
         if !self.store.approve(id, now.0, by.to_owned(), grant.clone(), hash).await? {
             let row = self.store.request(id)?.ok_or_else(Trouble::unknown_request)?;
-            return Err(refused(not_pending(&row)));
+            return Err(refused(not_pending(&row, self.clock.now())));
         }
         let live = self.enliven(grant).ok_or_else(Trouble::unknown_session)?;
         self.metrics.request(State::Approved);
@@ -288,7 +292,7 @@ impl Gate {
         let what = json!({"agent": row.agent, "reason": reason});
         if !State::named(&row.state).is_some_and(State::is_open) {
             self.record_behind(about, "deny", &what, "refused: not_pending");
-            return Err(not_pending(&row));
+            return Err(not_pending(&row, self.clock.now()));
         }
         self.record(about.clone(), "deny", &what, "denied").await?;
         let patch = RequestPatch {
@@ -300,7 +304,7 @@ impl Gate {
         if !self.store.step_request(row.id, &open, State::Denied.name(), patch).await? {
             self.record_behind(about, "deny", &what, "refused: not_pending");
             let row = self.store.request(row.id)?.ok_or_else(Trouble::unknown_request)?;
-            return Err(not_pending(&row));
+            return Err(not_pending(&row, self.clock.now()));
         }
         self.metrics.request(State::Denied);
         self.decided_on(&row);
@@ -400,11 +404,10 @@ async fn folders(paths: Vec<String>) -> Result<Vec<Root>, Trouble> {
     look.await.unwrap_or_else(|_| Err(Trouble::new("failed", 500, "the folders could not be looked at; try again")))
 }
 
-fn not_pending(row: &RequestRow) -> Trouble {
+fn not_pending(row: &RequestRow, now: Time) -> Trouble {
     let state = State::named(&row.state).filter(|state| !state.is_open()).unwrap_or(State::Expired);
     let why = match &row.decided_by {
-        Some(by) if state == State::Denied => format!("already denied (by {by})"),
-        Some(by) => format!("already approved (by {by})"),
+        Some(by) => already(if state == State::Denied { "denied" } else { "approved" }, by, row.decided_at_us, now),
         None => "it expired: nobody decided in time".to_owned(),
     };
     Trouble::new("not_pending", 409, why)

@@ -10,6 +10,7 @@ use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::*;
+use crate::calls::Asked;
 
 /// Longer than anything here takes.
 const LONG: Duration = Duration::from_secs(20);
@@ -302,7 +303,8 @@ async fn who_leaves_takes_the_question_back() {
 }
 
 fn question(digest: u8, wait: Duration) -> Question {
-    Question { kind: "tool", grant: None, agent: "a".to_owned(), digest: [digest; 32], shown: json!({}), wait }
+    let (agent, digest, asked) = ("a".to_owned(), [digest; 32], Asked::default());
+    Question { kind: "tool", grant: None, agent, digest, shown: json!({}), wait, asked }
 }
 
 // A late Allow still counts, once; and only for the very same thing.

@@ -1,8 +1,13 @@
 //! Why the gate refuses: a code for programs, a sentence for whoever reads it, and the status that HTTP has for it.
 
-use prism_core::policy::{Code, Refusal};
+use prism_core::{
+    Time,
+    policy::{Code, Refusal},
+};
 use prism_store::{ReadError, WriteError, audit::AuditError};
 use serde_json::{Value, json};
+
+use crate::clock::ago;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trouble {
@@ -45,6 +50,21 @@ impl Trouble {
         }
         json!({"code": self.code, "message": self.message, "details": details})
     }
+}
+
+/// That somebody was quicker, in the words of the person who is told: `already denied (by you, in the console, 2 min ago)`.
+pub(super) fn already(what: &str, by: &str, at_us: Option<i64>, now: Time) -> String {
+    let by = match by {
+        "command line" => "by you, from the command line".to_owned(),
+        "console" => "by you, in the console".to_owned(),
+        "http" => "over HTTP".to_owned(),
+        other => match other.strip_prefix("editor ") {
+            Some(window) => format!("by you, in the editor {window}"),
+            None => format!("by {other}"),
+        },
+    };
+    let when = at_us.map(|at| format!(", {}", ago(now.since(Time(at))))).unwrap_or_default();
+    format!("already {what} ({by}{when})")
 }
 
 impl From<Refusal> for Trouble {

@@ -22,7 +22,7 @@ use super::{
     hub::answer,
     post::events,
 };
-use crate::calls::{Admitted, Held, Outcome, Patience, Who};
+use crate::calls::{Admitted, Asked, Held, Outcome, Patience, Who};
 
 /// How long a call may be held back without a word: what needs no person is known by then.
 const GRACE: Duration = Duration::from_millis(500);
@@ -62,13 +62,14 @@ pub(super) async fn hold(
     let token = held.message().params().meta_token.map(|span| held.message().text(span).to_owned());
     let token = token.filter(|_| manner.accepts.events && held.may_ask());
     let patience = if token.is_some() { Patience::Long } else { Patience::Short };
+    let asked = held.asked();
     let mut settling = Box::pin(held.settle(server.calls.clone(), who, patience));
     let Some(token) = token else { return next(settling.await, &id, manner) };
     match timeout(GRACE, &mut settling).await {
         Ok(outcome) => next(outcome, &id, manner),
         Err(_) => {
             let (pieces, body) = mpsc::channel(MAX_PIECES);
-            let waiting = Waiting { pieces, token, by_method: manner.accepts.by_method, console: console(server) };
+            let waiting = Waiting { pieces, token, by_method: manner.accepts.by_method, asked };
             tokio::spawn(async move {
                 let Some(outcome) = waiting.beside(settling).await else { return };
                 let response = match next(outcome, &id, manner) {
@@ -98,6 +99,7 @@ pub(super) async fn hold_quietly(
     let token = held.message().params().meta_token.map(|span| held.message().text(span).to_owned());
     let token = token.filter(|_| held.may_ask());
     let patience = if token.is_some() { Patience::Long } else { Patience::Short };
+    let asked = held.asked();
     let mut settling = Box::pin(held.settle(server.calls.clone(), who, patience));
     let mut outcome = timeout(GRACE, &mut settling).await.ok();
     let mut beats = beats();
@@ -107,7 +109,7 @@ pub(super) async fn hold_quietly(
             known = &mut settling => outcome = Some(known),
             _ = beats.tick(), if token.is_some() => {
                 count += 1;
-                say(progress(token.as_deref().unwrap_or_default(), count, &console(server)));
+                say(progress(token.as_deref().unwrap_or_default(), count, &asked));
             }
         }
     }
@@ -124,7 +126,7 @@ struct Waiting {
     pieces: mpsc::Sender<Bytes>,
     token: String,
     by_method: bool,
-    console: String,
+    asked: Asked,
 }
 
 impl Waiting {
@@ -139,7 +141,7 @@ impl Waiting {
                 _ = beats.tick() => {
                     count += 1;
                     // One that does not read knows that it waits.
-                    let _ = self.pieces.try_send(self.event(progress(&self.token, count, &self.console).as_bytes()));
+                    let _ = self.pieces.try_send(self.event(progress(&self.token, count, &self.asked).as_bytes()));
                 }
             }
         }
@@ -185,15 +187,15 @@ fn beats() -> tokio::time::Interval {
 }
 
 /// Progress has to grow, and what the server says later of its own must still be more.
-fn progress(token: &str, count: u32, console: &str) -> String {
-    let message = format!("waiting for a person to allow this: {console}");
+fn progress(token: &str, count: u32, asked: &Asked) -> String {
+    let message = match asked.question() {
+        Some(id) => format!("waiting for your approval: prism confirm {} (or prism console)", &id.to_string()[..8]),
+        // It waits for what comes of another call's question.
+        None => "waiting for your approval: prism confirmations (or prism console)".to_owned(),
+    };
     let progress = f64::from(count) * 1e-6 - 1e-2;
     let params = format!(r#"{{"progressToken":{token},"progress":{progress:.6},"message":{}}}"#, Quoted(&message));
     text::note(Method::Progress, params)
-}
-
-fn console(server: &Server) -> String {
-    format!("{}/console", server.config.base_url())
 }
 
 fn next(outcome: Outcome, id: &str, manner: Manner) -> Next {

@@ -58,13 +58,17 @@ fn with_token(tool: &str, arguments: Value) -> Value {
     json!({"name": tool, "arguments": arguments, "_meta": {"progressToken": "t"}})
 }
 
-/// The next message of a stream, which has to say that a person is being waited for. Returns how far it has come.
-async fn beat(events: &mut Events) -> f64 {
+/// The next message of a stream, which has to say that a person is being waited for. Returns how far it has come, and its
+/// words.
+async fn beat(events: &mut Events) -> (f64, String) {
     let beat = events.message().await;
     assert_eq!((&beat["method"], &beat["params"]["progressToken"]), (&json!("notifications/progress"), &json!("t")));
     let said = beat["params"]["message"].as_str().expect("it says why");
-    assert!(said.contains("waiting for a person") && said.ends_with("/console"), "{said}");
-    beat["params"]["progress"].as_f64().expect("a number")
+    assert!(
+        said.starts_with("waiting for your approval: prism confirm") && said.ends_with(" (or prism console)"),
+        "{said}"
+    );
+    (beat["params"]["progress"].as_f64().expect("a number"), said.to_owned())
 }
 
 //
@@ -164,9 +168,11 @@ async fn who_can_be_told_hears_every_few_seconds_that_it_waits_and_then_the_answ
         let params = with_token("progress", json!({"steps": 2, "ms": 5}));
         let mut events = client.ask("tools/call", params).await.events();
         let asked = house.person.asked().await;
-        let first = beat(&mut events).await;
+        let (first, _) = beat(&mut events).await;
         // Five seconds later: the call, were it under way, would be over by now.
-        let second = beat(&mut events).await;
+        let (second, said) = beat(&mut events).await;
+        let id = asked["confirmation_id"].as_str().expect("an id");
+        assert_eq!(said, format!("waiting for your approval: prism confirm {} (or prism console)", &id[..8]));
         assert!(first < second && second < 1.0, "progress grows, and leaves room for the server's own");
         house.person.allow(&asked).await;
         let mut rest = Vec::new();

@@ -73,7 +73,10 @@ async fn a_denial_is_told_with_its_reason_and_a_slip_with_the_next_step() {
         ended.stderr
     };
     let why = fails(&["approve", &asked.id, "--yes"]).await;
-    assert!(why.contains("already denied (by command line)") && why.contains("fix: prism requests --all"), "{why}");
+    assert!(
+        why.contains("already denied (by you, from the command line, ") && why.contains("fix: prism requests --all"),
+        "{why}"
+    );
     let why = fails(&["approve", &other.id, "--scope", "delete:files"]).await;
     assert!(why.contains("has not asked for delete:files") && why.contains("fix: "), "{why}");
     let why = fails(&["approve", "zzzz", "--yes"]).await;
@@ -145,7 +148,7 @@ async fn what_would_run_is_shown_exactly_and_then_confirmed_or_denied() {
     let unseen = gate.prism(&["confirm", short]).end().await;
     assert_eq!(unseen.code, Some(1));
     assert!(
-        unseen.stderr.contains("sh -c   echo one; echo two") && unseen.stderr.contains("--yes"),
+        unseen.stderr.contains("command  echo one; echo two   (run with sh -c)") && unseen.stderr.contains("--yes"),
         "{}",
         unseen.stderr
     );

@@ -126,13 +126,13 @@ async fn the_first_answer_counts_and_the_second_hears_whose_it_was() {
     for (id, approve) in [(4, true), (5, false)] {
         let (code, message) = refused(&mut line, decide(id, json!({"approve": approve}))).await;
         assert_eq!(code, "not_pending");
-        assert!(message.contains("already approved (by http)"), "{message}");
+        assert!(message.starts_with("already approved (over HTTP, "), "{message}");
     }
     let asked = gate.ask("fixer", &["read:files"]).await;
     accepted(&mut line, json!({"type": "decide", "id": 6, "request_id": asked.id, "approve": false})).await;
     let (status, told) = gate.try_approve(&asked, json!({})).await;
     assert_eq!(status, 409, "{told}");
-    assert!(told.to_string().contains("already denied (by editor edit#1)"), "{told}");
+    assert!(told.to_string().contains("already denied (by you, in the editor edit#1, "), "{told}");
 }
 
 //
@@ -160,7 +160,8 @@ async fn what_is_confirmed_in_the_editor_is_what_was_shown_there() {
     assert!(!fs::exists(gate.path("main.rs")).unwrap());
     for (id, approve) in [(5, true), (6, false)] {
         let (code, message) = refused(&mut line, confirming(id, &confirmation, approve)).await;
-        assert_eq!((code.as_str(), message.as_str()), ("not_pending", "already allowed (by editor edit#1)"));
+        assert_eq!(code, "not_pending");
+        assert!(message.starts_with("already allowed (by you, in the editor edit#1, "), "{message}");
     }
     gate.audited("confirm", "refused: changed").await;
     assert_eq!(gate.audited("confirm", "allowed").await["actor"], "person (editor edit#1)");

@@ -141,7 +141,9 @@ pub(super) fn bar(params: &Value) -> String {
             let full = (part * CELLS as f64) as usize;
             format!("[{}{}] {:3.0}%{message}", "#".repeat(full), "-".repeat(CELLS - full), part * 100.0)
         }
-        None => format!("… {done}{message}"),
+        // Without a total a number says nothing: it may be anything that grows.
+        None if message.is_empty() => "… working".to_owned(),
+        None => format!("…{message}"),
     }
 }
 
@@ -209,6 +211,7 @@ mod tests {
             "[#####---------------]  25% copying"
         );
         assert_eq!(bar(json!({"progress": 9, "total": 4})), "[####################] 100%");
-        assert_eq!(bar(json!({"progress": 7})), "… 7");
+        assert_eq!(bar(json!({"progress": 7})), "… working");
+        assert_eq!(bar(json!({"progress": -0.01, "message": "waiting"})), "… waiting");
     }
 }

@@ -37,7 +37,7 @@ pub(super) fn in_full(row: &Value, now: i64) -> Vec<Line> {
     let mut lines = vec![vec![(visible(word("agent_id")), Some(Colour::Green)), (head, None)]];
     let shown = &row["shown"];
     let what = if shown["shown"].is_object() { &shown["shown"] } else { shown };
-    let label = |text: &str| (format!("  {text:<8}"), Some(Colour::Dim));
+    let label = |text: &str| (format!("  {text:<9}"), Some(Colour::Dim));
     let mut add = |name: &str, text: &str| {
         for (at, line) in visible(text).split('\n').enumerate() {
             lines.push(vec![label(if at == 0 { name } else { "" }), (line.to_owned(), None)]);
@@ -47,7 +47,7 @@ pub(super) fn in_full(row: &Value, now: i64) -> Vec<Line> {
     match what["kind"].as_str() {
         Some("command") => {
             match &what["command"] {
-                Value::String(shell) => add("sh -c", shell),
+                Value::String(shell) => add("command", shell),
                 words => add("run", &command(words)),
             }
             add("in", text("cwd"));
@@ -56,6 +56,11 @@ pub(super) fn in_full(row: &Value, now: i64) -> Vec<Line> {
             }
             if let Some(ms) = what["timeout_ms"].as_u64() {
                 add("for", &format!("{} s at most", ms.div_ceil(1000)));
+            }
+            // Behind the command's last line, and in another colour than what is run.
+            let lines_of_shell = what["command"].as_str().map(|shell| shell.split('\n').count());
+            if let Some(last) = lines_of_shell.and_then(|count| lines.get_mut(count)) {
+                last.push(("   (run with sh -c)".to_owned(), Some(Colour::Dim)));
             }
         }
         Some("diff") => {
@@ -155,25 +160,25 @@ mod tests {
             drawn(shell),
             [
                 "fixer wants to (expires in 10 min):",
-                "  sh -c   rm -r x",
-                "          echo done",
-                "  in      /p",
-                "  with    A=1",
-                "  for     60 s at most",
+                "  command  rm -r x",
+                "           echo done   (run with sh -c)",
+                "  in       /p",
+                "  with     A=1",
+                "  for      60 s at most",
             ]
         );
         let list = drawn(json!({"shown": {"kind": "command", "command": ["rm", "a b", ""], "cwd": "/p"}}));
-        assert_eq!(list[1], "  run     rm 'a b' ''");
+        assert_eq!(list[1], "  run      rm 'a b' ''");
     }
 
     #[test]
     fn the_difference_is_shown_and_what_would_be_lost() {
         let lines = drawn(json!({"shown": {"kind": "diff", "path": "/p/a", "unified": "@@ -1 +1 @@\n-old\n+new\n"}}));
-        assert_eq!(lines[1..], ["  change  /p/a", "    @@ -1 +1 @@", "    -old", "    +new"]);
+        assert_eq!(lines[1..], ["  change   /p/a", "    @@ -1 +1 @@", "    -old", "    +new"]);
         let lines = drawn(json!({"shown": {"kind": "rename", "from": "/p/a", "to": "/p/b", "replaces": true}}));
-        assert_eq!(lines[1..], ["  rename  /p/a", "  to      /p/b", "          what is there now is replaced"]);
+        assert_eq!(lines[1..], ["  rename   /p/a", "  to       /p/b", "           what is there now is replaced"]);
         let lines = drawn(json!({"shown": {"kind": "delete", "path": "/p/a", "what": "file", "bytes": 7}}));
-        assert_eq!(lines[1..], ["  delete  /p/a", "          a file of 7 bytes; it cannot be undone"]);
+        assert_eq!(lines[1..], ["  delete   /p/a", "           a file of 7 bytes; it cannot be undone"]);
     }
 
     #[test]
@@ -186,6 +191,6 @@ mod tests {
     #[test]
     fn letters_that_turn_or_hide_others_are_written_out() {
         let lines = drawn(json!({"shown": {"kind": "command", "command": "ls \u{202e}cba\u{200b}\rrm", "cwd": "/"}}));
-        assert_eq!(lines[1], "  sh -c   ls \\u{202e}cba\\u{200b}\\u{d}rm");
+        assert_eq!(lines[1], "  command  ls \\u{202e}cba\\u{200b}\\u{d}rm   (run with sh -c)");
     }
 }
