@@ -98,6 +98,9 @@ await part('a request arrives, two of three scopes are approved', async () => {
   const words = await page.locator('#dialog').innerText();
   check('the dialog says who, why, what and where', ['refactor-helper', 'Rename the parser', 'read files', 'run commands', project].every((word) => words.includes(word)), words);
   check('everything is new', await page.locator('dialog .tag', { hasText: 'new' }).count() === 4);
+  // The picture in README.md has a folder and a client as people have them.
+  await page.locator('dialog code', { hasText: project }).evaluateAll((all) => { for (const one of all) one.textContent = '/home/me/shop'; });
+  await page.locator('dialog .sheet-head .sub').evaluateAll(([one]) => { one.firstChild.data = one.firstChild.data.replace('the HTTP API', 'claude-code 2.1'); });
   await browser.shoot('request-dialog', { whole: false });
   await page.locator('dialog input[value="run:commands"]').uncheck();
   check('the button counts', (await page.locator('[data-approve]').innerText()).includes('2 of 3'));
