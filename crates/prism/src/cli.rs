@@ -7,6 +7,7 @@ pub mod agent;
 pub mod approve;
 pub mod audit;
 pub mod bar;
+pub(crate) mod bells;
 pub mod call;
 mod columns;
 pub mod completions;

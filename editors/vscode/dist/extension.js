@@ -5583,11 +5583,13 @@ function span(seconds) {
   return `${seconds} s`;
 }
 function left(until, now) {
+  return until > now ? `${remaining(until, now)} left` : "over";
+}
+function remaining(until, now) {
   const seconds = Math.max(0, Math.ceil((until - now) / 1e3));
-  if (seconds === 0) return "over";
-  if (seconds < 120) return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")} left`;
-  if (seconds < 2 * 3600) return `${Math.floor(seconds / 60)} min left`;
-  return `${Math.floor(seconds / 3600)} h ${Math.floor(seconds % 3600 / 60)} min left`;
+  if (seconds < 120) return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
+  if (seconds < 2 * 3600) return `${Math.floor(seconds / 60)} min`;
+  return `${Math.floor(seconds / 3600)} h ${Math.floor(seconds % 3600 / 60)} min`;
 }
 function ago(at2, now) {
   const seconds = Math.floor((now - at2) / 1e3);
@@ -6286,7 +6288,7 @@ function form2(request2, scopes, roots, seconds) {
     {
       label: cut(`\u201C${label(request2.reason)}\u201D`, ROW2),
       icon: "comment",
-      detail: `Asked ${ago(request2.createdAt, now)} through ${label(request2.asker)}, lapses with ${left(request2.expiresAt, now)}. Enter shows all of it.`,
+      detail: `Asked ${ago(request2.createdAt, now)} through ${label(request2.asker)}, expires in ${remaining(request2.expiresAt, now)}. Enter shows all of it.`,
       value: "look"
     },
     { heading: "Wants to" },

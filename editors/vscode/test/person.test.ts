@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { placesAfter, shift } from '../src/person/places';
 import { applied, placesOf } from '../src/person/unified';
 import { keyOf, readSnapshot, waiting } from '../src/person/views';
-import { escaped, label, left, scopeInWords, span, visible } from '../src/person/words';
+import { escaped, label, left, remaining, scopeInWords, span, visible } from '../src/person/words';
 
 test('scopes are said in the words of docs/gate.md', () => {
   const rows = [...readFileSync('../../docs/gate.md', 'utf8').matchAll(/^\| `([a-z]+:[a-z]+)` \| ([^|]+) \|/gm)];
@@ -49,6 +49,7 @@ test('what an agent writes neither hides nor looks like something else', () => {
 
 test('times are said as a person says them', () => {
   assert.deepEqual([span(900), span(3600), span(90)], ['15 min', '1 h', '90 s']);
+  assert.deepEqual([remaining(92_000, 0), remaining(0, 5)], ['1:32', '0:00']);
   assert.deepEqual([left(92_000, 0), left(14 * 60_000, 0), left(0, 5)], ['1:32 left', '14 min left', 'over']);
 });
 

@@ -50,8 +50,8 @@ impl Calls {
                 warn!(
                     destination = name,
                     tool,
-                    "A tool is no longer what it was when it was first used; pin = \"ask\" in [destination.{name}.tools] asks \
-                     before it is called"
+                    "The description or schema of a tool has changed since its first use; pin = \"ask\" in \
+                     [destination.{name}.tools] asks before it is called"
                 );
                 destination.definitions().note_changed(tool);
                 if let Some(person) = &self.person {

@@ -45,8 +45,8 @@ pub(super) fn unanswered(tool: &str, id: Uuid, rings: bool) -> String {
 
 pub(super) fn asked_already(tool: &str) -> String {
     format!(
-        "Not done yet: {tool:?} is no longer what it was, and a person is being asked about that. Call it again with the same \
-         arguments in a while."
+        "Not done yet: the description or schema of {tool:?} has changed, and a person is being asked about that. Call it \
+         again with the same arguments in a while."
     )
 }
 

@@ -35,8 +35,8 @@ pub struct Acp {
     /// What the agent calls itself in prism_start [default: $PRISM_AGENT]
     #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
-    /// What it says it is a surface of
-    #[arg(long, value_name = "SURFACE", default_value = "acp")]
+    /// The client that the agent says it runs in, in prism_start
+    #[arg(long, value_name = "CLIENT", default_value = "acp")]
     surface: String,
     /// The agent's command
     #[arg(last = true, required = true, value_name = "COMMAND")]

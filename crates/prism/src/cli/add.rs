@@ -259,7 +259,10 @@ impl Add {
         match daemon {
             None => format!("next: {serve}"),
             Some(daemon) if is_taken_up && self.no_wait => {
-                format!("the daemon (pid {}) takes it up within a second; next: prism tools {}", daemon.pid, self.name)
+                format!(
+                    "the daemon (pid {}) reads the file again in a moment; next: prism tools {}, once prism status shows it",
+                    daemon.pid, self.name
+                )
             }
             Some(_) if is_taken_up => String::new(),
             Some(daemon) => {

@@ -129,7 +129,7 @@ struct Verify {
   prism audit export audit-copy.jsonl
   prism audit export | gzip > audit.jsonl.gz
 
-The head, which says later whether the log is still the same, goes to stderr.")]
+The last line's number and hash go to stderr. Keep them: prism audit verify --head compares them later.")]
 struct Export {
     /// A new file, for its owner alone; stdout if there is none
     file: Option<PathBuf>,

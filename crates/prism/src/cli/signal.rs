@@ -293,7 +293,9 @@ fn said_sent(sent: &Value, to: &str) -> Vec<String> {
         known.push(format!("{to} is {presence}"));
     }
     if let Some(support) = state["surface_support"].as_str() {
-        known.push(format!("can be woken: {support}"));
+        known.push(
+            if support == "degraded" { "hears of it only at its next tool call" } else { "can be woken" }.to_owned(),
+        );
     }
     if let Some(pending) = state["pending"].as_u64() {
         known.push(format!("{pending} pending"));
@@ -381,7 +383,7 @@ mod tests {
                           "pending": 2}, "obligation": {"due_at": now_ms() + 90_000}});
         assert_eq!(
             said_sent(&sent, "reviewer"),
-            ["sent a1", "reviewer is connected; can be woken: full; 2 pending; an answer is due in 1 min"]
+            ["sent a1", "reviewer is connected; can be woken; 2 pending; an answer is due in 1 min"]
         );
         assert_eq!(said_sent(&json!({"signal_id": "a2"}), "reviewer"), ["sent a2"]);
     }

@@ -28,6 +28,7 @@ const UNBOUNDED: usize = usize::MAX;
 #[command(after_help = "Examples:
   prism status
   prism status --watch
+  prism status -v              and why each server is shared, or is not
   prism status --json | jq '.destinations[] | {name, state, p99_ms}'
 
 Exit codes: 0 it runs, 1 it cannot be asked, 3 it does not run.")]
@@ -35,6 +36,9 @@ pub struct Status {
     /// Show it anew every second, until Ctrl-C
     #[arg(long, short)]
     watch: bool,
+    /// Also say why each server is shared by its clients, or is not
+    #[arg(long, short)]
+    verbose: bool,
     /// Print JSON, for programs; with --watch one line each time
     #[arg(long)]
     json: bool,
@@ -63,11 +67,15 @@ impl Status {
         } else {
             let terminal = std::io::stdout().is_terminal();
             let width = if terminal { prism_os::terminal::width() } else { None };
-            for line in table::lines(&status, width.unwrap_or(UNBOUNDED)) {
+            for line in table::lines(&status, self.detail(), width.unwrap_or(UNBOUNDED)) {
                 say::coloured(&line);
             }
         }
         Ok(ExitCode::SUCCESS)
+    }
+
+    fn detail(&self) -> table::Detail {
+        if self.verbose { table::Detail::Why } else { table::Detail::Usual }
     }
 
     async fn watch(self, mut located: Located, status: Report, env: &Env) -> anyhow::Result<ExitCode> {
@@ -79,12 +87,13 @@ impl Status {
                 (Some(status), None) if self.json => say::text(&serde_json::to_string(status)?),
                 (None, None) if self.json => {}
                 (Some(status), None) => {
-                    table::lines(status, UNBOUNDED).iter().for_each(say::coloured);
+                    table::lines(status, self.detail(), UNBOUNDED).iter().for_each(say::coloured);
                     say::line("");
                 }
                 (None, None) => say::line("Prism is not running"),
                 (Some(status), Some(screen)) => {
-                    screen.draw(&table::lines(status, prism_os::terminal::width().unwrap_or(UNBOUNDED)));
+                    let width = prism_os::terminal::width().unwrap_or(UNBOUNDED);
+                    screen.draw(&table::lines(status, self.detail(), width));
                 }
                 (None, Some(screen)) => screen.draw(&[vec![(GONE.to_owned(), Some(say::Colour::Yellow))]]),
             }

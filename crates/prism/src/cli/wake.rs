@@ -24,7 +24,7 @@ const SETUP: [(&str, &str); 11] = [
     ("codex_app_server", "run codex with --remote, and give prism_start wake.codex_app_server = {url, thread}"),
     ("opencode", "run opencode serve, and give prism_start wake.opencode = {url, session}"),
     ("acp", "let the editor start the agent as prism acp -- COMMAND"),
-    ("sse", "prism install SURFACE: the client opens the stream by itself, over HTTP"),
+    ("sse", "prism install CLIENT: the client opens the stream by itself, over HTTP"),
     ("channel", "claude --dangerously-load-development-channels server:prism, with prism stdio as the server"),
     ("piggyback", "nothing: it comes with the agent's next tool call"),
     ("tmux", "run the agent in tmux, and give prism_start wake.tmux = {pane}"),

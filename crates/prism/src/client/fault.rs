@@ -17,7 +17,7 @@ pub(crate) enum Fault {
     Tls { why: String },
     #[error("the server cannot be reached: {why}")]
     Unreachable { why: String },
-    #[error("the server wants other credentials (HTTP {status}{})", told(.why))]
+    #[error("the server {} (HTTP {status}{})", wish(*.status), told(.why))]
     Unauthorized { status: u16, why: Option<String> },
     #[error("this is a web page, not an MCP server (HTTP {status}, text/html)")]
     Page { status: u16 },
@@ -41,6 +41,11 @@ pub(crate) enum Fault {
     Rpc { code: i64, message: String, data: Value },
     #[error("the server still asks after {rounds} rounds of answers")]
     Rounds { rounds: usize },
+}
+
+/// What a server wants that does not let us in.
+fn wish(status: u16) -> &'static str {
+    if status == 401 { "asks you to sign in, or to show a token" } else { "does not take these credentials" }
 }
 
 /// What a server said of its refusal, behind a colon.
@@ -83,7 +88,7 @@ impl Fault {
                 .to_owned(),
             Self::Unauthorized { status: 401, .. } => {
                 let own = r#"--token @"${PRISM_HOME:-$HOME/.prism}/http-mcp-token""#;
-                format!("pass --token TOKEN; for Prism's own: {own}")
+                format!("Prism cannot sign in for you, so use a token: pass --token TOKEN; for Prism's own: {own}")
             }
             Self::Unauthorized { .. } => "the server knows who you are, or where you come from, and says no".to_owned(),
             Self::Page { .. } => {

@@ -106,7 +106,11 @@ fn exactly(one: &ConfirmationView) -> Markup {
                 "diff" => { (diff(&text(shown, "unified"), &text(shown, "path"))) }
                 "delete" => {
                     pre.command tabindex="0" aria-label="What is deleted" { code { (visible(&text(shown, "path"))) } }
-                    (facts(&[("it is a", text(shown, "what")), ("of", size(shown))]))
+                    p.sub {
+                        "This deletes a " (visible(&text(shown, "what")))
+                        @if shown["bytes"].is_u64() { " of " (size(shown)) }
+                        ". It cannot be undone."
+                    }
                 }
                 "rename" => {
                     pre.command tabindex="0" aria-label="What is renamed" { code {
@@ -327,6 +331,13 @@ mod tests {
         let changed = json!({"destination": "files", "tool": "read", "before": {"description": "reads"}, "after": {"description": "reads, and sends"}});
         let page = asked("definition", changed);
         assert!(page.contains("reads, and sends") && page.contains("class=\"removed\""), "{page}");
+    }
+
+    #[test]
+    fn what_is_deleted_is_said_in_a_sentence() {
+        let shown = json!({"kind": "delete", "path": "/w/a.rs", "what": "file", "bytes": 53});
+        let page = asked("action", json!({"action": "delete_file", "shown": shown}));
+        assert!(page.contains("This deletes a file of 53 B. It cannot be undone."), "{page}");
     }
 
     #[test]

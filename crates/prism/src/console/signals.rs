@@ -7,7 +7,7 @@ use super::{
     page::{Page, Tone, empty, state, tag, typed},
     words::{Moment, ago, millis},
 };
-use crate::cli::moments::read;
+use crate::cli::{bells, moments::read};
 
 /// Obligations that are shown. The rest is counted.
 const MAX_OBLIGATIONS: usize = 50;
@@ -42,7 +42,7 @@ fn agents(agents: &[Value], now: Moment) -> Markup {
         section data-key="agents" aria-labelledby="agents" {
             h2.section #agents { "Agents" }
             div.table-box { table.data.folds {
-                thead { tr { th { "Agent" } th { "Presence" } th { "Woken by" } th.number { "Waiting" } th.number { "Owes" } th { "Seen" } } }
+                thead { tr { th { "Agent" } th { "Presence" } th { "Woken by" } th.number { "Waiting" } th.number { "Open questions" } th { "Seen" } } }
                 tbody {
                     @for one in agents {
                         tr data-key=(word(one, "agent")) data-item tabindex="0" {
@@ -53,7 +53,7 @@ fn agents(agents: &[Value], now: Moment) -> Markup {
                             td data-label="Presence" { (presence(word(one, "presence"))) }
                             td data-label="Woken by" { (paths(one)) }
                             td.number data-label="Waiting" { (number(one, "pending")) }
-                            td.number data-label="Owes" { (number(one, "owes")) }
+                            td.number data-label="Open questions" { (number(one, "owes")) }
                             td data-label="Seen" { (seen(one, now)) }
                         }
                     }
@@ -68,17 +68,17 @@ fn owed(obligations: &[Value], open: u64, now: Moment) -> Markup {
     let more = usize::try_from(open).unwrap_or(usize::MAX).saturating_sub(shown);
     html! {
         section data-key="obligations" aria-labelledby="obligations" {
-            h2.section #obligations { "Open obligations" }
+            h2.section #obligations { "Open questions" }
             @if obligations.is_empty() {
-                p.none { "Nobody owes anybody an answer." }
+                p.none { "Nobody waits for an answer." }
             } @else {
                 div.table-box { table.data.folds {
-                    thead { tr { th { "Owes" } th { "To" } th { "What" } th { "Due" } th { "Last wake" } } }
+                    thead { tr { th { "Asked" } th { "By" } th { "What" } th { "Due" } th { "Last wake" } } }
                     tbody {
                         @for one in &obligations[..shown] {
                             tr data-key=(word(one, "signal_id")) data-item tabindex="0" {
                                 th scope="row" { (word(one, "debtor")) }
-                                td data-label="To" { (word(one, "creditor")) }
+                                td data-label="By" { (word(one, "creditor")) }
                                 td data-label="What" { (word(one, "type")) " " (tag(Tone::Quiet, word(one, "state"))) }
                                 td data-label="Due" { (due(one, now)) }
                                 td data-label="Last wake" { (last_wake(one)) }
@@ -107,7 +107,7 @@ fn rung(bells: &[Value], now: Moment) -> Markup {
                                 th scope="row" { (word(one, "agent")) }
                                 td data-label="What" { (word(one, "signal_type")) }
                                 td data-label="Path" { (word(one, "path")) }
-                                td data-label="Result" { (result(word(one, "result"))) }
+                                td data-label="Result" { (result(word(one, "path"), word(one, "result"))) }
                                 td.number data-label="Took" { @if let Some(ms) = one["after_ms"].as_f64() { (millis(ms)) } @else { span.dim { "–" } } }
                                 td data-label="When" { @if let Some(at) = moment(&one["at"]) { (ago(at, now)) } }
                             }
@@ -128,21 +128,21 @@ fn presence(word: &str) -> Markup {
     state(tone, word)
 }
 
-fn result(word: &str) -> Markup {
-    let tone = match word {
+fn result(path: &str, result: &str) -> Markup {
+    let tone = match result {
         "confirmed" => Tone::Good,
         "send-failed" => Tone::Bad,
         "uncaptured" => Tone::Notice,
         _ => Tone::Quiet,
     };
-    state(tone, word)
+    state(tone, bells::result(path, result))
 }
 
 fn paths(one: &Value) -> Markup {
     let paths: Vec<&str> = list(one, "paths").iter().filter_map(Value::as_str).collect();
     html! {
         @if paths.is_empty() { span.dim { "nothing" } } @else { (paths.join(", ")) }
-        @if word(one, "surface_support") == "degraded" { " " (tag(Tone::Notice, "degraded")) }
+        @if word(one, "surface_support") == "degraded" { " " (tag(Tone::Notice, bells::support("degraded"))) }
     }
 }
 
@@ -172,7 +172,7 @@ fn last_wake(one: &Value) -> Markup {
     let attempts = one["wake_attempt_count"].as_u64().unwrap_or_default();
     match (word(one, "last_wake_path"), word(one, "last_wake_result")) {
         ("", _) => html! { span.dim { "none" } },
-        (path, result) => html! { (path) " " (result) span.dim { " · " (attempts) "×" } },
+        (path, result) => html! { (path) " " (bells::result(path, result)) span.dim { " · " (attempts) "×" } },
     }
 }
 
@@ -206,5 +206,19 @@ mod tests {
             "due_at": "1970-01-01T00:00:10Z", "overdue": true});
         let page = page(Some(&json!({"obligations": [owed], "obligations_open": 1})), Moment(70_000)).into_string();
         assert!(page.contains(">overdue<") && page.contains("1 min ago"), "{page}");
+    }
+
+    #[test]
+    fn bells_and_agents_are_told_in_plain_words() {
+        let bell = |path: &str, result: &str| json!({"agent": "a", "path": path, "result": result});
+        let agent = json!({"agent": "a", "presence": "idle", "surface_support": "degraded", "owes": 2});
+        let page = json!({"agents": [agent], "bells": [bell("desktop", "uncaptured"), bell("sse", "coalesced")]});
+        let page = super::page(Some(&page), Moment(0)).into_string();
+        for words in
+            ["only at its next tool call", "cannot show notices", "merged with an earlier bell", "Open questions"]
+        {
+            assert!(page.contains(words), "{words}: {page}");
+        }
+        assert!(!["degraded<", "uncaptured<", "coalesced<", "Owes"].iter().any(|word| page.contains(word)), "{page}");
     }
 }

@@ -7,7 +7,7 @@ use prism_core::mesh::Path;
 
 use super::{AgentFacts, Bell, Contact, Doing, Inside, Poll, Probe, Rung, WakeAdapter, inside};
 
-const ABSENT: &str = "no hook of this agent is waiting: prism install SURFACE --hooks sets them up";
+const ABSENT: &str = "no hook of this agent is waiting: prism install CLIENT --hooks sets them up";
 
 pub(super) struct Hook {
     inside: Arc<dyn Inside>,

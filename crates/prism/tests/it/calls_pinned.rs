@@ -111,7 +111,7 @@ async fn without_rules_a_changed_tool_is_warned_of_and_called() {
     until("the change is seen", async || {
         client.result("tools/list", json!({})).await;
         assert_eq!(result_text(&read(&client).await), "read");
-        daemon.stderr().contains("no longer what it was")
+        daemon.stderr().contains("has changed since its first use")
     })
     .await;
     let line = daemon.audited(&json!({"action": "tool_changed", "result": "warned"})).await;
@@ -131,7 +131,7 @@ async fn pins_can_be_off() {
         assert_eq!(result_text(&read(&client).await), "read");
     }
     assert!(daemon.person().waiting().await.is_empty());
-    assert!(!daemon.stop().await.contains("no longer what it was"));
+    assert!(!daemon.stop().await.contains("has changed since its first use"));
 }
 
 async fn status(daemon: &Daemon) -> Value {

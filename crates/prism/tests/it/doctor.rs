@@ -122,7 +122,7 @@ async fn without_a_daemon_every_destination_is_tested_all_the_same() {
 
     let ended = doctor(&home, &config, &port, &["--no-calls"]).await;
     let expected = "\
-                       type: command -v no-such-program, and write the whole path into the config; or prism remove gone\n";
+                       fix: command -v no-such-program, and write the whole path into the config; or prism remove gone\n";
     assert!(ended.stdout.contains(expected), "{}", ended.stdout);
     assert!(ended.stdout.ends_with("2 problems. The fix is below each.\n"), "{}", ended.stdout);
 }

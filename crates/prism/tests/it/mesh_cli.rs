@@ -32,7 +32,7 @@ async fn a_signal_is_sent_by_the_person_or_by_an_agent_with_all_that_was_said() 
     let plain = mesh.prism(&["signal", "send", "--to", "reviewer", "Look", "at", "this"]).begin();
     let asked = mesh.answer("send", sent.clone()).await;
     assert_eq!(asked, json!({"to": "reviewer", "type": "Question", "body": "Look at this"}));
-    let expected = format!("sent {ID}\nreviewer is silent; can be woken: degraded; 3 pending\n");
+    let expected = format!("sent {ID}\nreviewer is silent; hears of it only at its next tool call; 3 pending\n");
     assert_eq!(said(&plain.end().await), (Some(0), expected.as_str()));
 
     let typed = ["signal", "send", "--to", "reviewer", "--type", "TaskAssigned", "--from", "Planner", "--reply-to"];

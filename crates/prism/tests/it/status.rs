@@ -320,7 +320,9 @@ async fn prism_status_shows_a_table_and_the_same_as_json() {
     let words = row("a ");
     let words: Vec<&str> = words.split_whitespace().collect();
     assert_eq!(words[..5], ["a", "up", "legacy", "shared", &child], "{}", ended.stdout);
-    assert!(ended.stdout.contains("\n  shared: asks = false is set\n"), "{}", ended.stdout);
+    assert!(!ended.stdout.contains("asks = false is set"), "{}", ended.stdout);
+    let why = told(daemon.home(), 1, &["-v"]).await.stdout;
+    assert!(why.contains("\n  shared: asks = false is set\n"), "{why}");
     assert!(
         row("dead ").contains("failing") && ended.stdout.contains("dead keeps exiting (status 1, "),
         "{}",

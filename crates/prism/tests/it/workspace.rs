@@ -58,7 +58,7 @@ fn a_person_writes_finds_forgets_and_restores_a_note() {
 
     let answer = done(&home, &here, &["forget", path]);
     let undo = answer.lines().find_map(|line| line.strip_prefix("undo: prism workspace ")).unwrap();
-    assert!(done(&home, &here, &["search", "ranks"]).contains("nothing found"));
+    assert_eq!(done(&home, &here, &["search", "ranks"]).trim_end(), "no notes match");
     assert!(done(&home, &here, &["restore"]).contains("Use FTS5"));
     done(&home, &here, &undo.split(' ').collect::<Vec<_>>());
     assert!(done(&home, &here, &["search", "ranks"]).contains("Use FTS5"));

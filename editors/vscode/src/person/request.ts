@@ -11,7 +11,7 @@ import {
   cut,
   isRisky,
   label,
-  left,
+  remaining,
   riskyFirst,
   scopeInShort,
   scopeInWords,
@@ -97,7 +97,7 @@ function form(request: RequestView, scopes: string[], roots: string[], seconds: 
     {
       label: cut(`“${label(request.reason)}”`, ROW),
       icon: 'comment',
-      detail: `Asked ${ago(request.createdAt, now)} through ${label(request.asker)}, lapses with ${left(request.expiresAt, now)}. Enter shows all of it.`,
+      detail: `Asked ${ago(request.createdAt, now)} through ${label(request.asker)}, expires in ${remaining(request.expiresAt, now)}. Enter shows all of it.`,
       value: 'look',
     },
     { heading: 'Wants to' },

@@ -80,13 +80,17 @@ export function span(seconds: number): string {
   return `${seconds} s`;
 }
 
-/** `14 min left`, and by the second when it matters: `1:32 left`. */
+/** `14 min left`, or `over`. */
 export function left(until: number, now: number): string {
+  return until > now ? `${remaining(until, now)} left` : 'over';
+}
+
+/** `14 min`, and by the second when it matters: `1:32`. */
+export function remaining(until: number, now: number): string {
   const seconds = Math.max(0, Math.ceil((until - now) / 1000));
-  if (seconds === 0) return 'over';
-  if (seconds < 120) return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')} left`;
-  if (seconds < 2 * 3600) return `${Math.floor(seconds / 60)} min left`;
-  return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min left`;
+  if (seconds < 120) return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
+  if (seconds < 2 * 3600) return `${Math.floor(seconds / 60)} min`;
+  return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
 }
 
 export function ago(at: number, now: number): string {

@@ -50,6 +50,8 @@ impl Memory {
             });
             let mut remarks = view.remarks.to_vec();
             match found.matched {
+                // None of them: that there is nothing says it all.
+                Matched::Any if found.hits.is_empty() => {}
                 Matched::All => {}
                 Matched::Any => remarks.push("no note has all of these words; these have some of them".to_owned()),
                 Matched::Newest => {

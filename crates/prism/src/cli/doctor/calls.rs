@@ -17,7 +17,7 @@ use crate::{
     cli::{
         reach::{self, Interrupts, Toward},
         say,
-        status::words::took,
+        status::words::{ago, took},
     },
     client::{Arrival, Fault, Manners, Wanted, Watch},
     config::Http,
@@ -89,8 +89,17 @@ fn reasoned(finding: Finding, status: Option<&Status>, has_log: bool) -> Finding
             let fix = if has_log || one.kind != "stdio" { known.fix } else { finding.fix };
             Finding { took_ms: finding.took_ms, fix, ..known }
         }
+        known if finding.is_wrong() && finding.fix.is_none() => unexplained(finding, known, has_log),
         _ => finding,
     }
+}
+
+/// A server that is well, as far as is known, and did not answer. What went wrong there last is at hand, so it is shown.
+fn unexplained(finding: Finding, known: Option<&report::Destination>, has_log: bool) -> Finding {
+    let last = known.and_then(|one| one.last_error.as_ref());
+    let last = last.map(|last| format!("\n{}: {}", ago(last.ago_s), last.text)).unwrap_or_default();
+    let fix = if has_log { "prism logs has the rest" } else { "prism list, and look at its command or URL" };
+    Finding { said: format!("{}{last}", finding.said), fix: Some(fix.to_owned()), ..finding }
 }
 
 /// How a server is, as far as the daemon knows.
@@ -124,9 +133,31 @@ async fn call(name: &str, http: Http, patience: Duration, advice: Option<String>
         }
         Err(fault) => {
             let finding = Finding::error(name, &fault.explained(&url, advice.as_deref()));
-            let fix = finding.fix.clone().or(advice).unwrap_or_else(|| "prism logs, and see what it says".to_owned());
-            Finding { fix: Some(fix), ..finding }
+            Finding { fix: finding.fix.clone().or(advice), ..finding }
         }
     };
     Finding { took_ms: Some(milliseconds), ..finding }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_does_not_say_why_is_shown_with_what_went_wrong_last() {
+        let mut status = Status::default();
+        let last = report::Trouble { text: "its process ended: exit status: 1".to_owned(), ago_s: 125.0 };
+        status.destinations.push(report::Destination {
+            name: "files".to_owned(),
+            ready: true,
+            last_error: Some(last),
+            ..report::Destination::default()
+        });
+        let finding = Finding::error("files", &anyhow::anyhow!("the response ended before the answer"));
+        let told = reasoned(finding.clone(), Some(&status), true);
+        assert_eq!(told.said, "the response ended before the answer\n2 min ago: its process ended: exit status: 1");
+        assert_eq!(told.fix.as_deref(), Some("prism logs has the rest"));
+        let alone = reasoned(finding, None, false);
+        assert!(!alone.said.contains("ago") && alone.fix.is_some(), "{alone:?}");
+    }
 }

@@ -83,7 +83,7 @@ impl Finding {
         lines.extend(said.map(|more| vec![(format!("{indent}{}", more.trim()), None)]));
         if let Some(fix) = &self.fix {
             lines.push(vec![(
-                format!("{indent}type: {}", fix.lines().map(str::trim).collect::<Vec<_>>().join(" ")),
+                format!("{indent}fix: {}", fix.lines().map(str::trim).collect::<Vec<_>>().join(" ")),
                 None,
             )]);
         }
@@ -108,7 +108,7 @@ mod tests {
             "\
 wrong    token         it can be read by others
                        (mode 0644)
-                       type: chmod 600 x"
+                       fix: chmod 600 x"
         );
     }
 

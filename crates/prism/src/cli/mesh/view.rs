@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::cli::{
+    bells,
     columns::{Cell, Column, GAP, cut, number, table, text},
     moments::{clock, distance, moment},
     say::{Colour, Line},
@@ -167,7 +168,7 @@ fn agent(one: &Value, bells: &[&Value]) -> Vec<Cell> {
         plain(word(one, "agent").to_owned()),
         (presence.to_owned(), colour),
         plain(word(one, "surface").to_owned()),
-        (support.to_owned(), support_colour),
+        (bells::support(support).to_owned(), support_colour),
         (count("pending").to_string(), (count("pending") > 0).then_some(Colour::Yellow)),
         plain(count("owes").to_string()),
         last.map(|bell| last_bell(bell)).unwrap_or_default(),
@@ -180,8 +181,8 @@ fn agent(one: &Value, bells: &[&Value]) -> Vec<Cell> {
 /// How the last bell went, in a few words.
 fn last_bell(bell: &Value) -> Cell {
     let after = bell["after_ms"].as_f64().map(|ms| format!(" {}", took(ms))).unwrap_or_default();
-    let result = word(bell, "result");
-    (format!("{} {result}{after}", word(bell, "path")), result_colour(result))
+    let (path, result) = (word(bell, "path"), word(bell, "result"));
+    (format!("{path} {}{after}", bells::result(path, result)), result_colour(result))
 }
 
 fn obligation(one: &Value, now: i64) -> Vec<Cell> {
@@ -195,7 +196,7 @@ fn obligation(one: &Value, now: i64) -> Vec<Cell> {
     let attempts = one["wake_attempt_count"].as_u64().unwrap_or_default();
     let wake = match (word(one, "last_wake_path"), word(one, "last_wake_result")) {
         ("", _) => Cell::default(),
-        (path, result) => (format!("{path} {result}, {attempts} ×"), result_colour(result)),
+        (path, result) => (format!("{path} {}, {attempts} ×", bells::result(path, result)), result_colour(result)),
     };
     vec![
         plain(word(one, "debtor")),
@@ -213,12 +214,13 @@ fn bell(one: &Value) -> Vec<Cell> {
     let at = clock(&one["at"]);
     // The date is today's, as a rule; the time is what tells.
     let at = at.split_once('T').map_or("", |(_, time)| time.trim_end_matches('Z'));
+    let (path, result) = (word(one, "path"), word(one, "result"));
     vec![
         (at.to_owned(), Some(Colour::Dim)),
         plain(word(one, "agent")),
         plain(word(one, "signal_type")),
-        plain(word(one, "path")),
-        (word(one, "result").to_owned(), result_colour(word(one, "result"))),
+        plain(path),
+        (bells::result(path, result).to_owned(), result_colour(result)),
         (one["after_ms"].as_f64().map(took).unwrap_or_default(), None),
     ]
 }

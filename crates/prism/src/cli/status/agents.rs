@@ -2,6 +2,7 @@
 
 use crate::{
     cli::{
+        bells,
         columns::{Cell, Column, number, table, text},
         say::{Colour, Line},
     },
@@ -40,7 +41,7 @@ fn agent(one: &Agent) -> Vec<Cell> {
         plain(&one.presence),
         plain(one.surface.as_deref().unwrap_or_default()),
         plain(one.transport.as_deref().unwrap_or_default()),
-        (one.surface_support.clone(), degraded.then_some(Colour::Yellow)),
+        (bells::support(&one.surface_support).to_owned(), degraded.then_some(Colour::Yellow)),
         (one.paths.join(", "), Some(Colour::Dim)),
         plain(&one.pending.to_string()),
         owes,

@@ -40,11 +40,19 @@ const SESSIONS: [Column; 8] = [
     text("SESSION", 4),
 ];
 
+/// How much is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Detail {
+    Usual,
+    /// Also why each server is shared, or is not.
+    Why,
+}
+
 /// All of it, no line longer than `width`.
-pub(super) fn lines(status: &Status, width: usize) -> Vec<Line> {
+pub(super) fn lines(status: &Status, detail: Detail, width: usize) -> Vec<Line> {
     let mut lines = head(status);
     lines.push(Vec::new());
-    lines.extend(destinations(status, width));
+    lines.extend(destinations(status, detail, width));
     let sessions: Vec<(Vec<Cell>, Vec<Line>)> = status.sessions.iter().map(|one| (session(one), Vec::new())).collect();
     if !sessions.is_empty() {
         lines.push(Vec::new());
@@ -92,10 +100,10 @@ fn head(status: &Status) -> Vec<Line> {
     lines
 }
 
-fn destinations(status: &Status, width: usize) -> Vec<Line> {
+fn destinations(status: &Status, detail: Detail, width: usize) -> Vec<Line> {
     // Prism's own servers are worth a line once somebody has used them.
     let shown = status.destinations.iter().filter(|one| one.kind != "built_in" || one.requests > 0);
-    let rows: Vec<(Vec<Cell>, Vec<Line>)> = shown.map(|one| (destination(one), details(one, width))).collect();
+    let rows: Vec<(Vec<Cell>, Vec<Line>)> = shown.map(|one| (destination(one), details(one, detail, width))).collect();
     if rows.is_empty() {
         return vec![vec![(
             "no destinations yet; next: prism add files -- npx -y @modelcontextprotocol/server-filesystem .".to_owned(),
@@ -145,11 +153,12 @@ fn state_colour(one: &Destination) -> Option<Colour> {
     }
 }
 
-/// What does not fit into a row: why it is shared or not, each process where there are several, what went wrong.
-fn details(one: &Destination, width: usize) -> Vec<Line> {
+/// What does not fit into a row: why it is shared or not if that is wanted, each process where there are several, what went
+/// wrong.
+fn details(one: &Destination, detail: Detail, width: usize) -> Vec<Line> {
     let dim = |text: String| vec![(format!("  {text}"), Some(Colour::Dim))];
     let mut lines = Vec::new();
-    if one.kind != "built_in" {
+    if detail == Detail::Why && one.kind != "built_in" {
         lines.push(dim(format!("{}: {}", one.model, one.model_why)));
     }
     let running: Vec<&Link> = one.links.iter().filter(|link| link.pid.is_some()).collect();
@@ -157,13 +166,13 @@ fn details(one: &Destination, width: usize) -> Vec<Line> {
         lines.extend(running.iter().map(|link| dim(process(link))));
     }
     if !one.changed_tools.is_empty() {
-        let text = format!("  no longer what they were when first used: {}", one.changed_tools.join(", "));
+        let text = format!("  description or schema changed since first use: {}", one.changed_tools.join(", "));
         lines.push(vec![(text, Some(Colour::Yellow))]);
     }
     // How it is now; or, of one that is well, what was wrong the last time.
     if one.is_ill() {
         lines.extend(wrapped(&one_line(&one.why), width).map(|text| vec![(text, Some(Colour::Red))]));
-        let fix = one.fix.iter().map(|fix| format!("type: {}", one_line(fix)));
+        let fix = one.fix.iter().map(|fix| format!("fix: {}", one_line(fix)));
         lines.extend(fix.flat_map(|fix| wrapped(&fix, width).collect::<Vec<_>>()).map(|text| vec![(text, None)]));
     } else if let Some(trouble) = &one.last_error {
         lines.push(dim(format!("{}: {}", ago(trouble.ago_s), one_line(&trouble.text))));

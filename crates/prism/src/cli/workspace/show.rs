@@ -39,7 +39,7 @@ pub(super) fn search(answer: &Value) -> String {
         }
     }
     if results.is_empty() {
-        text.push_str("nothing found\n");
+        text.push_str("no notes match\n");
     }
     text.push_str(&remarks(answer, "remarks", ""));
     text.trim_end().to_owned()

@@ -123,9 +123,7 @@ impl Destination {
             (Process::Shared, ..) if self.is_only_modern() => {
                 model("shared", "it speaks 2026-07-28, where a question comes with its call")
             }
-            (Process::Shared, _, Verdict::Quiet) => {
-                model("shared", "it is known to be quiet: it never asks its clients")
-            }
+            (Process::Shared, _, Verdict::Quiet) => model("shared", "it never asks its clients"),
             (Process::Shared, _, Verdict::Asks) => {
                 model("mixed", "it has asked questions, so clients that can answer them have their own")
             }

@@ -57,14 +57,12 @@ config /home/ann/.prism/prism.toml
 
 DESTINATION  STATE     ERA     PROCESS  PID  MEMORY    UP  RESTARTS  SESSIONS  IN FLIGHT  CALLS  FAILED     P50     P99
 files        up        legacy  mixed    2 ×  90 MiB   2 h         1      2/10          1    120       2  1.2 ms  245 ms
-  mixed: shared, except clients that support sampling, elicitation or roots: they get their own process
   pid 101, shared: up, 45 MiB, up 2 h, 1 session, 0 in flight
   pid 102, of one client: up, 45 MiB, up 2 h, 1 session, 0 in flight
   2 min ago: its process ended: exit status: 1
 search       refusing  ?       shared                             0         0          0      0       1
-  shared: asks = false is set
   nobody answers at http://127.0.0.1:9/mcp: connection refused
-  type: start that server
+  fix: start that server
 workspace    up        modern  shared                30 s         0         0          0      0       0
 
 CLIENT      AT                  VIA    REVISION    CALLS  IDLE  STREAMS                                    SESSION
@@ -74,13 +72,21 @@ zed         files               stdio  2025-11-25      2   0 s  none, 3 events w
 
 2 streams of changes for modern clients: files, prism
 hub  last used by agent 9 (http), 1 min ago";
-    let told = shown(&lines(&status(), usize::MAX));
+    let told = shown(&lines(&status(), Detail::Usual, usize::MAX));
     assert_eq!(told, expected);
 }
 
 #[test]
+fn why_a_server_is_shared_is_said_to_who_asks() {
+    let told = shown(&lines(&status(), Detail::Why, usize::MAX));
+    let expected =
+        "\n  mixed: shared, except clients that support sampling, elicitation or roots: they get their own process\n";
+    assert!(told.contains(expected) && told.contains("\n  shared: asks = false is set\n"), "{told}");
+}
+
+#[test]
 fn columns_stand_below_their_heads() {
-    let told = shown(&lines(&status(), usize::MAX));
+    let told = shown(&lines(&status(), Detail::Usual, usize::MAX));
     let row = |name: &str| told.lines().find(|line| line.starts_with(name)).unwrap();
     let (head, files) = (row("DESTINATION"), row("files "));
     assert_eq!(head.find("STATE"), files.find("up"));
@@ -92,7 +98,7 @@ fn columns_stand_below_their_heads() {
 #[test]
 fn a_narrow_terminal_leaves_columns_out_and_wraps_nothing() {
     for width in [120, 80, 60, 40] {
-        let lines = lines(&status(), width);
+        let lines = lines(&status(), Detail::Usual, width);
         for line in &lines {
             let letters: usize = line.iter().map(|(text, _)| text.chars().count()).sum();
             assert!(letters <= width, "{width}: {}", shown(std::slice::from_ref(line)));
@@ -108,7 +114,7 @@ fn a_narrow_terminal_leaves_columns_out_and_wraps_nothing() {
 
 #[test]
 fn what_is_wrong_has_a_colour() {
-    let lines = lines(&status(), usize::MAX);
+    let lines = lines(&status(), Detail::Usual, usize::MAX);
     let colour = |word: &str| {
         let cell = lines.iter().flatten().find(|(text, _)| text.trim() == word);
         cell.unwrap_or_else(|| panic!("no {word}")).1
@@ -124,7 +130,7 @@ fn a_config_that_was_not_taken_is_said_and_so_is_that_there_is_nothing() {
     let mut status = Status::default();
     status.daemon.config.state = ConfigState::KeptOld;
     status.daemon.config.error = Some("line 3: unknown key \"commnad\"\n  did you mean \"command\"?".to_owned());
-    let told = shown(&lines(&status, usize::MAX));
+    let told = shown(&lines(&status, Detail::Usual, usize::MAX));
     assert!(told.contains("is not in effect, the one before it is: line 3: unknown key"), "{told}");
     assert!(told.contains("no destinations yet; next: prism add"), "{told}");
 }
