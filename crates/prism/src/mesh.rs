@@ -261,9 +261,16 @@ impl Mesh {
                 Rung::Rang => Outcome::Rang,
                 Rung::Uncaptured(_) => Outcome::Uncaptured,
                 Rung::SendFailed(_) => Outcome::SendFailed,
+                Rung::Unanswered(_) => Outcome::Unanswered,
             };
-            if let Rung::SendFailed(why) = &rung {
-                warn!(agent = &*agent, path = path.name(), why = &**why, "A bell could not be rung");
+            match &rung {
+                Rung::Rang | Rung::Uncaptured(_) => {}
+                Rung::SendFailed(why) => {
+                    warn!(agent = &*agent, path = path.name(), why = &**why, "A bell could not be rung");
+                }
+                Rung::Unanswered(why) => {
+                    warn!(agent = &*agent, path = path.name(), why = &**why, "Nobody knows whether a bell rang");
+                }
             }
             mesh.act(|state, now| {
                 if let Some(facts) = state.facts.get_mut(&agent) {

@@ -137,6 +137,8 @@ pub enum Rung {
     Uncaptured(Why),
     /// The path does not work. Says what a person can do.
     SendFailed(Why),
+    /// It was given all of the bell, and did not say in time whether it took it. Nobody knows.
+    Unanswered(Why),
 }
 
 /// What the daemon's owner allows, and what adapters need of the world.

@@ -32,6 +32,8 @@ pub enum Outcome {
     Filtered,
     Uncaptured,
     SendFailed,
+    /// The path was given it, and did not say in time whether it took it.
+    Unanswered,
     /// A drain followed in time.
     Confirmed,
 }
@@ -58,8 +60,15 @@ impl fmt::Display for Bell {
 }
 
 impl Outcome {
-    pub const ALL: [Self; 6] =
-        [Self::Rang, Self::Coalesced, Self::Filtered, Self::Uncaptured, Self::SendFailed, Self::Confirmed];
+    pub const ALL: [Self; 7] = [
+        Self::Rang,
+        Self::Coalesced,
+        Self::Filtered,
+        Self::Uncaptured,
+        Self::SendFailed,
+        Self::Unanswered,
+        Self::Confirmed,
+    ];
 
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|outcome| outcome.name() == name)
@@ -72,6 +81,7 @@ impl Outcome {
             Self::Filtered => "filtered",
             Self::Uncaptured => "uncaptured",
             Self::SendFailed => "send-failed",
+            Self::Unanswered => "unanswered",
             Self::Confirmed => "confirmed",
         }
     }

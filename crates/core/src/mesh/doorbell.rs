@@ -6,7 +6,8 @@
 //! may be lost with it.
 //!
 //! A ring that did not ring has told nobody anything, so it spends nothing: the next signal tries its path again, and so
-//! does time, ever more seldom.
+//! does time, ever more seldom. Nor does one that could wake nobody: only those that could have are counted. Of one that was
+//! not answered nobody knows; only the next signal tries that path again.
 
 mod cycle;
 mod patience;
@@ -141,6 +142,10 @@ impl Doorbell {
         if self.unheard { Support::Degraded } else { self.health.support(self.heeds_stream) }
     }
 
+    fn can_wake(&self, path: Path) -> bool {
+        self.health.can_wake(path, self.heeds_stream)
+    }
+
     // --- Signals ---
 
     /// Takes up what another daemon, or another window of the agent's, has left. Its first path rings for it.
@@ -180,7 +185,8 @@ impl Doorbell {
                 }
             },
             Some(cycle) => {
-                let (path, wakes) = (cycle.newest_path(), cycle.wakes());
+                let wakes = cycle.wakes(|path| self.health.can_wake(path, self.heeds_stream));
+                let path = cycle.newest_path();
                 self.note(path.unwrap_or_else(|| self.foremost()), Outcome::Coalesced, lead, None);
                 // A bell is out, but none that could have woken anybody.
                 if !wakes {
@@ -283,8 +289,9 @@ impl Doorbell {
             }
             (Some(cycle), _) => {
                 // What went down the old one may be lost with it.
-                cycle.rung.remove(Path::Sse);
-                cycle.missed.remove(Path::Sse);
+                for marks in [&mut cycle.rung, &mut cycle.unanswered, &mut cycle.missed] {
+                    marks.remove(Path::Sse);
+                }
                 if cycle.attempt.is_none_or(|attempt| attempt.path == Path::Sse || attempt.path.grade() >= Grade::B) {
                     self.ring(Path::Sse, now);
                 }
@@ -382,11 +389,9 @@ impl Doorbell {
     /// Rings a bell that leaves with something of the agent's own.
     fn taken_along(&mut self, path: Path, lead: Lead, now: Time) -> Option<(Lead, u64)> {
         self.attempts += 1;
-        let until = now + self.patience.climb_after;
+        let (until, can_wake) = (now + self.patience.climb_after, self.can_wake(path));
         let cycle = self.cycle.get_or_insert_with(|| Cycle::new(lead.clone(), now));
-        cycle.rung.insert(path);
-        cycle.rings += 1;
-        cycle.last = Some((path, now));
+        cycle.rang(path, can_wake, now);
         self.health.rang(path, now + self.patience.confirm_within);
         if cycle.attempt.is_none_or(|attempt| attempt.rang) {
             cycle.attempt = Some(Attempt { number: self.attempts, path, rang: true, until });
@@ -413,20 +418,20 @@ impl Doorbell {
             return self.settle_connection();
         };
         let (lead, path) = (cycle.lead.clone(), attempt.path);
-        if outcome == Outcome::Rang {
-            cycle.rings += 1;
-            cycle.last = Some((path, now));
-            cycle.attempt = Some(Attempt { rang: true, until: now + self.patience.climb_after, ..attempt });
-            self.health.rang(path, now + self.patience.confirm_within);
-        } else {
-            cycle.rung.remove(path);
-            cycle.missed.insert(path);
-            self.health.failed(path);
+        match outcome {
+            Outcome::Rang => {
+                cycle.rang(path, self.health.can_wake(path, self.heeds_stream), now);
+                cycle.attempt = Some(Attempt { rang: true, until: now + self.patience.climb_after, ..attempt });
+                self.health.rang(path, now + self.patience.confirm_within);
+                self.note(path, outcome, lead, None);
+                return self.settle_connection();
+            }
+            Outcome::Unanswered => cycle.unanswered.insert(path),
+            _ => cycle.missed(path),
         }
+        self.health.failed(path);
         self.note(path, outcome, lead, None);
-        if outcome != Outcome::Rang {
-            self.climb(now);
-        }
+        self.climb(now);
         self.settle_connection();
     }
 
@@ -463,8 +468,7 @@ impl Doorbell {
     /// Tries what did not ring again: something new has come.
     fn try_again(&mut self, now: Time) {
         if let Some(cycle) = &mut self.cycle {
-            (cycle.missed, cycle.retry, cycle.retries) = (Paths::default(), None, 0);
-            cycle.uncaptured = false;
+            cycle.begin_again();
         }
         self.climb(now);
     }
@@ -483,14 +487,13 @@ impl Doorbell {
             && cycle.attempt.is_none()
             && self.health.is_open(Path::Desktop)
             && !cycle.rung.has(Path::Desktop)
-            && !cycle.missed.has(Path::Desktop)
-            && cycle.rings < self.max_attempts();
+            && !cycle.missed.has(Path::Desktop);
         may.then(|| cycle.since + self.patience.confirm_within)
     }
 
-    /// When it is plain that the agent does not hear its bells.
+    /// When it is plain that the agent does not hear its bells. One that could not have woken it shows nothing.
     fn gives_up_at(&self, cycle: &Cycle) -> Option<Time> {
-        let (_, at) = cycle.last.filter(|_| cycle.attempt.is_none() && !self.unheard)?;
+        let at = cycle.could_have_woken.filter(|_| cycle.attempt.is_none() && !self.unheard)?;
         Some(at + self.patience.confirm_within)
     }
 
@@ -505,7 +508,7 @@ impl Doorbell {
 
     /// Goes on to the next path that there is.
     fn climb(&mut self, now: Time) {
-        let max = self.max_attempts();
+        let (max, heeds_stream) = (self.max_attempts(), self.heeds_stream);
         let Some(cycle) = &mut self.cycle else { return };
         cycle.attempt = None;
         let disturbs = cycle.lead.kind.duty() == Some(Duty::Reply) && now >= cycle.since + self.patience.confirm_within;
@@ -515,14 +518,17 @@ impl Doorbell {
             _ => true,
         };
         let untried = |path: &Path| !cycle.rung.has(*path) && !cycle.missed.has(*path);
-        let next = LADDER.into_iter().filter(|path| self.health.is_open(*path) && untried(path)).find(may);
+        // Only what could wake the agent is kept back by how often that was tried, and only before it was tried itself.
+        let kept_back =
+            |path: Path| cycle.rings >= max && self.health.can_wake(path, heeds_stream) && !cycle.tried.has(path);
+        let open = |path: &Path| self.health.is_open(*path) && untried(path) && !kept_back(*path);
+        let next = LADDER.into_iter().filter(open).find(may);
         let missed = cycle.missed.all().any(|path| self.health.is_open(path));
-        match next.filter(|_| cycle.rings < max) {
+        let unanswered = cycle.unanswered.all().next().is_some();
+        match next {
             Some(path) => self.ring(path, now),
-            None if missed && cycle.rings < max && cycle.retry.is_none() => {
-                cycle.retry_later(self.patience.climb_after, now);
-            }
-            None if !missed && cycle.rings == 0 && !cycle.uncaptured => {
+            None if missed && cycle.retry.is_none() => cycle.retry_later(self.patience.climb_after, now),
+            None if !missed && !unanswered && cycle.last.is_none() && !cycle.uncaptured => {
                 cycle.uncaptured = true;
                 let lead = cycle.lead.clone();
                 self.note(self.foremost(), Outcome::Uncaptured, lead, None);
@@ -537,6 +543,7 @@ impl Doorbell {
         let until = now + self.patience.ring_within;
         let Some(cycle) = &mut self.cycle else { return };
         cycle.rung.insert(path);
+        cycle.tried.insert(path);
         cycle.attempt = Some(Attempt { number, path, rang: false, until });
         self.chimes.push_back(Chime::Ring { attempt: number, path, lead: cycle.lead.clone(), more });
     }

@@ -38,15 +38,19 @@ impl Health {
         PUSHES.into_iter().any(|path| self.is_healthy(path))
     }
 
-    /// Whether the agent can be woken. A stream counts where the program acts on what comes down it unasked; a channel, of
-    /// which nobody says whether it is listened to, once it was.
-    pub(super) fn support(&self, heeds_stream: bool) -> Support {
-        let wakes = |path: Path| match path {
+    /// Whether a bell by that path can wake the agent. One down a stream can where the program acts on what comes down it
+    /// unasked; one by a channel, of which nobody says whether it is listened to, once one was heard.
+    pub(super) fn can_wake(&self, path: Path, heeds_stream: bool) -> bool {
+        match path {
             Path::Sse => heeds_stream,
             Path::Channel => self.proven.has(path),
             path => PUSHES.contains(&path),
-        };
-        match Path::ALL.into_iter().any(|path| wakes(path) && self.is_healthy(path)) {
+        }
+    }
+
+    /// Whether the agent can be woken.
+    pub(super) fn support(&self, heeds_stream: bool) -> Support {
+        match Path::ALL.into_iter().any(|path| self.can_wake(path, heeds_stream) && self.is_healthy(path)) {
             true => Support::Full,
             false => Support::Degraded,
         }

@@ -138,7 +138,7 @@ fn line(row: &Value) -> Line {
     let colour = match word("outcome") {
         "there" | "rang" | "confirmed" => Some(Colour::Green),
         "send-failed" => Some(Colour::Red),
-        "absent" | "uncaptured" => Some(Colour::Yellow),
+        "absent" | "uncaptured" | "unanswered" => Some(Colour::Yellow),
         _ if !attached(row) => Some(Colour::Dim),
         _ => None,
     };

@@ -132,7 +132,7 @@ fn result(path: &str, result: &str) -> Markup {
     let tone = match result {
         "confirmed" => Tone::Good,
         "send-failed" => Tone::Bad,
-        "uncaptured" => Tone::Notice,
+        "uncaptured" | "unanswered" => Tone::Notice,
         _ => Tone::Quiet,
     };
     state(tone, bells::result(path, result))

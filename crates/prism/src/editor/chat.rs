@@ -23,6 +23,8 @@ pub enum Silent {
     Nobody,
     /// There is one, and it could not.
     Failed(String),
+    /// There is one, and it has not said in time whether it did.
+    Unanswered(String),
 }
 
 /// Makes room for another bell when nobody waits for this one any more.
@@ -86,7 +88,7 @@ impl Plugin {
                 Err(Silent::Failed(why.chars().take(MAX_WHY).collect()))
             }
             Ok(Err(_)) => Err(Silent::Failed("it went away".to_owned())),
-            Err(_) => Err(Silent::Failed(format!("it did not answer within {} s", within.as_secs()))),
+            Err(_) => Err(Silent::Unanswered(format!("it did not answer within {} s", within.as_secs()))),
         }
     }
 }

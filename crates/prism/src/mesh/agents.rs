@@ -390,6 +390,7 @@ impl Facts {
         };
         self.rungs.insert(path, (now, said));
     }
+            Rung::Unanswered(why) => format!("unanswered: {why}"),
 }
 
 fn row(agent: &Name, caller: &Caller, arguments: Start, session: u128, Time(now): Time) -> AgentRow {

@@ -45,7 +45,9 @@ impl Mesh {
 }
 
 impl Mesh {
-    /// Has the clients asked, now and then, whether they are there, whose streams lead to an agent.
+    /// Has the clients asked, now and then, whether they are there, whose streams lead to an agent. Those that listen with
+    /// `subscriptions/listen` cannot be: 2026-07-28 has no ping, and no other request that a server may begin with. Their
+    /// streams count until they break.
     pub(super) fn watch_over(&self, agent: &Name) {
         let lines = self.state().lines(agent);
         let every = Some(self.settings.ping_every).filter(|every| !every.is_zero());

@@ -65,6 +65,7 @@ impl Mesh {
                     Rung::Rang => ("rang", None),
                     Rung::Uncaptured(why) => ("uncaptured", Some(why)),
                     Rung::SendFailed(why) => ("send-failed", Some(why)),
+                    Rung::Unanswered(why) => ("unanswered", Some(why)),
                 }
             }
         };

@@ -14,7 +14,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use prism_core::mesh::Path;
 use serde_json::{Value, json};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 
 use self::wire::{Failed, Wire};
 use super::{
@@ -60,9 +60,15 @@ impl CodexAppServer {
         Self { secrets, deadline: DEADLINE }
     }
 
-    async fn within<T>(&self, doing: impl Future<Output = Result<T, Failed>>) -> Result<T, Failed> {
-        let late = |_| Err(Failed::Broken(format!("the app-server did not answer within {:?}", self.deadline).into()));
-        timeout(self.deadline, doing).await.unwrap_or_else(late)
+    /// Does one of the things that have to be done until then; if it takes longer, that means this.
+    async fn until<T>(
+        &self,
+        until: Instant,
+        late: fn(Why) -> Failed,
+        doing: impl Future<Output = Result<T, Failed>>,
+    ) -> Result<T, Failed> {
+        let why = || format!("the app-server did not answer within {:?}", self.deadline).into();
+        timeout_at(until, doing).await.unwrap_or_else(|_| Err(late(why())))
     }
 
     /// Connects, says who we are, and finds the thread.
@@ -97,20 +103,30 @@ impl CodexAppServer {
     }
 
     async fn knock(&self, thread: &Thread, bell: &Bell) -> Result<(), Failed> {
-        let (mut wire, id, state) = self.enter(thread).await?;
+        let until = Instant::now() + self.deadline;
+        let ready = async {
+            let (mut wire, id, state) = self.enter(thread).await?;
+            let turn = match state {
+                State::Active => running_turn(&mut wire, &id).await?,
+                State::Idle => None,
+            };
+            Ok((wire, id, turn))
+        };
+        let (mut wire, id, turn) = self.until(until, Failed::Broken, ready).await?;
         let input = json!([{ "type": "text", "text": &*bell.text }]);
-        if matches!(state, State::Active)
-            && let Some(turn) = running_turn(&mut wire, &id).await?
-        {
-            let steer = json!({ "threadId": id, "expectedTurnId": turn, "input": input });
-            match wire.ask("turn/steer", steer).await {
-                // It ended meanwhile, or is none that can be steered: a turn of its own, then.
-                Err(Failed::Refused(_)) => {}
-                steered => return steered.map(|_| ()),
+        let asked = async {
+            if let Some(turn) = turn {
+                let steer = json!({ "threadId": id, "expectedTurnId": turn, "input": input });
+                match wire.ask("turn/steer", steer).await {
+                    // It ended meanwhile, or is none that can be steered: a turn of its own, then.
+                    Err(Failed::Refused(_)) => {}
+                    steered => return steered,
+                }
             }
-        }
-        // While a turn is active 0.166 takes this for steering, so nothing is lost to a race.
-        wire.ask("turn/start", json!({ "threadId": id, "input": input })).await.map(|_| ())
+            // While a turn is active 0.166 takes this for steering, so nothing is lost to a race.
+            wire.ask("turn/start", json!({ "threadId": id, "input": input })).await
+        };
+        self.until(until, Failed::Unanswered, asked).await.map(|_| ())
     }
 }
 
@@ -173,7 +189,7 @@ impl WakeAdapter for CodexAppServer {
     fn probe<'a>(&'a self, contact: &'a Contact) -> Doing<'a, Probe> {
         let To::Codex(thread) = &contact.to else { return Box::pin(async { Probe::misled() }) };
         Box::pin(async {
-            match self.within(self.enter(thread)).await {
+            match self.until(Instant::now() + self.deadline, Failed::Broken, self.enter(thread)).await {
                 Ok(_) => Probe::There,
                 Err(error) => Probe::Absent(error.why()),
             }
@@ -183,9 +199,10 @@ impl WakeAdapter for CodexAppServer {
     fn ring<'a>(&'a self, contact: &'a Contact, bell: &'a Bell) -> Doing<'a, Rung> {
         let To::Codex(thread) = &contact.to else { return Box::pin(async { Rung::misled() }) };
         Box::pin(async {
-            match self.within(self.knock(thread, bell)).await {
+            match self.knock(thread, bell).await {
                 Ok(()) => Rung::Rang,
                 Err(Failed::Nobody(why)) => Rung::Uncaptured(why),
+                Err(Failed::Unanswered(why)) => Rung::Unanswered(why),
                 Err(error) => Rung::SendFailed(error.why()),
             }
         })
@@ -212,7 +229,7 @@ impl Thread {
 impl Failed {
     fn why(self) -> Why {
         match self {
-            Self::Nobody(why) | Self::Broken(why) => why,
+            Self::Nobody(why) | Self::Broken(why) | Self::Unanswered(why) => why,
             Self::Refused(why) => format!("the app-server refused: {why}").into(),
         }
     }

@@ -67,6 +67,9 @@ impl WakeAdapter for EditorChat {
                 Err(Silent::Failed(why)) => {
                     Rung::SendFailed(format!("the editor's chat did not take it: {why}").into())
                 }
+                Err(Silent::Unanswered(why)) => {
+                    Rung::Unanswered(format!("the editor's chat may not have taken it: {why}").into())
+                }
             }
         })
     }

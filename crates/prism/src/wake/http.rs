@@ -1,5 +1,5 @@
 //! One request to a server on this machine, on a connection of its own: rings are too rare to keep any. No redirects,
-//! no TLS; what an answer means is for the caller. Deadlines too.
+//! no TLS; what an answer means is for the caller. Deadlines too: before there is a [`Line`] nothing was asked.
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
@@ -30,6 +30,13 @@ pub(super) enum Failed {
     Cut,
 }
 
+/// A connection that one request can go down.
+pub(super) struct Line<'a> {
+    server: &'a Server,
+    sender: http1::SendRequest<Full<Bytes>>,
+    _driver: Driver,
+}
+
 /// Ends the connection's task with whoever waits for it.
 struct Driver(JoinHandle<()>);
 
@@ -39,33 +46,41 @@ impl Drop for Driver {
     }
 }
 
-/// Asks, and reads all of the answer.
-pub(super) async fn ask(
-    server: &Server,
-    method: Method,
-    path: &str,
-    authorization: Option<&HeaderValue>,
-    body: Option<&Value>,
-) -> Result<Answer, Failed> {
-    let stream = server.connect().await.map_err(Failed::Unreachable)?;
-    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(|_| Failed::Cut)?;
-    let _driver = Driver(tokio::spawn(async move {
-        let _ = connection.await;
-    }));
-    let bytes = body.map(|body| Bytes::from(body.to_string())).unwrap_or_default();
-    let mut request = Request::new(Full::new(bytes));
-    *request.method_mut() = method;
-    *request.uri_mut() = format!("{}{path}", server.path).parse().map_err(|_| Failed::Cut)?;
-    let host = HeaderValue::from_str(&server.authority()).map_err(|_| Failed::Cut)?;
-    request.headers_mut().insert(HOST, host);
-    if body.is_some() {
-        request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+// === impl Line ===
+
+impl<'a> Line<'a> {
+    pub(super) async fn open(server: &'a Server) -> Result<Self, Failed> {
+        let stream = server.connect().await.map_err(Failed::Unreachable)?;
+        let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(|_| Failed::Cut)?;
+        let driver = tokio::spawn(async move {
+            let _ = connection.await;
+        });
+        Ok(Self { server, sender, _driver: Driver(driver) })
     }
-    if let Some(value) = authorization {
-        request.headers_mut().insert(AUTHORIZATION, value.clone());
+
+    /// Asks, and reads all of the answer.
+    pub(super) async fn ask(
+        mut self,
+        method: Method,
+        path: &str,
+        authorization: Option<&HeaderValue>,
+        body: Option<&Value>,
+    ) -> Result<Answer, Failed> {
+        let bytes = body.map(|body| Bytes::from(body.to_string())).unwrap_or_default();
+        let mut request = Request::new(Full::new(bytes));
+        *request.method_mut() = method;
+        *request.uri_mut() = format!("{}{path}", self.server.path).parse().map_err(|_| Failed::Cut)?;
+        let host = HeaderValue::from_str(&self.server.authority()).map_err(|_| Failed::Cut)?;
+        request.headers_mut().insert(HOST, host);
+        if body.is_some() {
+            request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        }
+        if let Some(value) = authorization {
+            request.headers_mut().insert(AUTHORIZATION, value.clone());
+        }
+        let response = self.sender.send_request(request).await.map_err(|_| Failed::Cut)?;
+        let status = response.status().as_u16();
+        let body = Limited::new(response.into_body(), MAX_ANSWER_BYTES).collect().await.map_err(|_| Failed::Cut)?;
+        Ok(Answer { status, body: serde_json::from_slice(&body.to_bytes()).unwrap_or(Value::Null) })
     }
-    let response = sender.send_request(request).await.map_err(|_| Failed::Cut)?;
-    let status = response.status().as_u16();
-    let body = Limited::new(response.into_body(), MAX_ANSWER_BYTES).collect().await.map_err(|_| Failed::Cut)?;
-    Ok(Answer { status, body: serde_json::from_slice(&body.to_bytes()).unwrap_or(Value::Null) })
 }

@@ -12,11 +12,11 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use hyper::{Method, header::HeaderValue};
 use prism_core::mesh::Path;
 use serde_json::{Value, json};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 
 use super::{
     AgentFacts, Bell, Contact, Doing, Probe, Rung, To, WakeAdapter, Why,
-    http::{self, Answer},
+    http::{self, Answer, Line},
     loopback::Server,
     secret::Secrets,
     told::Fields,
@@ -53,6 +53,8 @@ enum Failed {
     /// The server is there, and the session is not.
     Nobody(Why),
     Broken(Why),
+    /// It has the prompt, and has not said whether it took it: a busy one does so later.
+    Unanswered(Why),
 }
 
 // === impl Opencode ===
@@ -62,21 +64,33 @@ impl Opencode {
         Self { secrets, deadline: DEADLINE }
     }
 
-    async fn within<T>(&self, doing: impl Future<Output = Result<T, Failed>>) -> Result<T, Failed> {
-        let late = |_| Err(Failed::Broken(format!("OpenCode did not answer within {:?}", self.deadline).into()));
-        timeout(self.deadline, doing).await.unwrap_or_else(late)
+    /// Does one of the things that have to be done until then; if it takes longer, that means this.
+    async fn until<T>(
+        &self,
+        until: Instant,
+        late: fn(Why) -> Failed,
+        doing: impl Future<Output = Result<T, Failed>>,
+    ) -> Result<T, Failed> {
+        let why = || format!("OpenCode did not answer within {:?}", self.deadline).into();
+        timeout_at(until, doing).await.unwrap_or_else(|_| Err(late(why())))
     }
 
     /// The session as the server has it, and what opens the door.
     async fn look(&self, at: &Prompted) -> Result<(Value, Option<HeaderValue>), Failed> {
         let authorization = self.authorization(at).await?;
         let path = format!("/session/{}", at.session);
-        let answer = http::ask(&at.server, Method::GET, &path, authorization.as_ref(), None).await;
+        let line = Line::open(&at.server).await.map_err(failed)?;
+        let answer = line.ask(Method::GET, &path, authorization.as_ref(), None).await;
         Ok((judged(answer)?.body, authorization))
     }
 
     async fn prompt(&self, at: &Prompted, bell: &Bell) -> Result<(), Failed> {
-        let (session, authorization) = self.look(at).await?;
+        let until = Instant::now() + self.deadline;
+        let ready = async {
+            let looked = self.look(at).await?;
+            Ok((looked, Line::open(&at.server).await.map_err(failed)?))
+        };
+        let ((session, authorization), line) = self.until(until, Failed::Broken, ready).await?;
         let mut prompt = json!({ "parts": [{ "type": "text", "text": &*bell.text }] });
         if let Some(agent) = session["agent"].as_str() {
             prompt["agent"] = json!(agent);
@@ -89,8 +103,8 @@ impl Opencode {
             }
         }
         let path = format!("/session/{}/prompt_async", at.session);
-        let answer = http::ask(&at.server, Method::POST, &path, authorization.as_ref(), Some(&prompt)).await;
-        judged(answer).map(|_| ())
+        let asked = async { judged(line.ask(Method::POST, &path, authorization.as_ref(), Some(&prompt)).await) };
+        self.until(until, Failed::Unanswered, asked).await.map(|_| ())
     }
 
     async fn authorization(&self, at: &Prompted) -> Result<Option<HeaderValue>, Failed> {
@@ -124,12 +138,19 @@ fn judged(answer: Result<Answer, http::Failed>) -> Result<Answer, Failed> {
         Ok(Answer { status, .. }) => {
             broken(format!("OpenCode answered HTTP {status}: is it OpenCode that listens there?").into())
         }
-        Err(http::Failed::Unreachable(error)) => broken(
-            format!("no OpenCode listens there ({error}): start opencode --port PORT, or opencode serve --port PORT")
-                .into(),
-        ),
-        Err(http::Failed::Cut) => broken("OpenCode hung up before it had answered: look at what it printed".into()),
+        Err(error) => Err(failed(error)),
     }
+}
+
+/// Why there is no answer to judge.
+fn failed(error: http::Failed) -> Failed {
+    Failed::Broken(match error {
+        http::Failed::Unreachable(error) => {
+            format!("no OpenCode listens there ({error}): start opencode --port PORT, or opencode serve --port PORT")
+                .into()
+        }
+        http::Failed::Cut => "OpenCode hung up before it had answered: look at what it printed".into(),
+    })
 }
 
 impl WakeAdapter for Opencode {
@@ -149,9 +170,9 @@ impl WakeAdapter for Opencode {
     fn probe<'a>(&'a self, contact: &'a Contact) -> Doing<'a, Probe> {
         let To::Opencode(at) = &contact.to else { return Box::pin(async { Probe::misled() }) };
         Box::pin(async {
-            match self.within(self.look(at)).await {
+            match self.until(Instant::now() + self.deadline, Failed::Broken, self.look(at)).await {
                 Ok(_) => Probe::There,
-                Err(Failed::Nobody(why) | Failed::Broken(why)) => Probe::Absent(why),
+                Err(Failed::Nobody(why) | Failed::Broken(why) | Failed::Unanswered(why)) => Probe::Absent(why),
             }
         })
     }
@@ -159,10 +180,11 @@ impl WakeAdapter for Opencode {
     fn ring<'a>(&'a self, contact: &'a Contact, bell: &'a Bell) -> Doing<'a, Rung> {
         let To::Opencode(at) = &contact.to else { return Box::pin(async { Rung::misled() }) };
         Box::pin(async {
-            match self.within(self.prompt(at, bell)).await {
+            match self.prompt(at, bell).await {
                 Ok(()) => Rung::Rang,
                 Err(Failed::Nobody(why)) => Rung::Uncaptured(why),
                 Err(Failed::Broken(why)) => Rung::SendFailed(why),
+                Err(Failed::Unanswered(why)) => Rung::Unanswered(why),
             }
         })
     }

@@ -13,17 +13,23 @@ const MAX_RETRIES: u32 = 8;
 pub(super) struct Cycle {
     pub(super) lead: Lead,
     pub(super) since: Time,
-    /// Paths that have taken the bell, or are about to.
+    /// Paths that have taken the bell, may have, or are about to.
     pub(super) rung: Paths,
+    /// Those of them of which nobody knows whether they have: they did not say in time.
+    pub(super) unanswered: Paths,
     /// Paths that were tried and have not.
     pub(super) missed: Paths,
+    /// Paths that were tried at all, whatever came of it. How many bells have rung keeps none of them back.
+    pub(super) tried: Paths,
     /// How often time has had those tried again, and when it will.
     pub(super) retries: u32,
     pub(super) retry: Option<Time>,
     pub(super) attempt: Option<Attempt>,
-    /// Bells that were rung, and the last of them.
-    pub(super) rings: u32,
+    /// The last bell that rang.
     pub(super) last: Option<(Path, Time)>,
+    /// Those that rang and could have woken the agent, and when the last of them did.
+    pub(super) rings: u32,
+    pub(super) could_have_woken: Option<Time>,
     /// It was noted that there was nobody to ring at.
     pub(super) uncaptured: bool,
 }
@@ -43,19 +49,22 @@ impl Cycle {
             lead,
             since,
             rung: Paths::default(),
+            unanswered: Paths::default(),
             missed: Paths::default(),
+            tried: Paths::default(),
             retries: 0,
             retry: None,
             attempt: None,
-            rings: 0,
             last: None,
+            rings: 0,
+            could_have_woken: None,
             uncaptured: false,
         }
     }
 
     /// Whether a bell is out, or about to be.
     pub(super) fn is_told(&self) -> bool {
-        self.rings > 0 || self.attempt.is_some()
+        self.last.is_some() || self.attempt.is_some()
     }
 
     /// Whether another signal is to be rung for in place of this one: unless only this one needs a reply.
@@ -64,11 +73,36 @@ impl Cycle {
         needs_reply(other) || !needs_reply(&self.lead)
     }
 
-    /// Whether such a bell may wake somebody: it is on its way, it went by a path that does, or there is no better one.
-    pub(super) fn wakes(&self) -> bool {
+    /// Whether such a bell may wake somebody: it is on its way, it went by a path that can, or there is no better one.
+    pub(super) fn wakes(&self, can_wake: impl Fn(Path) -> bool) -> bool {
         let on_its_way = self.attempt.is_some_and(|attempt| !attempt.rang);
-        let better = self.missed.all().any(|path| path.grade() == Grade::A);
-        on_its_way || !better || self.rung.all().any(|path| path.grade() == Grade::A)
+        let grade_a = |path: &Path| path.grade() == Grade::A;
+        let better = self.missed.all().chain(self.unanswered.all()).any(|path| grade_a(&path) || can_wake(path));
+        let took = |path: Path| grade_a(&path) && !self.unanswered.has(path) && can_wake(path);
+        on_its_way || !better || self.rung.all().any(took)
+    }
+
+    /// A path has taken the bell.
+    pub(super) fn rang(&mut self, path: Path, can_wake: bool, now: Time) {
+        self.rung.insert(path);
+        self.last = Some((path, now));
+        if can_wake {
+            self.rings += 1;
+            self.could_have_woken = Some(now);
+        }
+    }
+
+    /// It has not.
+    pub(super) fn missed(&mut self, path: Path) {
+        self.rung.remove(path);
+        self.missed.insert(path);
+    }
+
+    /// What did not ring may be tried again: something new has come, so what may have rung already may be, too.
+    pub(super) fn begin_again(&mut self) {
+        self.unanswered.all().for_each(|path| self.rung.remove(path));
+        (self.unanswered, self.missed) = Default::default();
+        (self.retry, self.retries, self.uncaptured) = (None, 0, false);
     }
 
     /// By which path the agent was told last, or is being told.

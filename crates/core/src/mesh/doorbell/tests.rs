@@ -36,6 +36,19 @@ impl Desk {
         desk
     }
 
+    /// One behind `prism stdio`, whose program does not act on what comes down its stream.
+    fn on_stdio(paths: &[Path]) -> Self {
+        let mut desk = Self::new();
+        desk.bell.take_up(Look::default(), None, false, desk.now);
+        desk.bell.stream_opened();
+        desk.reconcile();
+        for path in paths {
+            desk.bell.open(*path, desk.now);
+        }
+        desk.hear();
+        desk
+    }
+
     fn look(&self) -> Look {
         let ringing = self.undrained.iter().filter(|(_, kind)| kind.rings()).count() as u64;
         Look { ringing, quiet: self.undrained.len() as u64 - ringing, newest: self.seq }
@@ -84,6 +97,20 @@ impl Desk {
         }
         self.said.extend(heard.clone());
         heard
+    }
+
+    /// The same, with every bell answered at once by what its path makes of it.
+    fn pass_answering(&mut self, time: Duration, answer: impl Fn(Path) -> Outcome) -> Vec<Path> {
+        let (until, from) = (self.now + time, self.said.len());
+        loop {
+            while let Some(Attempt { path, .. }) = self.ringing() {
+                self.answer(answer(path));
+            }
+            let Some(due) = self.bell.deadline().filter(|due| *due <= until) else { break };
+            self.pass(due.since(self.now));
+        }
+        self.now = until;
+        rings(&self.said[from..])
     }
 
     /// Answers the bell that is being rung, if one is.

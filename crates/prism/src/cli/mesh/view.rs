@@ -229,7 +229,7 @@ fn result_colour(result: &str) -> Option<Colour> {
     match result {
         "confirmed" => Some(Colour::Green),
         "send-failed" => Some(Colour::Red),
-        "uncaptured" => Some(Colour::Yellow),
+        "uncaptured" | "unanswered" => Some(Colour::Yellow),
         "coalesced" | "filtered" => Some(Colour::Dim),
         _ => None,
     }

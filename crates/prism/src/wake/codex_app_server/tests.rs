@@ -48,6 +48,8 @@ enum Mood {
     Leaves,
     /// Says nothing after the greeting.
     Silent,
+    /// Starts a turn, and does not say so.
+    Slow,
 }
 
 struct Server {
@@ -123,7 +125,7 @@ async fn serve(
         let answer = match (method, mood) {
             ("initialize", _) => json!({ "result": { "userAgent": "codex" } }),
             (_, Mood::Leaves) => return,
-            (_, Mood::Silent) => continue,
+            (_, Mood::Silent) | ("turn/start", Mood::Slow) => continue,
             ("thread/loaded/list", Mood::Crowded) => json!({ "result": { "data": ["t-1", "t-2"] } }),
             ("thread/loaded/list", _) => json!({ "result": { "data": ["title", "t-1", "sub", "gone"] } }),
             ("thread/read", _) if message["params"]["threadId"] == "gone" => {
@@ -290,6 +292,16 @@ async fn a_server_that_says_nothing_costs_no_more_than_the_deadline() {
     let adapter = CodexAppServer { deadline: Duration::from_millis(50), ..adapter() };
     let why = failed(adapter.ring(&contact(&adapter, &server.told()), &bell()).await);
     assert!(why.contains("within 50ms"), "{why}");
+}
+
+// a turn that it was asked for may have begun, and is not said to have failed.
+#[tokio::test]
+async fn of_a_turn_that_is_not_answered_in_time_nobody_knows() {
+    let server = Server::start(Mood::Slow).await;
+    let adapter = CodexAppServer { deadline: Duration::from_secs(1), ..adapter() };
+    let rung = adapter.ring(&contact(&adapter, &server.told()), &bell()).await;
+    assert!(matches!(&rung, Rung::Unanswered(why) if why.contains("within 1s")), "{rung:?}");
+    assert_eq!(server.last()["method"], "turn/start");
 }
 
 #[tokio::test]

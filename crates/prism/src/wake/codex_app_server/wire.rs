@@ -35,6 +35,8 @@ pub(super) enum Failed {
     /// It said no, in these words.
     Refused(String),
     Broken(Why),
+    /// It has what it was asked for, and has not said whether it does it.
+    Unanswered(Why),
 }
 
 // === impl Wire ===

@@ -30,8 +30,10 @@ use crate::config::Env;
 #[derive(Clone, Copy, PartialEq)]
 enum Mood {
     Good,
-    /// It answers the first question only, and the next not at all.
+    /// It answers no question.
     Silent,
+    /// It takes the prompt, and does not say so.
+    Slow,
     /// It hangs up on the prompt.
     Leaves,
     /// What listens is something else.
@@ -86,12 +88,13 @@ async fn serve(request: Request<Incoming>, mood: Mood, asked: Asked) -> io::Resu
     asked.lock().unwrap().push((path.clone(), serde_json::from_slice(&body).unwrap_or_default()));
     match (path.as_str(), mood) {
         (_, Mood::Other) => answer(404, Value::Null),
+        (_, Mood::Silent) => pending().await,
         ("GET /session/ses_1", _) => answer(
             200,
             json!({ "id": "ses_1", "agent": "plan", "model": { "id": "m", "providerID": "p", "variant": "high" } }),
         ),
         ("GET /session/ses_new", _) => answer(200, json!({ "id": "ses_new" })),
-        (_, Mood::Silent) => pending().await,
+        (_, Mood::Slow) => pending().await,
         (_, Mood::Leaves) => Err(io::ErrorKind::BrokenPipe.into()),
         ("POST /session/ses_1/prompt_async" | "POST /session/ses_new/prompt_async", _) => answer(204, Value::Null),
         _ => answer(404, json!({ "name": "NotFoundError", "data": { "message": "Session not found" } })),
@@ -198,6 +201,17 @@ async fn a_server_that_says_nothing_costs_no_more_than_the_deadline() {
     let adapter = Opencode { deadline: Duration::from_millis(50), ..adapter() };
     let why = failed(adapter.ring(&contact(&adapter, &server.told()), &bell()).await);
     assert!(why.contains("within 50ms"), "{why}");
+    assert!(!server.paths().iter().any(|path| path.starts_with("POST")), "nobody was prompted");
+}
+
+// a prompt that it has may have been taken, and is not said to have failed.
+#[tokio::test]
+async fn of_a_prompt_that_is_not_answered_in_time_nobody_knows() {
+    let server = Server::start(Mood::Slow).await;
+    let adapter = Opencode { deadline: Duration::from_secs(1), ..adapter() };
+    let rung = adapter.ring(&contact(&adapter, &server.told()), &bell()).await;
+    assert!(matches!(&rung, Rung::Unanswered(why) if why.contains("within 1s")), "{rung:?}");
+    assert_eq!(server.paths(), ["GET /session/ses_1", "POST /session/ses_1/prompt_async"]);
 }
 
 #[test]

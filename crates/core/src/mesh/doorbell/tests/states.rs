@@ -204,3 +204,130 @@ fn a_channel_counts_once_it_was_heard() {
     desk.pass(61 * SECOND);
     assert_eq!(desk.bell.support(), Support::Degraded);
 }
+
+const HALF_A_DRAFT: fn(Path) -> Outcome = |path| match path {
+    Path::Tmux => Outcome::Uncaptured,
+    _ => Outcome::Rang,
+};
+
+// Claude Code behind `prism stdio`, and somebody writes in its pane.
+#[test]
+fn bells_that_could_wake_nobody_keep_none_back_that_can() {
+    let mut desk = Desk::on_stdio(&[Path::Channel, Path::Tmux, Path::Desktop]);
+    assert_eq!(rings(&desk.send(Kind::Question)), [Path::Sse]);
+    desk.answer(Outcome::Rang);
+    assert_eq!(rings(&desk.pass(5 * SECOND)), [Path::Channel]);
+    desk.answer(Outcome::Rang);
+    assert_eq!(rings(&desk.pass(5 * SECOND)), [Path::Tmux]);
+    assert_eq!(outcomes(&desk.answer(Outcome::Uncaptured)), [(Path::Tmux, Outcome::Uncaptured)]);
+    assert_eq!(rings(&desk.pass(5 * SECOND)), [Path::Tmux], "time tries it again");
+    desk.answer(Outcome::Uncaptured);
+    let said = desk.send(Kind::Question);
+    assert_eq!((rings(&said), outcomes(&said)), (vec![Path::Tmux], vec![(Path::Channel, Outcome::Coalesced)]));
+    let rung = desk.pass_answering(50 * SECOND, HALF_A_DRAFT);
+    assert_eq!(rung.last(), Some(&Path::Desktop), "{rung:?}");
+    assert!(rung[..rung.len() - 1].iter().all(|path| *path == Path::Tmux), "{rung:?}");
+    assert_eq!(rings(&desk.pass(30 * SECOND)), [Path::Tmux], "and it is tried on");
+    desk.answer(Outcome::Rang);
+    assert_eq!(rings(&desk.send(Kind::Question)), [], "M-04: now it was told");
+}
+
+//
+#[test]
+fn a_person_is_told_where_no_bell_could_wake_the_agent() {
+    let mut desk = Desk::on_stdio(&[Path::Channel, Path::Desktop]);
+    desk.send(Kind::Question);
+    assert_eq!(desk.pass_answering(59 * SECOND, |_| Outcome::Rang), [Path::Channel]);
+    assert_eq!(desk.pass_answering(SECOND, |_| Outcome::Rang), [Path::Desktop]);
+    assert_eq!(desk.pass_answering(3600 * SECOND, |_| Outcome::Rang), []);
+}
+
+// not once, but in each cycle.
+#[test]
+fn an_agent_that_heard_no_bell_is_still_rung_by_the_path_that_could_wake_it() {
+    let mut desk = Desk::on_stdio(&[Path::Channel, Path::Tmux]);
+    for cycle in 0..3 {
+        let from = desk.said.len();
+        desk.send(Kind::Question);
+        desk.pass_answering(120 * SECOND, |_| Outcome::Rang);
+        assert_eq!(rings(&desk.said[from..]), [Path::Sse, Path::Channel, Path::Tmux], "cycle {cycle}");
+        assert_eq!(desk.bell.support(), Support::Degraded);
+        desk.drain(20);
+    }
+}
+
+// R-27, M-09: it has let nothing go by that could have woken it.
+#[test]
+fn an_agent_that_waits_can_be_woken_whatever_went_down_its_stream() {
+    let mut desk = Desk::on_stdio(&[]);
+    desk.send(Kind::Question);
+    desk.pass_answering(120 * SECOND, |_| Outcome::Rang);
+    desk.drain(20);
+    assert_eq!(desk.bell.wait(desk.now), None);
+    assert_eq!(desk.bell.support(), Support::Full);
+}
+
+// as many have rung as may, and it could not be told by the one that is left.
+#[test]
+fn what_did_not_ring_is_tried_again_however_many_have_rung() {
+    let mut desk = with(&[Path::CodexAppServer, Path::Opencode, Path::Tmux, Path::Desktop]);
+    desk.send(Kind::Question);
+    let rung = desk.pass_answering(120 * SECOND, HALF_A_DRAFT);
+    assert!(rung.contains(&Path::Desktop), "{rung:?}");
+    assert_eq!(desk.bell.support(), Support::Degraded);
+    assert_eq!(desk.pass_answering(600 * SECOND, |_| Outcome::Rang), [Path::Tmux]);
+}
+
+// M-09: an agent that hears nothing is left in peace by what it was not rung by yet.
+#[test]
+fn of_an_agent_that_hears_nothing_only_so_many_bells_ring_that_could_wake_it() {
+    let mut desk = with(&[Path::CodexAppServer]);
+    desk.send(Kind::Question);
+    desk.pass_answering(120 * SECOND, |_| Outcome::Rang);
+    desk.drain(20);
+    for path in [Path::Opencode, Path::Tmux, Path::Desktop] {
+        desk.bell.open(path, desk.now);
+    }
+    let from = desk.said.len();
+    desk.send(Kind::Question);
+    desk.pass_answering(120 * SECOND, |_| Outcome::Rang);
+    assert_eq!(rings(&desk.said[from..]), [Path::CodexAppServer, Path::Opencode, Path::Desktop]);
+}
+
+// a prompt that was sent and not answered in time may have been taken.
+#[test]
+fn a_bell_that_was_not_answered_is_not_rung_again_by_time() {
+    let mut desk = with(&[Path::Opencode, Path::Hook]);
+    assert_eq!(rings(&desk.send(Kind::Question)), [Path::Opencode]);
+    let said = desk.answer(Outcome::Unanswered);
+    assert_eq!(outcomes(&said), [(Path::Opencode, Outcome::Unanswered)]);
+    assert_eq!(rings(&said), [Path::Hook], "who knows: the next is tried at once");
+    assert!(!desk.bell.is_healthy(Path::Opencode));
+    desk.answer(Outcome::SendFailed);
+    assert_eq!(rings(&desk.pass(6 * SECOND)), [Path::Hook]);
+    desk.answer(Outcome::Uncaptured);
+    desk.bell.looked(Path::Opencode, false, desk.now);
+    desk.bell.looked(Path::Opencode, true, desk.now);
+    assert_eq!(rings(&desk.hear()), [], "it was slow, and is there again");
+    desk.bell.close(Path::Hook, desk.now);
+    let said = desk.pass(3600 * SECOND);
+    assert_eq!((rings(&said), outcomes(&said)), (vec![], vec![]));
+}
+
+// nor has it told anybody for sure.
+#[test]
+fn the_next_signal_rings_where_a_bell_was_not_answered() {
+    for paths in [&[Path::Opencode][..], &[Path::Opencode, Path::Sse]] {
+        let mut desk = if paths.contains(&Path::Sse) { Desk::connected() } else { Desk::new() };
+        desk.bell.open(Path::Opencode, desk.now);
+        assert_eq!(rings(&desk.send(Kind::Question)), [Path::Opencode]);
+        let said = desk.answer(Outcome::Unanswered);
+        assert_eq!(outcomes(&said), [(Path::Opencode, Outcome::Unanswered)], "and nothing else is said of it");
+        desk.answer(Outcome::Rang);
+        assert_eq!(rings(&desk.send(Kind::Question)), [Path::Opencode], "{paths:?}");
+        desk.answer(Outcome::Rang);
+        assert_eq!(rings(&desk.send(Kind::Question)), [], "{paths:?}");
+        assert_eq!(outcomes(&desk.drain(20)), [(Path::Opencode, Outcome::Confirmed)]);
+        assert_eq!(desk.bell.support(), Support::Full);
+    }
+}
