@@ -222,15 +222,18 @@ impl Mesh {
     pub(crate) async fn checkpoint(&self, caller: &Caller, arguments: Checkpoint) -> Result<Value, Trouble> {
         let Checkpoint { session, agent, note } = arguments;
         let agent = self.who(caller, Claim { session: session.as_deref(), agent: agent.as_deref() })?;
-        let note = note.unwrap_or_default();
-        if note.len() > MAX_TEXT {
+        // A checkpoint is a sign of life without one, and leaves the last that was given where it is.
+        let note = note.filter(|note| !note.trim().is_empty());
+        if note.as_ref().is_some_and(|note| note.len() > MAX_TEXT) {
             return Err(Trouble::bad(format!("`note` is longer than {MAX_TEXT} bytes")));
         }
         let now = self.now();
-        self.store.add_agent_note(&agent, now.0, &note, MAX_NOTES).await?;
+        if let Some(note) = &note {
+            self.store.add_agent_note(&agent, now.0, note, MAX_NOTES).await?;
+        }
         let mut state = self.state();
         let session = state.core.window(&agent).map_or(0, |window| window.session);
-        if let Some(facts) = state.facts.get_mut(&agent) {
+        if let (Some(note), Some(facts)) = (note, state.facts.get_mut(&agent)) {
             facts.checkpoint = Some((now, note));
         }
         Ok(json!({"session": hyphenated(session), "agent": &*agent, "checkpoint_at": written(now)}))
@@ -387,10 +390,10 @@ impl Facts {
             Rung::Rang => "rang".to_owned(),
             Rung::Uncaptured(why) => format!("uncaptured: {why}"),
             Rung::SendFailed(why) => format!("send-failed: {why}"),
+            Rung::Unanswered(why) => format!("unanswered: {why}"),
         };
         self.rungs.insert(path, (now, said));
     }
-            Rung::Unanswered(why) => format!("unanswered: {why}"),
 }
 
 fn row(agent: &Name, caller: &Caller, arguments: Start, session: u128, Time(now): Time) -> AgentRow {

@@ -120,6 +120,12 @@ impl Mesh {
         self.state().core.obligations().filter(|owed| owed.needs_reply() && owed.overdue.is_some()).count()
     }
 
+    /// How many replies the person owes, and how many of them for longer than was agreed. Nobody starts as the person, so
+    /// no roster has them.
+    pub(crate) fn owed_by_person(&self) -> [usize; 2] {
+        self.state().owed().get(PERSON).copied().unwrap_or_default()
+    }
+
     /// How many signals wait for who calls.
     pub(crate) fn waiting(&self, caller: &Caller, session: Option<&str>) -> Result<u64, Trouble> {
         let agent = self.who(caller, Claim { session, agent: None })?;
@@ -180,9 +186,22 @@ impl State {
         owed
     }
 
-    /// How a client that has not registered could be reached if it did.
+    /// How a client that has not registered could be reached if it did. One without a session of its own, as of 2026-07-28
+    /// over HTTP, may have: only the session that its start returned tells.
     fn unregistered(&self, mark: &CallerMark) -> Value {
         let surface = surface_of(mark.client.as_deref().unwrap_or(&mark.transport));
+        if mark.session.is_none() && mark.instance.is_none() {
+            return json!({
+                "agent": null,
+                "surface": surface,
+                "transport": mark.transport,
+                "connection": null,
+                "surface_support": null,
+                "next": "Nobody knows who you are, as your calls do not tell by themselves. If you have called prism_start, \
+                         give the `session` that it returned with this call and every other; do not start again, which \
+                         would end that session. If you have not, call prism_start, and keep its `session`.",
+            });
+        }
         let has_stream = mark.session.is_some_and(|session| self.has_stream_of(session));
         let support = Core::support_of(heeds_stream(&surface, &mark.transport), has_stream);
         json!({

@@ -4,7 +4,7 @@
 use hyper::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Daemon, Launch, Reply, Request};
+use crate::support::{Daemon, Launch, Reply, Request, agents::At};
 
 /// A browser at the console of a daemon: it sends what browsers send.
 struct Browser<'a> {
@@ -167,6 +167,28 @@ async fn pages_are_kept_by_nobody_and_their_files_for_ever() {
     let reply = person.get(script).send().await;
     assert_eq!(reply.header("cache-control"), Some("public, max-age=31536000, immutable"));
     assert_eq!(reply.header("x-content-type-options"), Some("nosniff"));
+}
+
+// the numbers that a page was made with are those that it is told afterwards.
+#[tokio::test]
+async fn an_open_page_hears_of_overdue_replies_beside_what_waits_at_the_gate() {
+    let daemon = Launch::serve("[mesh]\ndesktop = false\nquestion_within = \"300ms\"").start().await;
+    let mut person = Browser::at(&daemon);
+    person.enter(&code(&daemon).await).await;
+    let mut events = person.get("/console/events").send().await.events();
+    let waiting = events.next().await.unwrap().json()["waiting"].take();
+    assert_eq!(waiting, json!({"requests": 0, "confirmations": 0, "signals": 0}));
+    let (donna, _sable) = (daemon.agent(At::Own, "donna").await, daemon.agent(At::Own, "sable").await);
+    donna.does("send", json!({"to": "sable", "type": "Question", "body": "b"})).await;
+    loop {
+        let told = events.next().await.expect("it goes on").json();
+        if told["waiting"]["signals"] == 1 {
+            assert!(told["pages"].as_array().unwrap().contains(&json!("signals")), "{told}");
+            break;
+        }
+    }
+    let page = person.get("/console/signals").send().await.text().await;
+    assert!(page.contains("<title>(1) Prism"), "{page}");
 }
 
 //

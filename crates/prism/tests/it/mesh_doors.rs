@@ -68,6 +68,23 @@ async fn a_window_does_not_act_in_another_agents_session() {
     }
 }
 
+// a client of 2026-07-28 has no session of its own, and its start must not end its own window.
+#[tokio::test]
+async fn a_client_without_a_session_is_told_to_give_the_one_that_its_start_returned() {
+    let daemon = mesh("").await;
+    let sable = daemon.agent(At::Modern, "sable").await;
+    let said = sable.does("diagnostics", json!({"session": null})).await;
+    let next = text(&said["next"]);
+    assert!(next.contains("give the `session` that it returned") && next.contains("do not start again"), "{said}");
+    // Nothing is known of it, so nothing is said: it may be somebody whose stream is open.
+    assert_eq!([&said["agent"], &said["connection"], &said["surface_support"]], [&Value::Null; 3], "{said}");
+    let own = sable.does("diagnostics", json!({})).await;
+    assert_eq!((&own["agent"], &own["next"]), (&json!("sable"), &Value::Null), "{own}");
+    // Who has a session of its own is told at once what is missing.
+    let stranger = daemon.window(At::Own).await.does("diagnostics", json!({})).await;
+    assert!(text(&stranger["next"]).contains("call prism_start"), "{stranger}");
+}
+
 // M-01: no agent is told another's session, by which a modern client shows who it is.
 #[tokio::test]
 async fn no_agent_is_told_anothers_session() {

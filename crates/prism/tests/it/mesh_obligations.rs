@@ -248,6 +248,31 @@ async fn who_has_asked_is_told_that_it_takes_too_long() {
     }
 }
 
+// what is owed by whoever is gone is shown where a person looks, and so is what the person owes.
+#[tokio::test]
+async fn debts_are_shown_of_who_is_gone_and_of_the_person() {
+    let stage = Stage::open("question_within = \"300ms\"").await;
+    let onyx = stage.daemon.agent(At::Hub, "onyx").await;
+    let owed = stage.send("Question").await;
+    for agent in [&stage.sable, &onyx] {
+        agent.does("wrap", json!({})).await;
+    }
+    stage.donna.does("send", json!({"to": "person", "type": "Question", "body": "b"})).await;
+    let status = async || stage.daemon.client_at("/status").request(Method::GET).send().await.json().await;
+    until("both are overdue", async || {
+        let mesh = status().await["mesh"].take();
+        mesh["person"] == json!({"owes": 1, "overdue": 1})
+            && mesh["agents"].as_array().unwrap().iter().any(|one| one["agent"] == "sable" && one["overdue"] == 1)
+    })
+    .await;
+    let shown = status().await;
+    let names: Vec<String> =
+        shown["mesh"]["agents"].as_array().unwrap().iter().map(|one| text(&one["agent"])).collect();
+    assert_eq!(names, ["donna", "sable"], "who owes nothing and is gone is not there: {shown}");
+    stage.daemon.script().does("waive", json!({"signal_id": owed, "reason": "she has left"})).await;
+    assert_eq!(status().await["mesh"]["agents"].as_array().map(Vec::len), Some(1));
+}
+
 // what was read and will not be done is ended by who owes it, or to whom; and by nobody else.
 #[tokio::test]
 async fn what_was_read_is_declined_or_waived_with_a_reason() {

@@ -204,6 +204,21 @@ async fn what_was_drained_just_before_a_kill_comes_again_unless_a_cursor_says_th
     }
 }
 
+// a sign of life says nothing, and nothing of it is kept in place of what was said.
+#[tokio::test]
+async fn a_checkpoint_without_a_note_leaves_those_that_were_given() {
+    let daemon = mesh_in(&Home::new(), "").await;
+    let sable = daemon.agent(At::Own, "sable").await;
+    sable.does("checkpoint", json!({"note": "half way"})).await;
+    for arguments in [json!({}), json!({"note": ""}), json!({"note": " \n"})] {
+        let told = sable.does("checkpoint", arguments).await;
+        assert!(told["checkpoint_at"].is_string(), "{told}");
+    }
+    let seen = sable.seen().await;
+    assert_eq!(seen["checkpoint"]["note"], "half way", "{seen}");
+    assert_eq!(seen["checkpoints"].as_array().map(Vec::len), Some(1), "{seen}");
+}
+
 // a note outlives the daemon, and only so many are kept.
 #[tokio::test]
 async fn notes_of_an_agent_are_there_after_a_kill() {

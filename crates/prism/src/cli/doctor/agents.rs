@@ -1,24 +1,37 @@
 //! Agents of the mesh: who cannot be woken, and who owes for too long. The daemon says which; this says what to type.
 
 use super::{Finding, Patient};
-use crate::serve::status::agents::Agent;
+use crate::serve::status::agents::{Agent, Debts, Mesh};
 
 const WHAT: &str = "agents";
 
 pub(super) fn check(patient: &Patient<'_>) -> Vec<Finding> {
     let mesh = patient.status.as_ref().and_then(|status| status.mesh.as_ref());
-    let agents = mesh.map_or(&[][..], |mesh| &mesh.agents);
-    // Who has left without a word is not there to be woken.
-    let there: Vec<&Agent> = agents.iter().filter(|one| one.presence != "gone").collect();
-    if there.is_empty() {
-        return Vec::new();
-    }
-    let mut findings = vec![woken(&there)];
-    findings.extend(there.iter().filter(|one| one.overdue > 0).map(|one| {
-        let said = format!("{} owes {} replies for longer than was agreed", one.agent, one.overdue);
+    mesh.map(found).unwrap_or_default()
+}
+
+fn found(mesh: &Mesh) -> Vec<Finding> {
+    // Who has left, with a word or without, is not there to be woken. What they owe is owed all the same.
+    let there: Vec<&Agent> =
+        mesh.agents.iter().filter(|one| !matches!(one.presence.as_str(), "gone" | "wrapped")).collect();
+    let mut findings: Vec<Finding> = (!there.is_empty()).then(|| woken(&there)).into_iter().collect();
+    findings.extend(mesh.agents.iter().filter(|one| one.debts.overdue > 0).map(|one| {
+        let said = format!("{} owes {} for longer than was agreed", one.agent, replies(one.debts.overdue));
         Finding::note(WHAT, said, "prism mesh shows them; prism signal waive ID ends one without a reply")
     }));
+    findings.extend((mesh.person.owes > 0).then(|| asked(mesh.person)));
     findings
+}
+
+/// What agents wait for that only the person can say.
+fn asked(Debts { owes, overdue }: Debts) -> Finding {
+    let late = if overdue > 0 { format!(", {overdue} of them for longer than was agreed") } else { String::new() };
+    let fix = "prism mesh shows them; prism signal reply ID answers one, prism signal waive ID ends it without a reply";
+    Finding::note(WHAT, format!("you owe agents {}{late}", replies(owes)), fix)
+}
+
+fn replies(count: u64) -> String {
+    if count == 1 { "1 reply".to_owned() } else { format!("{count} replies") }
 }
 
 fn woken(there: &[&Agent]) -> Finding {
@@ -53,5 +66,30 @@ mod tests {
         let found = woken(&[&full, &degraded]);
         assert!(found.said.contains("1 of 2 cannot be woken") && found.said.ends_with("ben"), "{found:?}");
         assert_eq!(found.fix.as_deref(), Some("prism wake test ben"));
+    }
+
+    // what is owed by whoever is gone, and by the person, is owed all the same.
+    #[test]
+    fn who_owes_for_too_long_is_named_wherever_they_are() {
+        let agent = |name: &str, presence: &str, overdue: u64| Agent {
+            agent: name.to_owned(),
+            presence: presence.to_owned(),
+            surface_support: "degraded".to_owned(),
+            debts: Debts { owes: overdue, overdue },
+            ..Agent::default()
+        };
+        let said = |mesh: &Mesh| found(mesh).into_iter().map(|finding| finding.said).collect::<Vec<_>>();
+        let mut mesh = Mesh {
+            agents: vec![agent("ana", "gone", 1), agent("ben", "wrapped", 2), agent("cleo", "wrapped", 0)],
+            person: Debts::default(),
+        };
+        let late = ["ana owes 1 reply for longer than was agreed", "ben owes 2 replies for longer than was agreed"];
+        assert_eq!(said(&mesh), late, "nobody is there to be woken");
+        mesh.person = Debts { owes: 3, overdue: 0 };
+        assert_eq!(said(&mesh)[2..], ["you owe agents 3 replies"]);
+        mesh.person.overdue = 2;
+        assert_eq!(said(&mesh)[2..], ["you owe agents 3 replies, 2 of them for longer than was agreed"]);
+        mesh.agents.push(agent("dora", "active", 0));
+        assert!(said(&mesh)[0].starts_with("1 of 1 cannot be woken"), "{:?}", said(&mesh));
     }
 }

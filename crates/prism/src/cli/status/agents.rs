@@ -1,12 +1,14 @@
 //! The agents of the mesh in a status: who can be woken, and who owes what.
 
+use prism_core::mesh::PERSON;
+
 use crate::{
     cli::{
         bells,
         columns::{Cell, Column, number, table, text},
         say::{Colour, Line},
     },
-    serve::status::agents::{Agent, Mesh},
+    serve::status::agents::{Agent, Debts, Mesh},
 };
 
 const AGENTS: [Column; 8] = [
@@ -21,21 +23,34 @@ const AGENTS: [Column; 8] = [
 ];
 
 pub(super) fn lines(mesh: &Mesh, width: usize) -> Vec<Line> {
-    if mesh.agents.is_empty() {
+    let person = (mesh.person.owes > 0).then(|| person(mesh.person));
+    let rows: Vec<_> = mesh.agents.iter().map(agent).chain(person).map(|row| (row, Vec::new())).collect();
+    if rows.is_empty() {
         return Vec::new();
     }
     let mut lines = vec![Vec::new()];
-    lines.extend(table(&AGENTS, mesh.agents.iter().map(|one| (agent(one), Vec::new())).collect(), width));
+    lines.extend(table(&AGENTS, rows, width));
     lines
+}
+
+/// The human at the machine is shown for what they owe, and for nothing else.
+fn person(debts: Debts) -> Vec<Cell> {
+    let mut row = vec![(PERSON.to_owned(), None)];
+    row.resize(AGENTS.len() - 1, (String::new(), None));
+    row.push(owes(debts));
+    row
+}
+
+fn owes(Debts { owes, overdue }: Debts) -> Cell {
+    match overdue {
+        0 => (owes.to_string(), None),
+        overdue => (format!("{owes}, {overdue} overdue"), Some(Colour::Red)),
+    }
 }
 
 fn agent(one: &Agent) -> Vec<Cell> {
     let plain = |text: &str| (text.to_owned(), None);
     let degraded = one.surface_support == "degraded";
-    let owes = match one.overdue {
-        0 => (one.owes.to_string(), None),
-        overdue => (format!("{}, {overdue} overdue", one.owes), Some(Colour::Red)),
-    };
     vec![
         plain(&one.agent),
         plain(&one.presence),
@@ -44,6 +59,28 @@ fn agent(one: &Agent) -> Vec<Cell> {
         (bells::support(&one.surface_support).to_owned(), degraded.then_some(Colour::Yellow)),
         (one.paths.join(", "), Some(Colour::Dim)),
         plain(&one.pending.to_string()),
-        owes,
+        owes(one.debts),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    //
+    #[test]
+    fn what_the_person_owes_is_shown_beside_the_agents() {
+        let agent = Agent { agent: "ben".into(), debts: Debts { owes: 2, overdue: 0 }, ..Agent::default() };
+        let shown = |agents: &[Agent], owes, overdue| {
+            let mesh = Mesh { agents: agents.to_vec(), person: Debts { owes, overdue } };
+            let plain = |line: Line| line.into_iter().map(|(text, _)| text).collect::<String>().trim_end().to_owned();
+            lines(&mesh, 120).into_iter().map(plain).collect::<Vec<_>>()
+        };
+        assert_eq!(shown(&[], 0, 0), [""; 0]);
+        let both = shown(std::slice::from_ref(&agent), 3, 1);
+        assert!(both[2].starts_with("ben") && both[2].ends_with('2'), "{both:?}");
+        assert!(both[3].starts_with("person") && both[3].ends_with("3, 1 overdue"), "{both:?}");
+        assert_eq!(shown(&[], 1, 0).len(), 3, "without an agent, too");
+        assert_eq!(shown(&[agent], 0, 0).len(), 3);
+    }
 }

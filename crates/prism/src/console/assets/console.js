@@ -188,7 +188,7 @@ function connect() {
 }
 
 function badge(waiting) {
-  const all = waiting.requests + waiting.confirmations;
+  const all = Object.values(waiting).reduce((sum, number) => sum + number, 0);
   const name = document.title.replace(/^\(\d+\) /, '');
   document.title = all ? `(${all}) ${name}` : name;
   for (const [what, number] of Object.entries(waiting)) {

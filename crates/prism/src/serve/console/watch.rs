@@ -76,7 +76,7 @@ async fn tell(server: &Server, feed: &mpsc::Sender<Bytes>) {
         let waiting = waiting(server);
         let data = json!({
             "pages": changed.names(),
-            "waiting": {"requests": waiting.requests, "confirmations": waiting.confirmations},
+            "waiting": {"requests": waiting.requests, "confirmations": waiting.confirmations, "signals": waiting.overdue},
         });
         if feed.send(Bytes::from(format!("event: changed\ndata: {data}\n\n"))).await.is_err() {
             return;

@@ -7,8 +7,18 @@ use crate::mesh::{Caller, Mesh as Agents};
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Mesh {
-    /// Those that have a window, and have not said good-bye.
+    /// Those that have a window and have not said good-bye, and whoever owes a reply all the same.
     pub agents: Vec<Agent>,
+    /// The human at the machine, who is no agent and can be asked like one.
+    pub person: Debts,
+}
+
+/// Replies that somebody owes, and those that they owe for longer than was agreed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Debts {
+    pub owes: u64,
+    pub overdue: u64,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -23,13 +33,14 @@ pub struct Agent {
     /// The healthy ones.
     pub paths: Vec<String>,
     pub pending: u64,
-    /// Replies that it owes, and those that it owes for longer than was agreed.
-    pub owes: u64,
-    pub overdue: u64,
+    #[serde(flatten)]
+    pub debts: Debts,
 }
 
 pub(super) fn mesh(mesh: &Agents) -> Mesh {
     // The fields that are named above, of the roster as everybody has it: agents' sessions are secrets, and not among them.
     let agents: Vec<Agent> = serde_json::from_value(mesh.roster(&Caller::Script)["agents"].take()).unwrap_or_default();
-    Mesh { agents: agents.into_iter().filter(|one| one.presence != "wrapped").collect() }
+    let [owes, overdue] = mesh.owed_by_person().map(|count| count as u64);
+    let agents = agents.into_iter().filter(|one| one.presence != "wrapped" || one.debts.owes > 0).collect();
+    Mesh { agents, person: Debts { owes, overdue } }
 }
