@@ -204,10 +204,6 @@ async fn gate(
     let audit = Audit::open(&folder, audit::Settings { keep: config.audit.keep, ..audit::Settings::default() });
     let audit = audit.with_context(|| format!("the audit log in {} cannot be opened", folder.display()))?;
     let env = Env::process();
-    let person = env.var("USER").or(env.var("LOGNAME")).map(|name| name.to_string_lossy().into_owned());
-    // A service manager or a container starts the daemon without either.
-    let person = person.or_else(prism_os::process::user_name);
-    let person = person.unwrap_or_else(|| format!("uid {}", prism_os::process::user_id()));
     let surroundings = Surroundings {
         env: env.inherited(&Inherit::default()),
         owner: owner.clone(),
@@ -225,9 +221,17 @@ async fn gate(
         settings: config.gate.clone(),
         audits_all: config.audit.calls == AuditCalls::All,
         redaction: Redaction::new(&config.audit.redact, config.audit.bodies),
-        person,
+        person: person(&env),
     };
     Gate::open(opening).await
+}
+
+/// Whose machine this is, for the audit log.
+fn person(env: &Env) -> String {
+    let named = env.var("USER").or(env.var("LOGNAME")).map(|name| name.to_string_lossy().into_owned());
+    // A service manager or a container starts the daemon without either.
+    let named = named.or_else(prism_os::process::user_name);
+    named.unwrap_or_else(|| format!("uid {}", prism_os::process::user_id()))
 }
 
 fn end_orphans(home: &Path) {
@@ -235,5 +239,30 @@ fn end_orphans(home: &Path) {
         // Only the program: arguments may hold secrets.
         let program = orphan.command.split_whitespace().next().unwrap_or_default();
         warn!(pid = orphan.pid, program, "Ended a server that a killed Prism had left behind");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // without these variables it was the number.
+    #[test]
+    fn the_audit_names_the_user_also_where_no_variable_does() {
+        let uid = prism_os::process::user_id().to_string();
+        let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+        let named = users.lines().find_map(|line| {
+            let mut fields = line.split(':');
+            let name = fields.next()?;
+            (fields.nth(1)? == uid).then(|| name.to_owned())
+        });
+        let told = person(&Env::default());
+        match named {
+            Some(name) => assert_eq!(told, name),
+            // In a directory elsewhere, or nowhere.
+            None => assert!(told != uid && !told.is_empty(), "{told}"),
+        }
+        assert_eq!(person(&Env::from([("USER", "ann"), ("LOGNAME", "bob")])), "ann");
+        assert_eq!(person(&Env::from([("LOGNAME", "bob")])), "bob");
     }
 }

@@ -126,6 +126,12 @@ impl Mesh {
         Self::at(daemon, token).map(Some)
     }
 
+    /// Returns the same daemon, to be shown the person's secret; `None` where that cannot be read, or is for another daemon.
+    pub(super) fn as_person(&self, env: &Env) -> Option<Self> {
+        let token = home::existing_management(env).ok().flatten().filter(|_| env.var("PRISM_URL").is_none())?;
+        Some(Self { target: self.target.clone(), token })
+    }
+
     /// A daemon that need not be looked for, as with `prism stdio`.
     fn elsewhere(env: &Env, token: &Token) -> anyhow::Result<Option<Self>> {
         let Some(url) = env.var("PRISM_URL") else { return Ok(None) };

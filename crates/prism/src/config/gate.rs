@@ -189,6 +189,12 @@ mod tests {
         assert!(read(Env::from([("AUDIT_LOG_BODIES", "1")])).audit.bodies);
         let both = Env::from([("AUDIT_LOG_BODIES", "1"), ("PRISM_AUDIT_BODIES", "0")]);
         assert!(!read(both).audit.bodies, "the newer name counts");
+        // the names of the first version, which a daemon took no notice of.
+        let old = Env::from([("PRISM_GATE_MAX_GRANTS", "3"), ("PRISM_GATE_RATE_LIMIT", "7")]);
+        let gate = read(old).gate;
+        assert_eq!((gate.max_grants, gate.limits.per_second, gate.limits.burst), (3, 7, 14));
+        let both = Env::from([("PRISM_GATE_MAX_GRANTS", "3"), ("PRISM_GATE_MAX_CONCURRENT_SESSIONS", "4")]);
+        assert_eq!(read(both).gate.max_grants, 4);
     }
 
     #[test]

@@ -133,11 +133,13 @@ struct Around<'a> {
     flags: &'a Flags,
 }
 
-/// Names of variables that were there before `PRISM_…`. The newer name beats them.
-const OLD_VARIABLES: [(&str, &str); 3] = [
+/// Names that variables had before. The newer name beats them.
+const OLD_VARIABLES: [(&str, &str); 5] = [
     ("max_sessions", "MAX_STDIO_CONNECTIONS"),
     ("log_bodies", "AUDIT_LOG_BODIES"),
     ("audit.bodies", "AUDIT_LOG_BODIES"),
+    ("gate.max_concurrent_sessions", "PRISM_GATE_MAX_GRANTS"),
+    ("gate.rate_limit_per_session", "PRISM_GATE_RATE_LIMIT"),
 ];
 
 /// First parts of a path that Prism answers itself, and the servers it is itself.

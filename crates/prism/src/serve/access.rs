@@ -117,10 +117,12 @@ impl Way {
 // === impl Caller ===
 
 impl Caller {
-    /// Whoever has the management secret may call itself what it likes: this is for the reader of a record, and no proof.
-    fn of(headers: &HeaderMap) -> Self {
+    /// Whoever has the management secret may call itself what it likes: this is for the reader of a record, and no proof. An
+    /// agent has the clients' token, and what it calls itself is not passed on to the person who decides.
+    fn of(gate: &Gate, headers: &HeaderMap) -> Self {
         let agent = headers.get(USER_AGENT).and_then(|value| value.to_str().ok());
-        if agent.is_some_and(|agent| agent.starts_with("prism-cli/")) { Self::CommandLine } else { Self::Http }
+        let says_so = agent.is_some_and(|agent| agent.starts_with("prism-cli/"));
+        if says_so && is_management(gate, headers) { Self::CommandLine } else { Self::Http }
     }
 
     /// Returns what stands in audit lines and tables: `person (command line)`.
@@ -171,7 +173,7 @@ pub(super) fn answer(server: &Arc<Server>, way: Way, request: Request<Incoming>)
         _ => {}
     }
     let token = bearer(request.headers()).map(<[u8]>::to_vec);
-    let caller = Caller::of(request.headers());
+    let caller = Caller::of(&gate, request.headers());
     let query = request.uri().query().unwrap_or_default().to_owned();
     let body = request.into_body();
     Ok(Box::pin(async move {

@@ -26,6 +26,7 @@ async fn an_agent_asks_waits_and_is_given_what_the_person_approves() {
     let request = &listed["requests"][0];
     assert_eq!((&request["agent_id"], &request["ttl_seconds"]), (&json!("fixer"), &json!(300)));
     let scopes = request["scopes"].as_array().unwrap();
+    assert_eq!(request["asker"]["via"], "cli", "R-38");
     assert!(["read:buffers", "write:files"].iter().all(|scope| scopes.contains(&json!(scope))), "of both: {scopes:?}");
     let shown = gate.prism(&["requests"]).output().await;
     let short = text(&request["request_id"])[..8].to_owned();

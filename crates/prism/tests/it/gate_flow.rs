@@ -34,6 +34,19 @@ async fn request_access_is_pending_and_visible_to_the_person() {
     assert_eq!((&line["actor"], &line["request_id"]), (&json!("fixer"), &json!(asked.id)));
 }
 
+// R-38: the person was shown an agent with a header of ours as the command line.
+#[tokio::test]
+async fn an_agent_cannot_pass_for_the_command_line() {
+    let gate = Gate::start().await;
+    let ask = json!({"agent_id": "a", "scopes": ["read:files"], "roots": [gate.project()], "reason": "r"}).to_string();
+    for (secret, via) in [(gate.daemon.token(), "http"), (gate.management(), "cli")] {
+        let request = gate.request(Method::POST, "/mcp/request_access", Some(&secret));
+        let reply = request.header("user-agent", "prism-cli/9.9").body(ask.clone()).send().await;
+        let asked: Value = reply.json().await;
+        assert_eq!(gate.request_seen(&text(&asked["request_id"])).await["asker"]["via"], via);
+    }
+}
+
 // A-02, A-03: "Approve → Session token returned."
 #[tokio::test]
 async fn approve_returns_a_session_token_for_at_most_what_was_asked() {

@@ -9,12 +9,12 @@ use tokio::time::{Instant, interval};
 use super::{Around, kept::Kept};
 use crate::{
     cli::{
-        access::{ROUND, UNDECIDED, ask, asked_scopes, folder, is_open},
-        gate::{seconds, understood},
+        access::{ROUND, UNDECIDED, ask, asked_scopes, folder, is_open, requested},
+        gate::seconds,
         moments::{distance, now_ms},
         reach::{self, Interrupts},
         say,
-        verbs::{Mesh, PATIENCE},
+        verbs::Mesh,
     },
     config::duration,
     registration,
@@ -59,7 +59,7 @@ impl Open {
         }
         let mesh = Mesh::started(around.env)?;
         reach::run(async move {
-            let asked = mesh.post("/mcp/request_access", &body, PATIENCE).await.map_err(understood)?;
+            let asked = requested(&mesh, &body, around.env).await?;
             let word = |name: &str| asked[name].as_str().unwrap_or_default().to_owned();
             let (request_id, claim) = (word("request_id"), word("claim"));
             let kept = Kept { agent, request_id, claim, asked_at: registration::now(), given: None };
