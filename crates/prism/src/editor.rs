@@ -70,7 +70,7 @@ pub struct Router {
     /// Changes of texts that the built-in editor is at.
     at_work: watch::Sender<usize>,
     /// Whether a person may decide in editors.
-    decides: bool,
+    decides: AtomicBool,
     is_closing: AtomicBool,
     metrics: Arc<GateMetrics>,
     clock: Clock,
@@ -102,7 +102,7 @@ impl Router {
             first_seen: Mutex::default(),
             epoch: AtomicU64::new(0),
             at_work: watch::Sender::new(0),
-            decides,
+            decides: AtomicBool::new(decides),
             is_closing: AtomicBool::new(false),
             metrics,
             clock: Clock::start(),
@@ -142,6 +142,16 @@ impl Router {
         self.builtin.close().await;
     }
 
+    /// Whether a person may decide in editors.
+    pub fn decides(&self) -> bool {
+        self.decides.load(Ordering::Relaxed)
+    }
+
+    /// Says whether a person may. If so, in editors that come from now on: the others were told otherwise.
+    pub fn let_decide(&self, may: bool) {
+        self.decides.store(may, Ordering::Relaxed);
+    }
+
     // --- Editors that come and go ---
 
     /// Takes an editor in. It owns nothing until somebody has answered there.
@@ -151,7 +161,7 @@ impl Router {
         register: &Register,
     ) -> Result<(Arc<Plugin>, Registered, mpsc::Receiver<ToPlugin>), Refusal> {
         check(name, register)?;
-        let register = &Register { decides: register.decides && register.ui && self.decides, ..register.clone() };
+        let register = &Register { decides: register.decides && register.ui && self.decides(), ..register.clone() };
         let roots = real_roots(register.roots.clone()).await?;
         let epoch = self.epoch.fetch_add(1, Ordering::Relaxed) + 1;
         let now = self.clock.now();

@@ -26,7 +26,7 @@ pub mod views;
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -73,10 +73,7 @@ pub struct Gate {
     secret: Token,
     /// What editors show, and no agent has either: who is taken for an editor sees what all agents do there.
     plugin_secret: Token,
-    settings: config::Gate,
-    redaction: Redaction,
-    /// Whether calls that no rule is about are written down too.
-    audits_all: bool,
+    settings: RwLock<Arc<Settings>>,
     /// Whose machine this is, for the audit.
     person: String,
     clock: Clock,
@@ -100,11 +97,20 @@ pub struct Opening {
     pub secret: Token,
     /// What editors show.
     pub plugin_secret: Token,
-    pub settings: config::Gate,
-    pub redaction: Redaction,
-    pub audits_all: bool,
+    pub settings: Settings,
     /// Whose machine this is, for the audit.
     pub person: String,
+}
+
+/// What a person has set. A reload puts another in its place, whole.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    pub gate: config::Gate,
+    redaction: Redaction,
+    /// Whether calls that no rule is about are written down too.
+    audits_all: bool,
+    /// Full files of the audit log that are kept; 0: all.
+    keep: usize,
 }
 
 #[derive(Default)]
@@ -119,21 +125,18 @@ struct State {
 impl Gate {
     /// Takes up what the store has of the gate.
     pub async fn open(opening: Opening) -> anyhow::Result<Arc<Self>> {
-        let Opening { store, audit, runtime, metrics, secret, plugin_secret, settings, redaction, audits_all, person } =
-            opening;
+        let Opening { store, audit, runtime, metrics, secret, plugin_secret, settings, person } = opening;
         let gate = Arc::new_cyclic(|this| Self {
             state: Mutex::default(),
             store,
             audit,
-            runtime: Router::new(runtime, metrics.clone(), settings.editors_decide),
+            runtime: Router::new(runtime, metrics.clone(), settings.gate.editors_decide),
             metrics,
             events: Events::default(),
             mesh: OnceLock::new(),
             secret,
             plugin_secret,
-            settings,
-            redaction,
-            audits_all,
+            settings: RwLock::new(Arc::new(settings)),
             person,
             clock: Clock::start(),
             changed: Arc::default(),
@@ -173,8 +176,17 @@ impl Gate {
         self.plugin_secret.matches(shown)
     }
 
-    pub fn settings(&self) -> &config::Gate {
-        &self.settings
+    /// What counts now. Whoever looks twice may see two.
+    pub fn settings(&self) -> Arc<Settings> {
+        self.settings.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Goes on with other settings. They count from the next request, grant, question and line on; what was given is as it
+    /// was given.
+    pub fn obey(&self, settings: Settings) {
+        self.audit.keep(settings.keep);
+        self.runtime.let_decide(settings.gate.editors_decide);
+        *self.settings.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
     }
 
     /// Ends what is under way in the editor: terminals, language servers. Unsaved text is kept.
@@ -212,6 +224,20 @@ impl Gate {
 
     fn somebody_waits(&self) {
         self.awaits.store(true, Ordering::Relaxed);
+    }
+}
+
+// === impl Settings ===
+
+impl Settings {
+    /// Of `[gate]` and `[audit]`.
+    pub fn of(gate: &config::Gate, audit: &config::Audit) -> Self {
+        Self {
+            gate: gate.clone(),
+            redaction: Redaction::new(&audit.redact, audit.bodies),
+            audits_all: audit.calls == config::AuditCalls::All,
+            keep: audit.keep,
+        }
     }
 }
 

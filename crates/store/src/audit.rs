@@ -114,6 +114,11 @@ impl Audit {
         self.writer.write_behind(entry);
     }
 
+    /// Has so many full files kept from the next new one on; 0 for all.
+    pub fn keep(&self, full_files: usize) {
+        self.writer.keep(full_files);
+    }
+
     /// Returns every line from now on, without its line end, once it is on disk.
     pub fn subscribe(&self) -> broadcast::Receiver<Arc<str>> {
         self.writer.subscribe()

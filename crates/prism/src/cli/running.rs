@@ -5,7 +5,6 @@
 use std::{future::Future, io::IsTerminal, path::Path, sync::Arc};
 
 use anyhow::Context;
-use prism_core::policy::Redaction;
 use prism_editor::{Runtime, Surroundings};
 use prism_os::census;
 use prism_store::{
@@ -21,7 +20,7 @@ use tracing::warn;
 use super::{daemon::DATABASE, say};
 use crate::{
     calls::{Calls, Person},
-    config::{AuditCalls, Config, Env, Inherit, editor},
+    config::{Config, Env, Inherit, editor},
     drive::{Environment, Sessions, destination::Parts, keeping::Keeping},
     gate::{self, Gate},
     home::Token,
@@ -218,9 +217,7 @@ async fn gate(
         metrics: metrics.gate.clone(),
         secret: management,
         plugin_secret: plugin,
-        settings: config.gate.clone(),
-        audits_all: config.audit.calls == AuditCalls::All,
-        redaction: Redaction::new(&config.audit.redact, config.audit.bodies),
+        settings: gate::Settings::of(&config.gate, &config.audit),
         person: person(&env),
     };
     Gate::open(opening).await

@@ -108,7 +108,7 @@ impl Gate {
             let shown = serde_json::to_value(shown).unwrap_or_default();
             let shown = json!({"action": action.verb, "shown": shown});
             let digest = hash(json!([live.id.to_string(), args, shown]).to_string().as_bytes());
-            let (agent, wait) = (live.agent.clone(), self.settings.confirm_within);
+            let (agent, wait) = (live.agent.clone(), self.settings().gate.confirm_within);
             let question =
                 Question { kind: "action", grant: Some(live.id), agent, digest, shown, wait, asked: Asked::default() };
             let why = match self.ask_person(question).await? {

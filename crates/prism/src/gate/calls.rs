@@ -71,10 +71,11 @@ impl Person for Gate {
     }
 
     fn audits_all(&self) -> bool {
-        self.audits_all
+        self.settings().audits_all
     }
 
     fn patience(&self) -> (Duration, Duration) {
-        (self.settings.confirm_within, self.settings.call_wait)
+        let settings = self.settings();
+        (settings.gate.confirm_within, settings.gate.call_wait)
     }
 }

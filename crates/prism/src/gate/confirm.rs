@@ -116,7 +116,7 @@ impl Gate {
                 shown: question.shown.to_string(),
                 state: "waiting".to_owned(),
                 created_at_us: now.0,
-                expires_at_us: (now + self.settings.confirm_within).0,
+                expires_at_us: (now + self.settings().gate.confirm_within).0,
                 decided_at_us: None,
                 decided_by: None,
                 reason: None,

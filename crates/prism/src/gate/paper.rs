@@ -83,7 +83,7 @@ impl Gate {
             actor: about.actor,
             user: self.person.clone(),
             action: action.to_owned(),
-            args: self.redaction.redact(args, &|bytes| hex(&hash(bytes))),
+            args: self.settings().redaction.redact(args, &|bytes| hex(&hash(bytes))),
             result: result.to_owned(),
             session_id: about.session.map(written),
             request_id: about.request.map(written),

@@ -88,7 +88,8 @@ impl Gate {
         let (claim, claim_hash) = mint()?;
         let (id, now) = (new_id()?, self.clock.now());
         let ttl = self.ttl(ask.ttl_seconds)?;
-        let expires_at = now + self.settings.request_ttl;
+        let settings = self.settings();
+        let expires_at = now + settings.gate.request_ttl;
         let shown: Vec<String> = roots.iter().map(ToString::to_string).collect();
         let asked = json!({"scopes": scopes.names(), "roots": shown, "reason": ask.reason, "via": asker.via});
         let row = RequestRow {
@@ -110,7 +111,7 @@ impl Gate {
             asker: json!({"via": asker.via, "agent": asker.mesh_agent, "client": asker.client}).to_string(),
         };
         let most = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-        let (of_agent, all) = (most(self.settings.max_requests_per_agent), most(self.settings.max_requests));
+        let (of_agent, all) = (most(settings.gate.max_requests_per_agent), most(settings.gate.max_requests));
         match self.store.add_request(row, of_agent, all).await? {
             Added::Added => {}
             Added::TooManyOfAgent => {
@@ -241,7 +242,8 @@ impl Gate {
         let asked_ttl = u64::try_from(row.ttl_s).ok().filter(|_| approve.ttl_seconds.is_none());
         let ttl = self.ttl(approve.ttl_seconds.or(asked_ttl))?;
         let alive = self.state().live.values().filter(|live| live.parent.is_none()).count();
-        if alive >= self.settings.max_grants {
+        let settings = self.settings();
+        if alive >= settings.gate.max_grants {
             let why = format!(
                 "{alive} grants are alive already (gate.max_concurrent_sessions); revoke one first: prism grants"
             );
@@ -258,9 +260,9 @@ impl Gate {
             created_at_us: now.0,
             expires_at_us: (now + ttl).0,
             ended_at_us: None,
-            per_second: self.settings.limits.per_second,
-            burst: self.settings.limits.burst,
-            max_edit_bytes: i64::try_from(self.settings.limits.max_edit_bytes).unwrap_or(i64::MAX),
+            per_second: settings.gate.limits.per_second,
+            burst: settings.gate.limits.burst,
+            max_edit_bytes: i64::try_from(settings.gate.limits.max_edit_bytes).unwrap_or(i64::MAX),
             confirms_changes: approve.confirm_changes,
         };
         let what = json!({
@@ -351,9 +353,10 @@ impl Gate {
     }
 
     fn ttl(&self, seconds: Option<u64>) -> Result<Duration, Trouble> {
-        let longest = self.settings.max_ttl;
+        let settings = self.settings();
+        let longest = settings.gate.max_ttl;
         match seconds.map(Duration::from_secs) {
-            None => Ok(self.settings.default_ttl.min(longest)),
+            None => Ok(settings.gate.default_ttl.min(longest)),
             Some(Duration::ZERO) => Err(Trouble::bad("ttl_seconds is at least 1")),
             Some(ttl) if ttl > longest => {
                 let most = longest.as_secs();

@@ -2,15 +2,17 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use prism_editor::{Progress, Settings, Surroundings};
+use prism_core::policy::Limits;
+use prism_editor::{Progress, Surroundings};
 use prism_os::census::Owner;
+use prism_store::audit::Query;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::*;
-use crate::calls::Asked;
+use crate::calls::{Asked, Person};
 
 /// Longer than anything here takes.
 const LONG: Duration = Duration::from_secs(20);
@@ -82,7 +84,7 @@ async fn open(home: &std::path::Path, settings: config::Gate) -> Arc<Gate> {
         owner: Owner::this_process(home),
         closed: Vec::new(),
         unsaved: None,
-        settings: Settings::default(),
+        settings: prism_editor::Settings::default(),
     };
     let opening = Opening {
         store: Store::open(&home.join("prism.db")).unwrap(),
@@ -91,9 +93,7 @@ async fn open(home: &std::path::Path, settings: config::Gate) -> Arc<Gate> {
         metrics: Arc::default(),
         secret: Token::random().unwrap(),
         plugin_secret: Token::random().unwrap(),
-        settings,
-        redaction: Redaction::default(),
-        audits_all: false,
+        settings: Settings { gate: settings, ..Settings::default() },
         person: "p".to_owned(),
     };
     Gate::open(opening).await.unwrap()
@@ -360,6 +360,39 @@ async fn the_person_is_not_flooded() {
     assert!(ask("b").await.is_ok() && ask("b").await.is_ok(), "others may still ask");
     assert_eq!(ask("c").await.unwrap_err().status, 429, "but not without end");
     assert_eq!(world.gate.requests(true).unwrap().len(), 5);
+}
+
+// what counted at the start counted until the end.
+#[tokio::test]
+async fn other_settings_count_at_once_and_what_was_given_is_as_it_was_given() {
+    let world = World::new().await;
+    let held = world.granted().await;
+    world.ask().await;
+    let ask = async || {
+        let ask = json!({"agent_id": "a", "scopes": ["*"], "roots": [world.root()], "reason": "My number is 4711"});
+        world.gate.request(serde_json::from_value(ask).unwrap(), Asker::default()).await
+    };
+    let limits = Limits { per_second: 1, ..Limits::default() };
+    let gate = config::Gate { max_requests_per_agent: 2, max_grants: 2, limits, ..config::Gate::default() };
+    let audit =
+        config::Audit { redact: vec!["reason".to_owned()], calls: config::AuditCalls::All, ..config::Audit::default() };
+    world.gate.obey(Settings::of(&gate, &audit));
+    let asked = ask().await.unwrap();
+    assert_eq!(ask().await.unwrap_err().code, "too_many", "two of this agent wait");
+    let lines = world.gate.lines(Query { limit: 100, ..Query::default() }).await.unwrap();
+    assert!(!json!(lines).to_string().contains("4711"), "{lines:?}");
+    assert!(Person::audits_all(&*world.gate));
+    let request_id = asked["request_id"].as_str().unwrap().parse().unwrap();
+    world.gate.approve(Approve { request_id, ..Approve::default() }, "test", true).await.unwrap();
+    let rates: Vec<u32> = world.gate.state().live.values().map(|live| live.grant.limits.per_second).collect();
+    assert!(rates.len() == 2 && rates.contains(&1) && rates.contains(&Limits::default().per_second), "{rates:?}");
+    let (request_id, _) = world.ask().await;
+    let third = world.gate.approve(Approve { request_id, ..Approve::default() }, "test", true).await;
+    assert_eq!(third.unwrap_err().code, "too_many", "two are alive");
+    drop(held);
+
+    world.gate.obey(Settings::of(&config::Gate { editors_decide: false, ..gate }, &audit));
+    assert!(!world.gate.router().decides());
 }
 
 // everything is on disk.

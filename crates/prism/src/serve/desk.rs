@@ -95,7 +95,7 @@ impl Desk {
             self.gate.record_refusal(&by, word.name(), &json!({}), why);
             Trouble::forbidden(message)
         };
-        if !self.plugin.about.decides {
+        if !self.plugin.about.decides || !self.gate.router().decides() {
             let message = "nobody decides in this editor: it did not register with `ui` and `decides`, or [gate] \
                            editors_decide is false; use the console (`prism console`)";
             return Err(refused("nobody decides there", message));

@@ -26,6 +26,7 @@ use crate::{
         keeping::{self, USE_NOTED_EVERY},
         replace,
     },
+    gate,
 };
 
 /// How often sessions are looked through for idle ones.
@@ -105,6 +106,9 @@ impl Front {
             return Ok(());
         }
         let (next, changes) = before.next(config, &self.parts)?;
+        if let Some(gate) = &self.parts.gate {
+            gate.obey(gate::Settings::of(&next.config.gate, &next.config.audit));
+        }
         self.parts.environment.look_ahead(&next.config.destinations);
         self.hub.reload(behind_hub(&next.destinations), &next.config);
         let (now, then) = (next.destinations.len(), before.destinations.len());

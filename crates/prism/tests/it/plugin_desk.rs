@@ -11,6 +11,7 @@ use crate::support::{
     DEADLINE,
     gate::{Gate, Granted, SETTINGS, answer, text},
     plugin::{Editor, Line, VERBS, knock, owning, register, registered, state},
+    until,
 };
 
 /// A window with another folder open: what agents do is done by the built-in editor.
@@ -284,6 +285,20 @@ async fn nobody_decides_without_a_window_or_where_it_is_switched_off() {
     let off = Gate::start_with(&format!("{SETTINGS}editors_decide = false\n")).await;
     let asked = off.ask("fixer", &["read:files"]).await;
     nobody_decides(&off, deciding(&off), &asked.id).await;
+}
+
+//
+#[tokio::test]
+async fn what_is_switched_off_is_off_at_once_in_an_editor_that_is_connected() {
+    let (gate, mut line) = with_window().await;
+    let asked = gate.ask("fixer", &["read:files"]).await;
+    let off = format!("{SETTINGS}editors_decide = false\n");
+    fs::write(gate.daemon.home().file("it.toml"), off).unwrap();
+    until("it is taken over", async || gate.daemon.stderr().contains("Took over the changed config")).await;
+    let word = json!({"type": "decide", "id": 1, "request_id": asked.id, "approve": true});
+    let (code, message) = refused(&mut line, word).await;
+    assert!(code == "forbidden" && message.contains("editors_decide is false"), "{code}: {message}");
+    assert_eq!(gate.request_seen(&asked.id).await["status"], "PENDING");
 }
 
 async fn nobody_decides(gate: &Gate, register: Value, request: &str) {

@@ -2,9 +2,10 @@
 
 use std::fs;
 
+use hyper::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Client, Daemon, Events, Home, Launch, destination, process, until};
+use crate::support::{Client, Daemon, Events, Home, Launch, destination, gate::audit_in, process, until};
 
 struct House {
     daemon: Daemon,
@@ -124,6 +125,26 @@ async fn changed_limits_count_at_once_and_no_server_is_started_anew() {
     .await;
     assert_eq!(house.daemon.metric(r#"prism_child_starts_total{destination="d"}"#).await, Some(1));
     drop(stream);
+}
+
+// R-45
+#[tokio::test]
+async fn changed_settings_of_the_gate_and_of_the_audit_log_count_at_once() {
+    let house = House::open("").await;
+    let ask = async || {
+        let ask = json!({"agent_id": "a", "scopes": ["read:files"], "roots": ["/tmp"], "reason": "My number is 4711"});
+        house.client("/mcp/request_access").request(Method::POST).body(ask.to_string()).send().await.status
+    };
+    assert_eq!(ask().await, 200);
+    house.change("[gate]\nmax_requests_per_agent = 2\n[audit]\nredact = [\"reason\"]\n", TAKEN_OVER).await;
+    assert_eq!((ask().await, ask().await), (200, 429));
+    let lines = audit_in(house.home.path());
+    let asked: Vec<String> = lines
+        .iter()
+        .filter(|line| line["action"] == "request_access" && line["result"] == "requested")
+        .map(Value::to_string)
+        .collect();
+    assert_eq!(asked.iter().map(|line| line.contains("4711")).collect::<Vec<_>>(), [true, false], "{asked:?}");
 }
 
 #[tokio::test]

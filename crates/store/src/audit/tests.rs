@@ -147,6 +147,23 @@ async fn only_so_many_files_are_kept_and_the_rest_still_verifies() {
     assert!(matches!(broken(&home), Broken { line: Some(1), what: Wrong::Number { .. }, .. }));
 }
 
+// `keep` counts from the next new file on.
+#[tokio::test]
+async fn how_many_files_are_kept_can_change_while_it_is_written() {
+    let home = TempDir::new().unwrap();
+    let audit = open(&home, SMALL);
+    for number in 1..=40 {
+        audit.write(entry(number)).await.unwrap();
+    }
+    assert!(verified(&home).files > 4);
+    audit.keep(2);
+    for number in 41..=60 {
+        audit.write(entry(number)).await.unwrap();
+    }
+    audit.close();
+    assert_eq!(verified(&home).files, 3);
+}
+
 #[tokio::test]
 async fn a_head_that_was_kept_elsewhere_shows_a_log_that_was_made_anew() {
     let home = written(Settings::default(), 10).await;

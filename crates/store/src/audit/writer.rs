@@ -4,7 +4,10 @@ use std::{
     collections::VecDeque,
     io, mem,
     path::PathBuf,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
     thread::{self, JoinHandle},
     time::Duration,
 };
@@ -45,6 +48,8 @@ struct Shared {
     changed: Condvar,
     /// The free places of the queue; closed with it.
     places: Semaphore,
+    /// How many full files are kept; 0 for all.
+    keep: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -77,7 +82,8 @@ struct Batch {
 impl Writer {
     pub(super) fn spawn(log: Log, first: VecDeque<Entry>, lines: broadcast::Sender<Arc<str>>) -> io::Result<Self> {
         let queue = Mutex::new(Queue { behind: first, ..Queue::default() });
-        let shared = Arc::new(Shared { queue, changed: Condvar::new(), places: Semaphore::new(MAX_QUEUED) });
+        let (places, keep) = (Semaphore::new(MAX_QUEUED), AtomicUsize::new(log.settings.keep));
+        let shared = Arc::new(Shared { queue, changed: Condvar::new(), places, keep });
         let (of_thread, told) = (shared.clone(), lines.clone());
         let run = move || run(log, &of_thread, &told);
         let thread = thread::Builder::new().name("prism-audit".to_owned()).spawn(run)?;
@@ -114,6 +120,10 @@ impl Writer {
             }
         }
         self.shared.changed.notify_one();
+    }
+
+    pub(super) fn keep(&self, full_files: usize) {
+        self.shared.keep.store(full_files, Ordering::Relaxed);
     }
 
     pub(super) fn subscribe(&self) -> broadcast::Receiver<Arc<str>> {
@@ -207,6 +217,7 @@ fn run(mut log: Log, shared: &Shared, lines: &broadcast::Sender<Arc<str>>) {
     let _last_words = LastWords(shared);
     while let Some(batch) = shared.next_batch() {
         let path = log.path();
+        log.settings.keep = shared.keep.load(Ordering::Relaxed);
         let lost = (batch.lost > 0).then(|| notice("audit.lost", format!("{{\"lines\":{}}}", batch.lost)));
         let waited_for = batch.jobs.iter().map(|job| &job.entry);
         match log.write(batch.behind.iter().chain(&lost).chain(waited_for)) {

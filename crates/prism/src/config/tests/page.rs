@@ -1,5 +1,6 @@
 //! The page that lists every setting: a key that it leaves out is one that nobody finds.
 
+use super::config;
 use crate::config::raw::keys::{
     AUDIT_KEYS, DESTINATION_KEYS, EDITOR_KEYS, GATE_KEYS, GLOBAL_KEYS, HUB_KEYS, MESH_KEYS, PROFILE_KEYS, TOOLS_KEYS,
     WORKSPACE_KEYS,
@@ -43,4 +44,48 @@ fn every_setting_is_on_its_page() {
     has_a_row_for_each("### `[audit]`", &AUDIT_KEYS);
     has_a_row_for_each("## The built-in editor: `[editor]`", &EDITOR_KEYS);
     has_a_row_for_each("## Workspace memory: `[workspace]`", &WORKSPACE_KEYS);
+}
+
+/// The settings of a part whose defaults are values, each with the one that the page has for it.
+fn defaults(heading: &str) -> Vec<(&'static str, &'static str)> {
+    let code = |text: &'static str| text.strip_prefix('`')?.strip_suffix('`').filter(|one| !one.contains('`'));
+    let cells = |row: &'static str| {
+        let mut cells = row.trim_start_matches("| ").split(" | ");
+        Some((cells.next()?, cells.next()?))
+    };
+    let pairs = part(heading).lines().filter_map(cells).flat_map(|(keys, values)| {
+        let values: Vec<&str> = values.split(", ").collect();
+        let nth = move |i: usize| if values.len() == 1 { values.first().copied() } else { values.get(i).copied() };
+        keys.split(", ").enumerate().filter_map(move |(i, key)| Some((code(key)?, code(nth(i)?)?)))
+    });
+    pairs.collect()
+}
+
+// written into the file, a default of the page's changes nothing.
+#[test]
+fn the_defaults_of_the_page_are_those_that_count() {
+    let command = "[destination.d]\ncommand = [\"d\"]\n";
+    let url = "[destination.d]\nurl = \"http://127.0.0.1/mcp\"\n";
+    let mut compared = 0;
+    for (heading, table) in [
+        ("## At the top", ""),
+        ("## Servers: `[destination.NAME]`", command),
+        ("## All servers at one URL: `[hub]` and `[profile.NAME]`", "[hub]\n"),
+        ("## Agents among themselves: `[mesh]`", "[mesh]\n"),
+        ("## Access for sub-agents: `[gate]`", "[gate]\n"),
+        ("### `[audit]`", "[audit]\n"),
+        ("## The built-in editor: `[editor]`", "[editor]\n"),
+    ] {
+        for (key, value) in defaults(heading) {
+            let table = if key == "forward_headers" { url } else { table };
+            let written = config(&format!("{table}{key} = {value}\n")).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(
+                written,
+                config(table).unwrap(),
+                "docs/config.md has another default for {key} below {heading:?}"
+            );
+            compared += 1;
+        }
+    }
+    assert!(compared > 60, "the page is written in another way: {compared}");
 }

@@ -104,7 +104,7 @@ pub(super) fn request(server: &Arc<Server>, id: &str) -> Response<Body> {
     let shown = || {
         let gate = server.gate.as_deref().ok_or_else(without)?;
         let id = Uuid::try_parse(id).map_err(|_| Trouble::unknown_request())?;
-        let longest = gate.settings().max_ttl.as_secs();
+        let longest = gate.settings().gate.max_ttl.as_secs();
         Ok(requests::dialog(&gate.request_view(id)?, longest, Moment::now()))
     };
     match shown() {
