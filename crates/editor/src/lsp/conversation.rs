@@ -245,14 +245,15 @@ impl Conversation {
     }
 
     fn answered(&mut self, asked: Asked, outcome: Result<Value, Complaint>) {
+        let was_busy = asked.was_busy || self.is_busy();
         if let (Some((path, version)), Ok(report)) = (asked.diagnostics_of, &outcome) {
             // `unchanged` leaves what was said before, which is about this version then too; it is only said to who
             // names an earlier report, and nobody here does.
             if let Some(items) = report["items"].as_array() {
-                self.diagnosed(&path, Came::Pulled, version, None, items.clone());
+                self.diagnosed(&path, Came::Pulled { was_busy }, version, None, items.clone());
             }
         }
-        let (texts, was_busy) = (asked.texts, asked.was_busy || self.is_busy());
+        let texts = asked.texts;
         let _ = asked.reply.send(outcome.map(|value| Answer { value, texts, was_busy }).map_err(Fault::Refused));
     }
 

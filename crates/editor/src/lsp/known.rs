@@ -74,7 +74,7 @@ pub(crate) struct Diagnosed {
     pub(crate) path: PathBuf,
     pub(crate) items: Vec<Value>,
     pub(crate) version: Option<u64>,
-    /// Whether more was left out, or it may say otherwise when it has heard what it was told last.
+    /// Whether more was left out, or it may say otherwise when it has heard what it was told last, or has loaded all.
     pub(crate) is_cut: bool,
 }
 
@@ -82,7 +82,10 @@ pub(crate) struct Diagnosed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Came {
     Pushed,
-    Pulled,
+    /// `was_busy`: before all was loaded, so that it may say otherwise when it is asked again.
+    Pulled {
+        was_busy: bool,
+    },
 }
 
 /// Diagnostics kept of one file. Further ones are left out, and the answer says that it is not complete.
@@ -244,12 +247,13 @@ impl Facts {
             self.is_cut = true;
             return false;
         }
-        let is_cut = items.len() > MAX_OF_FILE;
+        // What it said before it had loaded all is not the answer, however long ago it was and however quiet it is now.
+        let is_cut = items.len() > MAX_OF_FILE || came == Came::Pulled { was_busy: true };
         items.truncate(MAX_OF_FILE);
         let file = self.files.entry(path.to_owned()).or_default();
         let place = match came {
             Came::Pushed => &mut file.pushed,
-            Came::Pulled => &mut file.pulled,
+            Came::Pulled { .. } => &mut file.pulled,
         };
         let is_same = match place.as_ref() {
             Some(before) => *before.items == *items,

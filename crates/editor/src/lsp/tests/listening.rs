@@ -50,6 +50,48 @@ async fn an_empty_list_never_pretends_to_be_an_answer() {
     assert_eq!((messages(&answer).len(), &answer["is_complete"]), (0, &json!(false)));
 }
 
+/// The scripted server in the place of rust-analyzer, which says when it has loaded the project; started, and asked nothing yet.
+async fn loading(mode: &str) -> (Workshop, String) {
+    let shop = Workshop::with(mode, |settings| {
+        let words = settings.servers["markdown"].clone();
+        settings.servers.insert("rust".to_owned(), words);
+    });
+    shop.write("Cargo.toml", "[package]\nname = \"demo\"\n");
+    let path = shop.write("src/lib.rs", "bad\n");
+    shop.run("get_errors", json!({ "path": path, "wait_ms": 0 })).await;
+    until("it is greeted", || shop.notes("log").iter().any(|line| line == "initialized")).await;
+    assert_eq!(shop.notes("pulled").len(), 0);
+    (shop, path)
+}
+
+//
+#[tokio::test]
+async fn a_server_that_says_when_it_has_loaded_all_is_asked_again_then() {
+    let (shop, path) = loading("loads").await;
+    let answer = shop.run("get_errors", json!({ "path": path })).await;
+    assert_eq!((messages(&answer), &answer["is_complete"]), (vec!["bad: bad"], &json!(true)), "{answer}");
+    assert_eq!(shop.notes("pulled").len(), 2, "asked before it had loaded all, and again then");
+    // One that never says so is waited for as long as was said.
+    let (shop, path) = loading("pull").await;
+    let answer = shop.run("get_errors", json!({ "path": path, "wait_ms": 500 })).await;
+    assert_eq!(answer["is_complete"], false, "{answer}");
+    assert_eq!(answer["server"]["busy_with"], "loading the project", "{answer}");
+}
+
+// rust-analyzer says that it has loaded all, and takes seconds for its first answer then. When the time was up, what it
+// had said before was told as all there is.
+#[tokio::test]
+async fn what_was_said_before_all_was_loaded_is_never_complete() {
+    let (shop, path) = loading("stalls").await;
+    let first = shop.run("get_errors", json!({ "path": path, "wait_ms": 1000 })).await;
+    assert_eq!((messages(&first).len(), &first["server"]["busy_with"]), (0, &Value::Null), "{first}");
+    assert_eq!((shop.notes("pulled").len(), &first["is_complete"]), (2, &json!(false)), "{first}");
+    let all = shop.run("get_errors", json!({})).await;
+    assert_eq!((messages(&all).len(), &all["is_complete"]), (0, &json!(false)), "{all}");
+    let second = shop.run("get_errors", json!({ "path": path })).await;
+    assert_eq!((messages(&second), &second["is_complete"]), (vec!["bad: bad"], &json!(true)), "{second}");
+}
+
 #[tokio::test]
 async fn a_server_that_is_still_indexing_is_waited_for() {
     let shop = Workshop::scripted("busy");

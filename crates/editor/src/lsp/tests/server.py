@@ -91,6 +91,8 @@ def answer(message):
     beside = uri and uri.rsplit("/", 1)[0] + "/other.md"
     outside = "file://" + os.path.join(notes, "outside.md")
     if method == "textDocument/diagnostic":
+        if mode in ("loads", "stalls") and seen("pulled") == 1:
+            return {"kind": "full", "items": []}
         if mode == "lacks":
             return {"kind": "full", "items": guessed(uri)}
         return {"kind": "full", "items": [] if mode == "busy" and seen("pulled") < 2 else found(uri)}
@@ -185,6 +187,8 @@ while True:
         sys.exit(0)
     elif method and "id" in message:
         note("pulled", method)
+        if mode == "stalls" and seen("pulled") == 2:
+            continue
         if mode == "mute" or (mode == "mute_once" and seen("pulled") == 1):
             continue
         if mode == "dies_always" or (mode == "dies_once" and seen("starts") == 1):
@@ -193,5 +197,7 @@ while True:
             send({"id": message["id"], "error": {"code": -32801, "message": "content modified"}})
             continue
         send({"id": message["id"], "result": answer(message)})
+        if mode in ("loads", "stalls") and seen("pulled") == 1:
+            send({"method": "experimental/serverStatus", "params": {"health": "ok", "quiescent": True}})
         if mode == "busy" and seen("pulled") == 1:
             send({"method": "$/progress", "params": {"token": "t", "value": {"kind": "end"}}})
