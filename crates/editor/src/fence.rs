@@ -153,9 +153,16 @@ pub(crate) fn told(enforced: Option<&Enforced>) -> Value {
     }
 }
 
-/// What programs say that were kept from a file: in the system's words, or in Python's, which then misses its own library.
-const SIGNS: [&str; 5] =
-    ["Permission denied", "PermissionError", "EACCES", "No module named 'encodings'", "platform independent libraries"];
+/// What programs say that were kept from a file: in the system's words, or in Python's, which misses a module then, if only of its
+/// own library, and does not say why.
+const SIGNS: [&str; 6] = [
+    "Permission denied",
+    "PermissionError",
+    "EACCES",
+    "ModuleNotFoundError",
+    "No module named",
+    "platform independent libraries",
+];
 
 const HINT: &str = "the fence may have kept it from a file: it reaches the granted folders, the system and the usual folders of \
                     toolchains; a person can add another to `readable` of `[editor]` (`writable`, to write there)";

@@ -24,7 +24,7 @@ use tokio::{
     time::timeout,
 };
 
-use crate::{command, runtime::failed};
+use crate::{command, fence, runtime::failed};
 use history::History;
 
 pub(crate) use verbs::{input, open, output};
@@ -44,6 +44,8 @@ struct Terminal {
     line: String,
     cwd: PathBuf,
     pid: u32,
+    /// What was enforced.
+    fence: Value,
     session: Session,
     /// What is typed goes to the task that runs it.
     typed: mpsc::Sender<Vec<u8>>,
@@ -209,14 +211,21 @@ impl Terminal {
             Some(after) => state.history.after(after, limit, is_running),
             None => state.history.last(limit, is_running),
         };
+        let exit_code = state.exit_code();
+        let mut fence = self.fence.clone();
+        // What a shell was refused is told while it runs, as it may run on for long.
+        if let Some(hint) = fence::hint(&fence, &[&piece.text]).filter(|_| exit_code != Some(0)) {
+            fence["hint"] = hint.into();
+        }
         json!({
             "terminal": self.name(),
             "output": piece.text,
             "next": piece.next,
             "left_out": piece.left_out,
             "is_running": is_running,
-            "exit_code": state.exit_code(),
+            "exit_code": exit_code,
             "signal": state.ended.and_then(|status| status.signal),
+            "fence": fence,
         })
     }
 

@@ -5,7 +5,7 @@ use std::{
     env::split_paths,
     ffi::OsStr,
     fs::File,
-    io::Read,
+    io::{self, ErrorKind, Read},
     os::unix::{ffi::OsStrExt, fs::PermissionsExt},
     path::{Path, PathBuf},
 };
@@ -26,6 +26,8 @@ pub enum Absent {
     NotExecutable { path: PathBuf },
     #[error("its program {} is a broken link: {} does not exist", path.display(), to.display())]
     BrokenLink { path: PathBuf, to: PathBuf },
+    #[error("its program {} cannot be looked at: {}: {why}", path.display(), folder.display())]
+    Hidden { path: PathBuf, folder: PathBuf, why: ErrorKind },
     #[error("its program {} is a script for {}, which does not exist", path.display(), interpreter.display())]
     NoInterpreter { path: PathBuf, interpreter: PathBuf },
 }
@@ -41,7 +43,8 @@ pub fn find(program: &str, cwd: Option<&Path>, path: &OsStr) -> Result<PathBuf, 
     for file in split_paths(path).map(|folder| folder.join(program)) {
         match look(&file) {
             Ok(()) => return Ok(file),
-            Err(Absent::NoFile { .. } | Absent::Folder { .. }) => {}
+            // A folder that is somebody else's, such as root's, most likely has nothing of ours.
+            Err(Absent::NoFile { .. } | Absent::Folder { .. } | Absent::Hidden { .. }) => {}
             Err(absent) => worse = worse.or(Some(absent)),
         }
     }
@@ -59,6 +62,7 @@ impl Absent {
                 _ => format!("command -v {program}, and write the whole path into the config"),
             },
             Self::NoFile { path } | Self::Folder { path } => format!("ls -l {}", path.display()),
+            Self::Hidden { folder, .. } => format!("ls -ld {}", folder.display()),
             Self::NotExecutable { path } => format!("chmod +x {}", path.display()),
             Self::BrokenLink { path, .. } => format!("ls -l {}, and install what it should lead to", path.display()),
             Self::NoInterpreter { path, interpreter } => {
@@ -70,12 +74,7 @@ impl Absent {
 
 fn look(file: &Path) -> Result<(), Absent> {
     let path = || file.to_owned();
-    let Ok(metadata) = file.metadata() else {
-        return Err(match file.read_link() {
-            Ok(to) => Absent::BrokenLink { path: path(), to: file.parent().unwrap_or(Path::new("")).join(to) },
-            Err(_) => Absent::NoFile { path: path() },
-        });
-    };
+    let metadata = file.metadata().map_err(|error| absent(file, &error))?;
     if !metadata.is_file() {
         return Err(Absent::Folder { path: path() });
     }
@@ -85,6 +84,21 @@ fn look(file: &Path) -> Result<(), Absent> {
     match interpreter(file).filter(|interpreter| !interpreter.exists()) {
         Some(interpreter) => Err(Absent::NoInterpreter { path: path(), interpreter }),
         None => Ok(()),
+    }
+}
+
+/// Says why a file cannot be looked at. That it is not there is only one reason.
+fn absent(file: &Path, error: &io::Error) -> Absent {
+    let path = file.to_owned();
+    let to = file.read_link().ok().map(|to| file.parent().unwrap_or(Path::new("")).join(to));
+    match (error.kind(), to) {
+        (ErrorKind::NotFound | ErrorKind::NotADirectory, Some(to)) => Absent::BrokenLink { path, to },
+        (ErrorKind::NotFound | ErrorKind::NotADirectory, None) => Absent::NoFile { path },
+        (why, to) => {
+            let is_seen = |folder: &&Path| folder.metadata().is_ok();
+            let folder = to.as_deref().unwrap_or(file).ancestors().skip(1).find(is_seen).unwrap_or(Path::new("/"));
+            Absent::Hidden { path, folder: folder.to_owned(), why }
+        }
     }
 }
 
@@ -139,6 +153,34 @@ mod tests {
         assert_eq!(told("nothing").0, "its program \"nothing\" was not found on PATH");
         assert!(told("./nothing").0.ends_with("nothing does not exist"));
         assert!(told("./folder").0.ends_with("folder is a folder"));
+    }
+
+    // "does not exist" of whatever could not be looked at.
+    #[test]
+    fn a_file_that_may_not_be_looked_at_is_not_called_missing() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let shut = folder.path().join("shut");
+        fs::create_dir(&shut).unwrap();
+        let tool = put(&shut, "tool", "", 0o755);
+        let refused = io::Error::from(ErrorKind::PermissionDenied);
+        let (said, fix) = (absent(&tool, &refused).to_string(), absent(&tool, &refused).fix());
+        let shown = shut.display();
+        assert_eq!(said, format!("its program {} cannot be looked at: {shown}: permission denied", tool.display()));
+        assert_eq!(fix, format!("ls -ld {shown}"));
+        let link = folder.path().join("link");
+        symlink(&tool, &link).unwrap();
+        assert!(absent(&link, &refused).to_string().contains(&format!("at: {shown}: permission denied")));
+
+        fs::set_permissions(&shut, fs::Permissions::from_mode(0o000)).unwrap();
+        let found = |program: &Path| find(program.to_str().unwrap(), None, shut.as_os_str());
+        // Root may look everywhere.
+        if tool.metadata().is_err() {
+            assert_eq!(found(&tool).unwrap_err(), absent(&tool, &refused));
+            assert!(matches!(found(Path::new("tool")), Err(Absent::NotOnPath { .. })));
+        }
+        let long = folder.path().join("a".repeat(300));
+        assert!(matches!(found(&long), Err(Absent::Hidden { .. })), "{:?}", found(&long));
+        assert!(matches!(found(&folder.path().join("no/tool")), Err(Absent::NoFile { .. })));
     }
 
     #[test]

@@ -203,6 +203,21 @@ async fn temporary_files_are_a_holders_own_and_go_with_it() {
     assert!(second.exists());
 }
 
+// a library in a folder that is out of reach is one that Python has never heard of.
+#[test]
+fn what_a_program_says_that_was_kept_from_a_file_is_known() {
+    let (landlock, none) = (serde_json::json!({ "enforced": "landlock" }), serde_json::json!({ "enforced": "none" }));
+    for said in [
+        "cat: /a: Permission denied",
+        "ModuleNotFoundError: No module named 'requests'",
+        "/usr/bin/python3: No module named pytest",
+    ] {
+        assert!(hint(&landlock, &["", said]).is_some(), "{said}");
+        assert!(hint(&none, &["", said]).is_none(), "{said}");
+    }
+    assert!(hint(&landlock, &["error: 3 tests failed", ""]).is_none());
+}
+
 #[test]
 fn without_a_fence_nothing_is_changed() {
     let settings = Settings { fence: false, ..Settings::default() };

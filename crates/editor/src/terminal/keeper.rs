@@ -36,12 +36,14 @@ pub(super) async fn open(launch: Launch, size: Size) -> Result<Value, Refusal> {
     let (holder, pid) = (launch.scene.holder.id, group.pid());
     let (typed, to_type) = mpsc::channel(MAX_TYPED);
     let (stop, stopped) = watch::channel(false);
+    let fence = fence::told(enforced.as_ref());
     let make = |number| Terminal {
         number,
         holder,
         line: launch.line(),
         cwd: launch.cwd.clone(),
         pid,
+        fence: fence.clone(),
         session,
         typed,
         stop,
@@ -67,7 +69,7 @@ pub(super) async fn open(launch: Launch, size: Size) -> Result<Value, Refusal> {
         told: 0,
     };
     tokio::spawn(keeper.keep());
-    Ok(json!({ "terminal": terminal.name(), "pid": pid, "fence": fence::told(enforced.as_ref()) }))
+    Ok(json!({ "terminal": terminal.name(), "pid": pid, "fence": fence }))
 }
 
 struct Keeper {

@@ -69,6 +69,29 @@ async fn a_shell_takes_input_and_says_how_it_ended() {
     assert_eq!(place.code("send_input", json!({ "terminal": terminal, "input": "x" })).await, Code::NotFound);
 }
 
+//
+#[tokio::test]
+async fn a_terminal_in_which_the_fence_made_something_fail_says_so_and_what_helps() {
+    let place = Place::roomy();
+    let secret = place.outside.join("secret");
+    let hint = async |terminal: &str| {
+        let answer = place.run("get_output", json!({ "terminal": terminal })).await.unwrap();
+        assert_eq!(answer["fence"]["enforced"], "landlock", "{answer}");
+        answer["fence"]["hint"].as_str().map(str::to_owned)
+    };
+    let terminal =
+        place.terminal(json!(format!("echo well; read a; cat {}; echo refused; read b", text(&secret)))).await;
+    place.until(&terminal, "well").await;
+    assert_eq!(hint(&terminal).await, None, "nothing is wrong yet");
+    place.run("send_input", json!({ "terminal": terminal, "input": "\n" })).await.unwrap();
+    place.until(&terminal, "refused").await;
+    assert!(hint(&terminal).await.unwrap().contains("`readable` of `[editor]`"));
+    // It may have come by without the file.
+    let terminal = place.terminal(json!(format!("cat {}; exit 0", text(&secret)))).await;
+    let ended = place.ended(&terminal).await;
+    assert!(ended["exit_code"] == 0 && ended["fence"].get("hint").is_none(), "{ended}");
+}
+
 #[tokio::test]
 async fn output_is_read_on_from_where_one_was_and_waited_for() {
     let place = Place::roomy();

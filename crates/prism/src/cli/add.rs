@@ -281,7 +281,10 @@ impl Add {
             let absent = program::find(program, added.cwd.as_deref(), path).err();
             let mut warning = match absent {
                 Some(
-                    absent @ (Absent::NotExecutable { .. } | Absent::BrokenLink { .. } | Absent::NoInterpreter { .. }),
+                    absent @ (Absent::NotExecutable { .. }
+                    | Absent::BrokenLink { .. }
+                    | Absent::NoInterpreter { .. }
+                    | Absent::Hidden { .. }),
                 ) => {
                     format!("{absent}\n  fix: {}", absent.fix())
                 }

@@ -24,7 +24,7 @@ use self::{
     tally::{Outcome, Tally},
     world::{Stopped, World},
 };
-use crate::support::{gate::Gate, plugin::Editor};
+use crate::support::{gate::Gate, plugin::Editor, skipped};
 
 /// Much is asked of the gate here, and each case has a grant.
 const SETTINGS: &str =
@@ -102,7 +102,7 @@ async fn played(gate: &Gate, path: &str, verbs: &BTreeSet<&'static str>, runtime
         let is_its_own = verbs.contains(case.verb.as_str());
         let outcome = match missing(&case, path, runtime) {
             Some(why) => {
-                skipped(&case, &why);
+                skipped(&format!("contract: {}: {}", case.verb, case.name), &why);
                 Outcome::Skipped(why)
             }
             None => {
@@ -142,15 +142,6 @@ fn missing(case: &Case, path: &str, runtime: &str) -> Option<String> {
         let is_there = env::split_paths(path).any(|folder| folder.join(program).is_file());
         (!is_there).then(|| format!("no {program} here; install it"))
     })
-}
-
-/// Tells the lane `unit`, which lists what was skipped.
-fn skipped(case: &Case, why: &str) {
-    if let Some(list) = env::var_os("PRISM_TESTS_SKIPPED") {
-        let mut list = fs::File::options().append(true).create(true).open(list).expect("the list can be written");
-        let line = format!("contract: {}: {}: {why}\n", case.verb, case.name);
-        std::io::Write::write_all(&mut list, line.as_bytes()).expect("the list can be written");
-    }
 }
 
 /// The search path, with the language servers that the yardstick has installed.

@@ -313,7 +313,7 @@ async fn a_shim_that_is_gone_is_found_and_install_mends_it() {
     let found = wrong(&ended);
     for (surface, place) in surfaces {
         let (_, told, fix) = found.iter().find(|(what, ..)| what == surface).unwrap_or_else(|| panic!("{found:#?}"));
-        assert!(told.contains(place) && told.contains("\"/gone/bin/prism\", which is not there"), "{told}");
+        assert!(told.contains(place) && told.contains("/gone/bin/prism does not exist"), "{told}");
         assert_eq!(*fix, format!("prism install {surface}"));
     }
     let (_, _, fix) = found.iter().find(|(what, ..)| what == "claude-code").unwrap_or_else(|| panic!("{found:#?}"));

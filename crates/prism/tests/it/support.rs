@@ -17,7 +17,12 @@ pub(crate) mod shim;
 pub(crate) mod terminal;
 pub(crate) mod upstream;
 
-use std::time::{Duration, Instant};
+use std::{
+    env,
+    fs::OpenOptions,
+    io::Write,
+    time::{Duration, Instant},
+};
 
 pub(crate) use self::{
     client::{Client, NEWEST, result_text},
@@ -63,4 +68,14 @@ pub(crate) async fn stays(what: &str, time: Duration, mut condition: impl AsyncF
 pub(crate) async fn rests(daemon: &Daemon, time: Duration) {
     let before = process::ticks(daemon.pid());
     stays("the daemon rests", time, async || process::ticks(daemon.pid()) - before < 10).await;
+}
+
+/// Says that something is not tested here, and what to install: to whoever reads the output, and to the lane `unit`, which
+/// lists what was skipped (`PRISM_TESTS_SKIPPED` names the file).
+pub(crate) fn skipped(what: &str, why: &str) {
+    eprintln!("SKIPPED {what}: {why}");
+    if let Some(list) = env::var_os("PRISM_TESTS_SKIPPED") {
+        let mut list = OpenOptions::new().append(true).create(true).open(list).expect("the list can be written");
+        list.write_all(format!("{what}: {why}\n").as_bytes()).expect("the list can be written");
+    }
 }

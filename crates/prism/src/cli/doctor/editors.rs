@@ -3,6 +3,7 @@
 
 use std::{collections::BTreeSet, path::Path};
 
+use prism_os::program::{self, Absent};
 use serde_json::Value;
 
 use super::{Finding, Patient};
@@ -117,8 +118,11 @@ fn judge(entry: &Entry, right: &Right, env: &Env) -> Finding {
         let said = format!("the entry `prism` in {file} has neither a URL nor a command");
         return Finding::wrong(surface, said, fix);
     };
-    if !Env::finds(program, None, env.var("PATH").unwrap_or_default()) {
-        return Finding::wrong(surface, format!("{file} starts {program:?}, which is not there"), fix);
+    if let Err(absent) = program::find(program, None, env.var("PATH").unwrap_or_default()) {
+        let is_gone = matches!(absent, Absent::NotOnPath { .. } | Absent::NoFile { .. });
+        // An entry that is written anew leads to a program that is there.
+        let fix = if is_gone { fix.clone() } else { format!("{}; or {fix}", absent.fix()) };
+        return Finding::wrong(surface, format!("{file} leads nowhere: {absent}"), fix);
     }
     if let Some(other) = home_of(value).filter(|home| *home != right.home) {
         let said =
@@ -174,8 +178,16 @@ mod tests {
     fn a_program_that_is_gone_is_named() {
         assert_eq!(judged(json!({"command": "sh", "args": ["stdio"]}), None, None).0, Verdict::Ok);
         assert_eq!(judged(json!({"command": ["sh", "stdio"]}), None, None).0, Verdict::Ok);
-        assert_eq!(judged(json!({"command": "/no/such/prism"}), None, None).0, Verdict::Wrong);
+        let gone = judged(json!({"command": "/no/such/prism"}), None, None);
+        let said = "mcp.json leads nowhere: its program /no/such/prism does not exist";
+        assert_eq!(gone, (Verdict::Wrong, said.to_owned()));
         assert_eq!(judged(json!({}), None, None).0, Verdict::Wrong);
+        // there all the same, and only not to be started.
+        let folder = tempfile::tempdir().unwrap();
+        let shim = folder.path().join("prism");
+        std::fs::write(&shim, "").unwrap();
+        let (verdict, said) = judged(json!({"command": shim}), None, None);
+        assert!(verdict == Verdict::Wrong && said.ends_with("prism is not executable"), "{said}");
     }
 
     #[test]

@@ -21,6 +21,17 @@ use super::{
 };
 use crate::config::Env;
 
+/// Says that this test is skipped here: to whoever reads its output, and to the lane `unit`, which lists what was skipped
+/// (`PRISM_TESTS_SKIPPED` names the file).
+fn skipped(why: &str) {
+    let line = format!("{}: {why}\n", std::thread::current().name().unwrap_or("a test"));
+    eprint!("SKIPPED {line}");
+    if let Some(list) = Env::process().var("PRISM_TESTS_SKIPPED") {
+        let mut list = fs::File::options().append(true).create(true).open(list).unwrap();
+        std::io::Write::write_all(&mut list, line.as_bytes()).unwrap();
+    }
+}
+
 /// A tmux server of the test's own, with one pane that `cat` runs in.
 struct Panes {
     folder: TempDir,
@@ -31,7 +42,7 @@ impl Panes {
     /// `prompt` is what `printf` shows before `cat` begins. `None` if there is no tmux here.
     fn open(prompt: &str) -> Option<Self> {
         if Command::new("tmux").arg("-V").output().is_err() {
-            eprintln!("there is no tmux here: the wake path `tmux` is not tested");
+            skipped("there is no tmux, so the wake path `tmux` is not tested; type: apt-get install tmux");
             return None;
         }
         let folder = tempfile::tempdir().unwrap();

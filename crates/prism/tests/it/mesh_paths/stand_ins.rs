@@ -21,7 +21,7 @@ use tempfile::TempDir;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_tungstenite::{accept_async, tungstenite::Message};
 
-use crate::support::until;
+use crate::support::{skipped, until};
 
 /// What a server and its test share.
 #[derive(Clone, Default)]
@@ -156,7 +156,8 @@ impl Panes {
     /// `None` if there is no tmux here.
     pub(super) async fn open() -> Option<Self> {
         if Command::new("tmux").arg("-V").output().is_err() {
-            eprintln!("there is no tmux here: the wake path `tmux` is not tested; apt install tmux");
+            let test = std::thread::current().name().unwrap_or("a test").to_owned();
+            skipped(&test, "there is no tmux, so the wake path `tmux` is not tested; type: apt-get install tmux");
             return None;
         }
         let mut panes = Self { folder: tempfile::tempdir().unwrap(), pane: String::new() };
