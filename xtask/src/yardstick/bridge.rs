@@ -4,7 +4,8 @@
 use std::{
     ffi::OsString,
     fs,
-    io::{BufRead, BufReader, Read},
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::mpsc,
@@ -12,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 
 use super::tools::Tools;
 use crate::{
@@ -74,6 +75,32 @@ fn address(pipe: impl Read + Send + 'static, before: &'static str) -> Option<Str
         }
     });
     rx.recv_timeout(START).ok()
+}
+
+fn warm(url: &str) -> anyhow::Result<()> {
+    const TOOL: &str = "test_simple_text";
+    let (address, path) = url.strip_prefix("http://").and_then(|rest| rest.split_once('/')).context("it is no URL")?;
+    let client = serde_json::json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "yardstick", "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": { "elicitation": {} },
+    });
+    let params = serde_json::json!({ "name": TOOL, "arguments": {}, "_meta": client });
+    let body = serde_json::json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }).to_string();
+    let request = format!(
+        "POST /{path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: \
+         {}\r\nAccept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: \
+         tools/call\r\nMcp-Name: {TOOL}\r\n\r\n{body}",
+        body.len(),
+    );
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(START))?;
+    stream.write_all(request.as_bytes())?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    let status = answer.lines().next().unwrap_or_default();
+    ensure!(status.contains(" 200 ") && answer.contains("\"result\""), "{status}");
+    Ok(())
 }
 
 // === impl Bridge ===
@@ -143,6 +170,12 @@ impl Bridge {
         Ok(Self { daemon, url, log: path, _home: home })
     }
 
+    /// Calls a tool of the fixture as a client of 2026-07-28 that can be asked. Such clients' calls take turns on a process of
+    /// their own, which is there from then on.
+    pub(super) fn warm(&self) -> anyhow::Result<()> {
+        warm(&self.url).with_context(|| format!("no call at {} came through", self.url))
+    }
+
     /// Ends it, and returns what it left or did wrong.
     pub(super) fn stop(mut self) -> Vec<String> {
         let mut wrong: Vec<String> =
@@ -157,12 +190,13 @@ impl Bridge {
 impl Fixture {
     /// Starts the fixture with these options, on a port of its own choice.
     pub(super) fn start(place: &Place, tools: &Tools, options: &[&str]) -> anyhow::Result<Self> {
-        let mut command = Command::new(tools.everything(place)?);
-        command.args(options).env("PATH", &tools.path).stdout(Stdio::null()).stderr(Stdio::piped());
+        let [node, server] = tools.everything(place)?;
+        let mut command = Command::new(node);
+        command.arg(server).args(options).env("PATH", &tools.path).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut group = Group::spawn(command)?;
         let stderr = group.stderr().context("the fixture's stderr")?;
         let Some(url) = address(stderr, "everything server at ") else {
-            bail!("the fixture did not start: everything-server/run.sh {}", options.join(" "));
+            bail!("the fixture did not start: everything-server {}", options.join(" "));
         };
         Ok(Self { url, _group: group })
     }
@@ -170,7 +204,37 @@ impl Fixture {
 
 #[cfg(test)]
 mod tests {
+    use std::net::TcpListener;
+
     use super::*;
+
+    // R-47
+    #[test]
+    fn a_bridge_is_warmed_by_a_call_of_a_client_that_can_be_asked() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+        let serve = thread::spawn(move || {
+            let mut heads = Vec::new();
+            for answer in
+                ["200 OK\r\n\r\n{\"result\":{}}", "200 OK\r\n\r\n{\"error\":{}}", "503 Service Unavailable\r\n\r\n"]
+            {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+                heads.push(lines.by_ref().take_while(|line| !line.is_empty()).collect::<Vec<_>>().join("\n"));
+                stream.write_all(format!("HTTP/1.1 {answer}").as_bytes()).unwrap();
+                stream.shutdown(std::net::Shutdown::Write).unwrap();
+            }
+            heads
+        });
+        warm(&url).unwrap();
+        assert!(warm(&url).is_err(), "an error is no answer");
+        assert_eq!(warm(&url).unwrap_err().to_string(), "HTTP/1.1 503 Service Unavailable");
+        let heads = serve.join().unwrap();
+        assert!(
+            heads[0].starts_with("POST /mcp HTTP/1.1\n") && heads[0].contains("\nMcp-Name: test_simple_text"),
+            "{heads:?}"
+        );
+    }
 
     #[test]
     fn the_address_is_the_one_that_was_printed() {

@@ -4,7 +4,7 @@
 use std::{
     env,
     ffi::OsString,
-    path::{Path, PathBuf},
+    path::Path,
     process::{Command, Stdio},
     sync::OnceLock,
     time::Duration,
@@ -141,15 +141,17 @@ impl Tools {
         Ok(Ok(Self { path }))
     }
 
-    /// Installs the fixture now, so that no client waits for it later, and returns its command.
-    pub(super) fn everything(&self, place: &Place) -> anyhow::Result<PathBuf> {
-        library(place, "yard_npm everything-server", &self.path)?;
-        Ok(place.root.join("yardstick/everything-server/run.sh"))
+    /// Installs the fixture now, so that no client waits for it later, and returns its command: the program itself, as a shell
+    /// in front of it, which looks whether all is installed, takes as long as its start.
+    pub(super) fn everything(&self, place: &Place) -> anyhow::Result<[OsString; 2]> {
+        let said = library(place, "yard_npm everything-server && node -p process.execPath", &self.path)?;
+        let (folder, node) = said.split_once('\n').context("yard_npm prints a folder")?;
+        Ok([node.into(), Path::new(folder).join("server.mjs").into()])
     }
 
     /// The fixture on stdio, with these options.
     pub(super) fn fixture(&self, place: &Place, options: &[&str]) -> anyhow::Result<Server> {
-        let words = std::iter::once(self.everything(place)?.into_os_string());
+        let words = self.everything(place)?.into_iter();
         Ok(Server::Command(words.chain(options.iter().map(OsString::from)).collect()))
     }
 
