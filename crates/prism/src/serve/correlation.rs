@@ -32,34 +32,33 @@ pub(super) enum From<'a> {
     Modern(Through, &'a str),
 }
 
-/// A request as its server gets it. Every one is recorded under the client's own correlation id or a new one. Prism's own
-/// servers are told it, and who calls over whatever the client says of that; to any other the client's bytes go as they are.
+/// Has a request recorded under the client's own correlation id or a new one, whoever answers it. (R-23)
+pub(super) fn recorded(message: &Message, record: &mut Pending) {
+    if matches!(message.kind(), Kind::Request(_)) {
+        record.known_as(given(message).unwrap_or_else(Uuid::now_v7));
+    }
+}
+
+/// A request as its server gets it. Prism's own servers are told under which id it is recorded, and who calls over whatever the
+/// client says of that; to any other the client's bytes go as they are.
 pub(super) fn correlated(destination: &Destination, from: From, message: Message, record: &mut Pending) -> Message {
     let calls = matches!(message.kind(), Kind::Request(method) if method.may_ask());
     if !destination.is_built_in() || !calls {
-        if matches!(message.kind(), Kind::Request(_)) {
-            record.correlation_id(given(&message).unwrap_or_else(Uuid::now_v7));
-        }
         return message;
     }
     let wants = [builtin::prism::NAME, builtin::workspace::NAME].contains(&destination.config().name.as_str());
     let mark = wants.then(|| from.mark());
-    match told(&message, mark) {
-        Some((told, id)) => {
-            record.correlation_id(id);
-            told
-        }
-        // Without parameters there is nothing to add to, and nothing that could be forged.
-        None => message,
-    }
+    // Of a batch each call has an id of its own.
+    let id = given(&message).or(record.correlation_id()).unwrap_or_else(Uuid::now_v7);
+    // Without parameters there is nothing to add to, and nothing that could be forged.
+    told(&message, id, mark).unwrap_or(message)
 }
 
-/// A call with an id, and with the mark in place of any that it has; and the id.
-fn told(message: &Message, mark: Option<String>) -> Option<(Message, Uuid)> {
+/// A call with an id, and with the mark in place of any that it has.
+fn told(message: &Message, id: Uuid, mark: Option<String>) -> Option<Message> {
     let mut top = Members::read(std::str::from_utf8(message.bytes()).ok()?)?;
     let mut params = Members::read(message.params_text()?)?;
     let mut meta = params.object("_meta").unwrap_or_default();
-    let id = correlation_id(&meta).unwrap_or_else(Uuid::now_v7);
     meta.set(CORRELATION_ID, Quoted(&id.to_string()).to_string());
     // Of several of that name none may stay.
     meta.remove(CALLER);
@@ -70,7 +69,7 @@ fn told(message: &Message, mark: Option<String>) -> Option<(Message, Uuid)> {
     params.set("_meta", meta);
     let params = params.to_string();
     top.set("params", params);
-    Some((Message::parse(Bytes::from(top.to_string())).ok()?, id))
+    Message::parse(Bytes::from(top.to_string())).ok()
 }
 
 /// The id that a client has given its request.
@@ -174,7 +173,8 @@ mod tests {
             "prism/caller":{"session":"s"},"prism\/calle\u0072":{"session":"t"},"correlation_id":7}}}"#;
         let forged = Message::parse(Bytes::from(forged)).expect("a message");
         for mark in [None, Some(r#"{"transport":"http"}"#.to_owned())] {
-            let (told, id) = told(&forged, mark.clone()).expect("it has parameters");
+            let id = Uuid::now_v7();
+            let told = told(&forged, id, mark.clone()).expect("it has parameters");
             let id = Quoted(&id.to_string()).to_string();
             let mark = mark.map_or(String::new(), |mark| format!(r#","prism/caller":{mark}"#));
             let meta = format!(r#"{{"a":1.50,"correlation_id":{id}{mark}}}"#);

@@ -31,7 +31,7 @@ use tokio::{
 use super::{
     Server,
     body::{Body, EventStream, Merged},
-    correlation::{From, correlated},
+    correlation::{From, correlated, recorded},
     fault::{Denial, JSON},
     hold::{Answering, Manner, Next, hold},
     modern::{self, Asker},
@@ -287,6 +287,7 @@ pub(super) async fn together<F: Future<Output = (Result<Response<Body>, Denial>,
         let id = message.id().map(str::to_owned);
         let mut own = Pending::start(&server.access, "POST");
         own.carries(carried.clone());
+        recorded(&message, &mut own);
         let called = call(message, own);
         async move {
             let (response, mut record) = called.await;

@@ -23,7 +23,7 @@ use uuid::Uuid;
 use super::{
     Server,
     body::Body,
-    correlation::{From, correlated},
+    correlation::{From, correlated, recorded},
     fault::{self, Denial},
     hold::hold_quietly,
     post::{accepted, events},
@@ -195,6 +195,7 @@ impl Posted {
             Kind::Response => Method::Other,
         };
         record.message(method, message.method_text(), message.id());
+        recorded(&message, record);
         let id = message.id().map(str::to_owned);
         if matches!(message.kind(), Kind::Request(_)) {
             self.0.visit.call(record.started());

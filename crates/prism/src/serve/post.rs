@@ -21,7 +21,7 @@ use tokio::sync::oneshot;
 use super::{
     Server,
     body::{Body, EventStream},
-    correlation::{From, correlated},
+    correlation::{From, correlated, recorded},
     fault::{self, Denial, JSON},
     hold::{Answering, Manner, Next, hold},
     hub,
@@ -137,6 +137,7 @@ async fn take(
         Kind::Response => Method::Other,
     };
     record.message(method, message.method_text(), message.id());
+    recorded(&message, record);
     // A listen is a stream or nothing, and who takes nothing but a stream could not read another answer.
     accepts.events &= destination.config().post_sse || method == Method::Listen || !accepts.json;
     let id = || message.id().map(str::to_owned);
@@ -354,6 +355,7 @@ async fn batch(
     let from = From::Session(&entry, through);
     let mut admitted = Vec::with_capacity(messages.len());
     for message in &messages {
+        recorded(message, record);
         let message = correlated(&entry.destination, from, message.clone(), record);
         let through = match message.kind() {
             Kind::Request(_) => match server.calls.check(&entry.destination, message) {

@@ -137,7 +137,11 @@ impl Pending {
         self.carried.clone()
     }
 
-    pub fn correlation_id(&mut self, id: Uuid) {
+    pub fn correlation_id(&self) -> Option<Uuid> {
+        self.request.correlation_id
+    }
+
+    pub fn known_as(&mut self, id: Uuid) {
         self.request.correlation_id = Some(id);
     }
 

@@ -110,6 +110,14 @@ async fn every_request_leaves_a_record_and_no_secret() {
     session.post(&json!({"jsonrpc": "2.0", "id": "call-8", "method": "tools/call", "params": params})).await;
     let record8 = &records(&daemon, "call-8").await[0];
     assert!(record8.contains(&format!(" correlation_id={given} ")), "{record8}");
+    // what the hub answers by itself, and what opens a session, have one as well.
+    let with_hub = Launch::serve("").start().await;
+    let hub = with_hub.hub().initialize().await;
+    hub.post(&json!({"jsonrpc": "2.0", "id": "list-9", "method": "tools/list"})).await;
+    for of in ["list-9", "mcp_method=initialize"] {
+        let record = &records(&with_hub, of).await[0];
+        assert!(record.contains(" correlation_id="), "{record}");
+    }
     let latency = record.split("latency_ms=").nth(1).unwrap();
     assert!(latency.parse::<f64>().unwrap() >= 0.0, "{record}");
     let forged = &records(&daemon, "forged").await[0];
