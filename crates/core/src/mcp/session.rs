@@ -555,7 +555,16 @@ fn told(id: EventId, bytes: &Bytes, what: &What, level: Option<Level>) -> Option
 
 fn gap_note(Lost { events, logs }: Lost) -> String {
     let why = "came while nobody read this stream, which keeps no more than 256, and were dropped";
-    let data = format_args!(r#"{{"dropped":{events},"log_notes":{logs},"message":"Up to {events} messages {why}"}}"#);
+    warning(format_args!(r#"{{"dropped":{events},"log_notes":{logs},"message":"Up to {events} messages {why}"}}"#))
+}
+
+/// What a session is told of what never got to it.
+pub(super) fn missed_note(count: u64) -> String {
+    let why = "came while Prism had too much to do, and were dropped";
+    warning(format_args!(r#"{{"dropped":{count},"message":"{count} messages {why}"}}"#))
+}
+
+fn warning(data: std::fmt::Arguments) -> String {
     text::note(Method::Log, format_args!(r#"{{"level":"warning","logger":"prism","data":{data}}}"#))
 }
 

@@ -6,6 +6,7 @@
 
 mod far_end;
 mod handle;
+mod relays;
 mod ring;
 mod saving;
 mod successor;
@@ -35,7 +36,7 @@ use tracing::{debug, info, warn};
 
 pub use handle::{Command, Head, LinkHandle, Parked, Reply};
 
-use self::{saving::Saving, successor::Successor};
+use self::{relays::Relays, saving::Saving, successor::Successor};
 use super::{
     Carried,
     destination::Shared,
@@ -68,7 +69,7 @@ struct Driver {
     starts: u64,
     preparing: bool,
     /// Where the sessions that have parts here have their streams.
-    home: Option<LinkHandle>,
+    relays: Relays,
     parked: Parked,
     vitals: Arc<Vitals>,
     /// Starts since the server last greeted us; where its stderr was at the last one, and the first line of its stdout
@@ -166,7 +167,7 @@ impl Driver {
             back: None,
             starts: 0,
             preparing: false,
-            home: None,
+            relays: Relays::new(),
             parked,
             vitals,
             tries: None,
@@ -309,7 +310,7 @@ impl Driver {
                 self.opener = carried.filter(|_| self.vitals.purpose == Purpose::Own);
                 let part = part.map(|part| {
                     let (part, home) = *part;
-                    self.home = Some(home);
+                    self.relays.lead_to(home.commands);
                     part
                 });
                 match self.machine.open(key, *hello, message, accepts, part, now) {
@@ -381,6 +382,7 @@ impl Driver {
                 let _ = done.map(|done| done.send(()));
             }
             Command::Relay { home, text, what } => self.machine.relay(home, &text, what, now),
+            Command::Missed { home, count } => self.machine.missed(home, count),
             Command::Announce { method, to, listens } => self.machine.announce(method, &to, &listens),
             Command::Ring { to, rung } => self.ring(&to, rung, now),
             Command::Watch { key, every } => self.machine.watch_over(key, every, now),
@@ -506,8 +508,7 @@ impl Driver {
                     self.stream_gone(stream, now);
                 }
                 Action::Relay { home, text, what } => {
-                    let relay = Command::Relay { home, text, what };
-                    if self.home.as_ref().is_none_or(|home| home.commands.try_send(relay).is_err()) {
+                    if !self.relays.say(home, text, what) {
                         self.shared.metrics.dropped.inc();
                         debug!(destination = self.name(), "Dropped a note: the hub has too much to do");
                     }

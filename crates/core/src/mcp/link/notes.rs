@@ -12,7 +12,13 @@ use super::{
     watch::{self, Watcher},
 };
 use crate::{
-    mcp::{era::Era, level::Level, modern, replay::What, session::Session},
+    mcp::{
+        era::Era,
+        level::Level,
+        modern,
+        replay::What,
+        session::{Session, missed_note},
+    },
     wire::{Message, envelope::own_number, frame, splice::around},
 };
 
@@ -252,6 +258,17 @@ impl Link {
             return self.check_by(Some(deadline));
         }
         session.send_standalone(&[text], what, self.settings.strict_streams, &mut self.actions);
+    }
+
+    /// Tells a session of how much it has missed that a part of it had to say.
+    pub fn missed(&mut self, home: SessionKey, count: u64) {
+        if !self.wants(home, Some(Level::Warning)) {
+            return;
+        }
+        if let Some(session) = self.sessions.get_mut(&home) {
+            let text = missed_note(count);
+            session.send_standalone(&[text.as_bytes()], What::Message, self.settings.strict_streams, &mut self.actions);
+        }
     }
 
     /// Tells these sessions, and those of these listens that want it, that a list has changed which is not the server's

@@ -126,6 +126,11 @@ pub enum Command {
         text: Bytes,
         what: What,
     },
+    /// So much of that did not get through.
+    Missed {
+        home: SessionKey,
+        count: u64,
+    },
     /// A list has changed that is not this server's own: these sessions and listens hear of it.
     Announce {
         method: Method,

@@ -498,3 +498,23 @@ fn what_a_resumed_post_stream_has_had_is_no_loss() {
         "#
     ));
 }
+
+// R-21: nor does anything get lost in silence on its way from another server to the hub.
+#[test]
+fn a_client_is_told_what_did_not_get_through_to_its_home() {
+    check(
+        r#"
+        up a b
+        a get
+        a get ~ 0-0
+        missed a 3
+        a get ~ {"method":"notifications/message","params":{"level":"warning","logger":"prism","data":{"dropped":3,"message":"3 messages came while Prism had too much to do, and were dropped"}}}
+        b > {"id":1,"method":"logging/setLevel","params":{"level":"error"}}
+        server < {"id":$1,…
+        b < …
+        b get
+        b get ~ 0-0
+        missed b 3
+        "#,
+    );
+}

@@ -22,6 +22,7 @@
 //! | `ring a`, `ring <uri>` | the bell of `a`, or of those who listen for that URI |
 //! | `watch a 15s`, `watch a off` | its client is asked every so often whether it is there |
 //! | `relay a {…}`, `relay a 2 {…}` | a part of `a` has this to say, or to ask under that number |
+//! | `missed a 3` | so much of that did not get through |
 //! | `modern:x > {…}` | a modern client POSTs; what comes of it comes to `modern:x`. See [`modern`] |
 //! | `discover {"tools":{}}` | the child answers `server/discover`, with those capabilities |
 //! | `ack`, `ack {…}` | it acknowledges our newest listen, which is `$union`; all of it, or that |
@@ -187,7 +188,7 @@ impl Stage {
         }
         let is_get = |rest: &str| rest.starts_with("get") && (!rest.contains(' ') || rest.contains(" after "));
         let inputs = "settings open plain greet discover ack up left drop close server exit ended failed unanswered cut \
-                      refused session stuck reads share relay ring watch overheard + shut";
+                      refused session stuck reads share relay ring watch overheard missed + shut";
         let alone = ["probe", "save", "killed", "restarted"];
         let is_input = inputs.split(' ').any(|input| input == first) || alone.contains(&line);
         if !is_input && !is_message(rest) && !is_get(rest) {
@@ -201,6 +202,7 @@ impl Stage {
             "settings" => self.settings(rest),
             "open" => self.open(rest),
             "relay" => self.relay(rest),
+            "missed" => self.missed(rest),
             "ring" => self.ring(rest),
             "watch" => {
                 let (session, every) = rest.split_once(' ').expect("`watch a 15s`");

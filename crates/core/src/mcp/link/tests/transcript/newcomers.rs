@@ -28,6 +28,11 @@ impl Stage {
         }
     }
 
+    pub(super) fn missed(&mut self, words: &str) {
+        let (label, count) = words.split_once(' ').expect("whose, and how many");
+        self.link.missed(self.sessions[label], count.parse().expect("a number"));
+    }
+
     pub(super) fn relay(&mut self, words: &str) {
         let (label, text) = words.split_once(' ').unwrap();
         let (what, text) = match text.split_once(' ').and_then(|(number, text)| Some((number.parse().ok()?, text))) {
