@@ -1,7 +1,8 @@
 // The agents at a terminal: what each is started with, when it is ready for a person, and when it has nothing to do. An agent
 // that is not in `-p` or `exec` asks its person a few things first; what they would have answered is written before.
 import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { AGENTS } from './agents.mjs';
 import { BIN, freePort } from './home.mjs';
@@ -12,10 +13,14 @@ const UP_MS = 60_000;
 // A server that starts may leave a question without an answer.
 const ASK_MS = 3_000;
 const PASSWORD = 'no-secret';
+// What an agent shows of a session that it goes on with: what its person said in it.
+const SAID = 'Join the mesh.';
 
 // `prepare` writes what the agent's owner has before Prism is installed. `sit` starts what the agent needs beside it, and
 // returns the `words` to start it with; `ready` is true when it takes a prompt; `idle`, when it has answered the last one;
-// `contact` is what it tells Prism of how it can be reached, from the model's request.
+// `contact` is what it tells Prism of how it can be reached, from the model's request. Where the bell goes to another program than
+// the one at the terminal, `alone` has that one run without the agent's session, or not at all, and returns the words that bring the session
+// back; `isBack` is true when they have.
 export const SEATS = {
   'claude-code': {
     surface: 'claude_code',
@@ -59,16 +64,33 @@ trust_level = "trusted"
       // As npm has it, it is Node's program to whoever looks at the terminal.
       if (!served) return { words: [join(BIN, 'codex'), '--no-daemon'], command: 'node' };
       const address = served === 'unix' ? `unix://${join(home.path, 'codex.sock')}` : 'ws://127.0.0.1:0';
-      const server = spawn(join(BIN, 'codex'), ['app-server', '--listen', address], { env, cwd: work, stdio: ['ignore', 'ignore', 'pipe'] });
-      let stderr = '';
-      server.stderr.on('data', (chunk) => { stderr += chunk; });
-      home.ends(() => server.kill());
-      const url = await until('the app-server listens', UP_MS, () => (served === 'unix'
-        ? existsSync(join(home.path, 'codex.sock')) && address
-        : /listening on: (ws:\S+)/.exec(stderr)?.[1]));
+      const socket = join(home.path, 'codex.sock');
+      const listen = async () => {
+        rmSync(socket, { force: true });
+        const server = spawn(join(BIN, 'codex'), ['app-server', '--listen', address], { env, cwd: work, stdio: ['ignore', 'ignore', 'pipe'] });
+        let stderr = '';
+        server.stderr.on('data', (chunk) => { stderr += chunk; });
+        home.ends(() => server.kill());
+        const url = await until('the app-server listens', UP_MS, () => (served === 'unix'
+          ? existsSync(socket) && address
+          : /listening on: (ws:\S+)/.exec(stderr)?.[1]));
+        return { server, url };
+      };
+      const { server, url } = await listen();
+      let thread;
       // The model is asked with the thread's id, and a tool call has it in its `_meta`.
-      const contact = (text) => ({ codex_app_server: { url, thread: JSON.parse(text).prompt_cache_key } });
-      return { words: [join(BIN, 'codex'), '--remote', url], contact };
+      const contact = (text) => {
+        thread = JSON.parse(text).prompt_cache_key;
+        return { codex_app_server: { url, thread } };
+      };
+      const alone = async (terminal) => {
+        terminal.close();
+        server.kill();
+        await once(server, 'exit');
+        await listen();
+        return [join(BIN, 'codex'), 'resume', '--remote', url, thread];
+      };
+      return { words: [join(BIN, 'codex'), '--remote', url], contact, alone };
     },
     // It asks about hooks that it has not seen before, once its person sees the prompt.
     async greet(terminal, hooks) {
@@ -84,6 +106,7 @@ trust_level = "trusted"
       await until('Codex asks no more', UP_MS, () => !terminal.screen().includes('Trust all and continue'));
     },
     ready: (screen) => /^› /m.test(screen) && !/^ *loading/m.test(screen),
+    isBack: ({ screen }) => screen().includes(SAID) && /^› /m.test(screen()),
     idle: ({ screen }) => /^• ok/m.test(screen()) && !/esc to interrupt/.test(screen()),
   },
   opencode: {
@@ -103,13 +126,21 @@ trust_level = "trusted"
         const answer = await fetch(`http://127.0.0.1:${port}${path}`, { headers, signal }).catch(() => undefined);
         return answer?.ok ? answer.json() : undefined;
       };
+      const words = [join(BIN, 'opencode'), '--port', `${port}`];
+      let session;
       const contact = async () => {
-        const [session] = await until('OpenCode names its session', UP_MS, () => ask('/session'));
+        [session] = await until('OpenCode names its session', UP_MS, () => ask('/session'));
         return { opencode: { url: `http://127.0.0.1:${port}`, session: session.id, password_file } };
       };
-      return { words: [join(BIN, 'opencode'), '--port', `${port}`], ask, contact: served ? contact : undefined };
+      const alone = async (terminal) => {
+        terminal.close();
+        await until('OpenCode is gone', UP_MS, async () => (await ask('/session')) === undefined);
+        return [...words, '--session', session.id];
+      };
+      return { words, ask, contact: served ? contact : undefined, alone };
     },
     ready: (screen) => screen.includes('Ask anything'),
+    isBack: async ({ screen, sat }) => screen().includes(SAID) && (await sat.ask('/session')) !== undefined,
     idle: async ({ sat }) => isEmpty(await sat.ask('/session/status')),
   },
 };

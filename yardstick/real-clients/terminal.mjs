@@ -24,6 +24,8 @@ export function openTerminal(home, env, cwd, words) {
   const pane = tmux('display-message', '-p', '-t', 'agent', '#{pane_id}').stdout.trim();
   const keys = (...rest) => tmux('send-keys', '-t', 'agent', ...rest);
   return {
+    // What runs in it hears a hangup, as from a window that is closed.
+    close: () => tmux('kill-server'),
     // By which others may type here, too.
     pane: { pane, socket: join(home.path, 'tmux') },
     screen: () => (tmux('capture-pane', '-p', '-t', 'agent').stdout ?? '').replace(/\s+$/, ''),

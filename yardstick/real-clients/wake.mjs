@@ -23,13 +23,17 @@ const QUIET_MS = 5_000;
 // Who asks. The second asks once the first has been answered: a way that wakes only once is none.
 const SENDERS = ['donna', 'rachel'];
 const BELLS = SENDERS.map((sender) => `Signal from ${sender}: Question. Use prism_signals_pending`);
+// Nothing is tried again by time, nor looked at: what happens is the next signal's doing.
+const SIGNALS_ONLY = 'climb_after = "10m"\nping_every = "10m"\n';
+const DRAFT = 'half a thou';
 const JOIN = 'Join the mesh.';
 const WISH = 'Let the echo tool say hello.';
 const THINK = 'Think about it.';
 
 // What `hears` says is when the bell comes: `idle`, by itself; `blocked`, while the agent waits in the call; `turn`, at the end
 // of a turn that was running; `asked`, with the first thing that the agent does next, because nothing else has woken it; `deaf`:
-// there is nothing to ring at. By its URL Claude Code has no session in MCP (2026-07-28), so it `claims` its session with each
+// there is nothing to ring at; `late`, nobody can be rung when the first signal comes, and the second one rings; `back`, its program
+// has gone and comes back, and nobody has to send anything more (R-27, R-29). By its URL Claude Code has no session in MCP (2026-07-28), so it `claims` its session with each
 // call; in a project it is given `prism stdio`, which tells who it is. A bell that may be `typed` at a prompt is so when the
 // rungs below it have brought nothing.
 const ROWS = [
@@ -37,20 +41,24 @@ const ROWS = [
   { agent: 'claude-code', path: 'hook', hears: 'idle', hooks: true, claims: true },
   { agent: 'claude-code', path: 'hook', hears: 'turn', hooks: true, claims: true },
   { agent: 'claude-code', path: 'tmux', hears: 'idle', typed: true, claims: true },
+  { agent: 'claude-code', path: 'tmux', hears: 'late', typed: true, claims: true },
   { agent: 'claude-code', path: 'sse', hears: 'deaf', claims: true },
   { agent: 'claude-code', path: 'channel', then: 'piggyback', hears: 'asked', project: true },
   { agent: 'codex', path: 'codex_app_server', hears: 'idle', served: 'ws', note: 'ws' },
   { agent: 'codex', path: 'codex_app_server', hears: 'idle', served: 'unix', note: 'unix' },
+  { agent: 'codex', path: 'codex_app_server', hears: 'late', served: 'unix' },
   { agent: 'codex', path: 'wait', hears: 'blocked', waits: true },
   { agent: 'codex', path: 'hook', hears: 'turn', hooks: true },
   { agent: 'codex', path: 'tmux', hears: 'idle', typed: true, note: 'when sse had brought nothing' },
   { agent: 'codex', path: 'sse', then: 'piggyback', hears: 'asked' },
   { agent: 'opencode', path: 'opencode', hears: 'idle', served: 'http', note: 'http' },
+  { agent: 'opencode', path: 'opencode', hears: 'late', served: 'http' },
+  { agent: 'opencode', path: 'opencode', hears: 'back', served: 'http' },
   { agent: 'opencode', path: 'wait', hears: 'blocked', waits: true },
   { agent: 'opencode', path: 'sse', then: 'piggyback', hears: 'asked' },
 ];
 
-const HEARS = { idle: hearsIdle, blocked: hearsInTheCall, turn: hearsAfterTheTurn, asked: hearsWhenAsked, deaf: hearsNothing };
+const HEARS = { idle: hearsIdle, blocked: hearsInTheCall, turn: hearsAfterTheTurn, asked: hearsWhenAsked, deaf: hearsNothing, late: hearsTheSecond, back: hearsOnceBack };
 
 // Not once: whoever interrupts a group signals twice.
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(2));
@@ -82,7 +90,7 @@ function check({ agent, path, hears }, what, good, detail = '') {
 
 async function oneRow(row) {
   const seat = SEATS[row.agent];
-  const home = await openHome(prism, { config: row.typed ? '[mesh]\ntmux = true\n' : '' });
+  const home = await openHome(prism, { config: `[mesh]\n${row.typed ? 'tmux = true\n' : ''}${row.hears === 'late' ? SIGNALS_ONLY : ''}` });
   const work = join(home.path, 'work');
   let sat, terminal, thought;
   const thinking = new Promise((done) => { thought = done; });
@@ -111,6 +119,7 @@ async function oneRow(row) {
     sat = await seat.sit({ home, env, work, served: row.served });
     terminal = openTerminal(home, env, work, sat.words);
     const agent = { home, model, terminal, idle: () => seat.idle({ home: home.path, screen: terminal.screen, sat }) };
+    agent.leave = async () => (row.typed ? drafts(terminal) : leaves(agent, seat, sat, (words) => (terminal = openTerminal(home, env, work, words))));
     await seat.greet?.(terminal, row.hooks);
     await until(`${row.agent} at its prompt`, READY_MS, () => seat.ready(terminal.screen()));
     await joins(agent);
@@ -214,6 +223,74 @@ async function hearsNothing(row, agent) {
   await startsNoTurn(row, agent, before);
 }
 
+// Somebody has begun to write at its prompt. Returns what takes it back.
+async function drafts(terminal) {
+  terminal.press(DRAFT);
+  await until('the draft is on the screen', READY_MS, () => terminal.screen().includes(DRAFT));
+  return async () => {
+    terminal.press('C-u');
+    await until('the draft is gone', READY_MS, () => !terminal.screen().includes(DRAFT));
+  };
+}
+
+// The program that is rung has nobody of that name, or is gone. Returns what brings the agent back.
+async function leaves(agent, seat, sat, open) {
+  const words = await sat.alone(agent.terminal);
+  return async () => {
+    agent.terminal = open(words);
+    await until('it is back', READY_MS, () => seat.isBack({ screen: agent.terminal.screen, sat }));
+  };
+}
+
+// The model's first request since then with the bell in it, which may be for more than one signal.
+function shownBell({ model }, before) {
+  return model.requests.slice(before).find(({ text }) => text.includes(`Signal from ${SENDERS[0]}: Question`));
+}
+
+async function rungOnce(row, agent, state, id) {
+  return until(`Prism has ${state}`, BELL_MS, async () => {
+    const { recent_bells: bells = [] } = await mesh(agent.home, 'diagnostics', { agent: 'mike' });
+    const found = bells.find((bell) => bell.path === row.path && (!id || bell.signal_id === id));
+    return found && (state === 'missed') === ['send-failed', 'uncaptured'].includes(found.result) && found;
+  });
+}
+
+// A ring that did not ring has spent nothing: the next signal tries the same path again.
+async function hearsTheSecond(row, agent) {
+  await until('it is idle', JOIN_MS, agent.idle);
+  const comesBack = await agent.leave();
+  const first = await send(agent, 0);
+  const missed = await rungOnce(row, agent, 'missed', first.id);
+  check(row, 'the first signal finds nobody', true, `${missed.path}: ${missed.result}`);
+  check(row, 'its path is not healthy', !(await reaches(agent, row.path)));
+  await comesBack();
+  const before = agent.model.requests.length;
+  const second = await send(agent, 0);
+  const rang = await rungOnce(row, agent, 'rung', second.id);
+  check(row, 'the second signal rings', rang.result === 'rang', `${rang.path}: ${rang.result}`);
+  const request = await until('the model is asked with the bell in it', BELL_MS, () => shownBell(agent, before));
+  check(row, 'the model is asked, and shown the bell', true);
+  shown(row.agent, row.path, `yes, by the second signal; the first: ${missed.result}`, [request.at - second.at]);
+}
+
+// A path that is dead is said to be, before anybody needs it; when it is back, it is rung for what waits.
+async function hearsOnceBack(row, agent) {
+  await until('it is idle', JOIN_MS, agent.idle);
+  await until(`Prism reaches it by ${row.path}`, JOIN_MS, () => reaches(agent, row.path));
+  const comesBack = await agent.leave();
+  const died = performance.now();
+  await until('its path is not healthy', JOIN_MS, async () => !(await reaches(agent, row.path)));
+  check(row, 'a dead path is not healthy, with no signal sent', true, `seen after ${((performance.now() - died) / 1000).toFixed(1)} s`);
+  const sent = await send(agent, 0);
+  await rungOnce(row, agent, 'missed', sent.id);
+  const before = agent.model.requests.length;
+  await comesBack();
+  const back = performance.now();
+  const request = await until('the model is asked with the bell in it', JOIN_MS, () => shownBell(agent, before));
+  check(row, 'back again, it is rung for what waits', true);
+  shown(row.agent, row.path, 'yes, once it is back', [request.at - back]);
+}
+
 async function startsNoTurn(row, agent, before) {
   const woken = await until('a turn', QUIET_MS, () => agent.model.requests.slice(before).some(({ tools }) => tools.length > 0)).catch(() => false);
   check(row, 'it starts no turn', woken === false, `${QUIET_MS / 1000} s without a request to the model`);
@@ -256,7 +333,10 @@ async function heard(row, agent, sent) {
     return found?.closed_at && found;
   });
   const books = `${debt.state}, ${debt.last_wake_path}: ${debt.last_wake_result}, ${debt.wake_ring_count} of ${debt.wake_attempt_count} rang`;
-  const same = row.path === debt.last_wake_path && debt.last_wake_result === 'confirmed';
+  const bells = (await mesh(agent.home, 'diagnostics', { agent: 'mike' })).recent_bells;
+  const confirmed = bells.some(({ path, result }) => path === row.path && result === 'confirmed');
+  // The last wake is the push, and the drain does not overwrite it. (R-30)
+  const same = row.path === debt.last_wake_path && debt.last_wake_result === 'rang' && debt.heard_at && confirmed;
   check(row, 'read and replied to, the books say the same', same, books);
   return request.at;
 }
