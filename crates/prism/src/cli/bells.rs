@@ -9,6 +9,7 @@ pub(crate) fn result<'w>(path: &str, result: &'w str) -> &'w str {
         (_, "coalesced") => "merged with an earlier bell",
         (_, "confirmed") => "read",
         (_, "send-failed") => "failed",
+        (_, "unanswered") => "no answer in time",
         (_, other) => other,
     }
 }
