@@ -44,12 +44,12 @@ impl Link {
     pub fn fetch(&mut self, session: SessionKey, message: Message, now: Instant) -> Result<WireId, Refusal> {
         let accepts = Accepts { json: true, events: false, by_method: false };
         let id = self.call(Some(session), message, accepts, None, now)?;
-        self.is_fetch(id);
+        self.mark_fetch(id);
         Ok(id)
     }
 
     /// Notes that a call is the hub's own question.
-    pub(super) fn is_fetch(&mut self, id: WireId) {
+    pub(super) fn mark_fetch(&mut self, id: WireId) {
         if let Some(exchange) = self.exchanges.get_mut(&id.0) {
             exchange.is_fetch = true;
             self.fetches += 1;

@@ -86,18 +86,13 @@ impl Link {
         exchange.is_some_and(|e| e.wire == number && (matches!(e.owner, Owner::Link) || e.reply != Reply::Nobody))
     }
 
-    /// The call that the server knows by this number: one that was asked again has another than its own.
-    pub fn call_of(&self, number: u64) -> WireId {
-        self.exchange_of(number)
-    }
-
     /// Whether a request of ours under this number waits for the server's answer.
     fn is_known(&self, number: u64) -> bool {
         self.union.has(number) || self.exchanges.get(&self.exchange_of(number).0).is_some_and(|e| e.wire == number)
     }
 
-    /// The exchange that the server knows by this number.
-    pub(super) fn exchange_of(&self, number: u64) -> WireId {
+    /// The exchange that the server knows by this number: one that was asked again has another than its own.
+    pub fn exchange_of(&self, number: u64) -> WireId {
         self.aliases.get(&number).copied().unwrap_or(WireId(number))
     }
 

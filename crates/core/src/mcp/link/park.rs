@@ -92,7 +92,7 @@ impl Link {
                 let kept_until = self.stateless_until;
                 let id = self.enter_modern(client, &message, envelope, headers, ticket, now);
                 if fetch {
-                    self.is_fetch(id);
+                    self.mark_fetch(id);
                     // A question of our own is no client that may come back: who wants the server kept says so.
                     self.stateless_until = kept_until.max(Some(now + OWN_WARM.min(self.settings.keep_stateless)));
                 }

@@ -410,7 +410,7 @@ fn along(
     message: &Message,
 ) -> Vec<(HeaderName, HeaderValue)> {
     let Some(server) = &shared.config.http else { return Vec::new() };
-    let call = message.id().and_then(own_number).map(|number| machine.call_of(number).0);
+    let call = message.id().and_then(own_number).map(|number| machine.exchange_of(number).0);
     match (call.and_then(|call| carried.get(&call)), opener) {
         (Some(own), _) => own.to(server),
         (None, Some(opener)) if message.kind() == Kind::Request(Method::Initialize) => opener.to(server),
