@@ -104,6 +104,16 @@ pub(crate) fn environment(pid: u32) -> Option<Vec<u8>> {
     None
 }
 
+/// SIGKILL in the mask of signals that wait for a process (proc(5), `ShdPnd`).
+const KILL_WAITS: u64 = 1 << (9 - 1);
+
+/// Tells whether a process was sent SIGKILL and is only on its way out. The kernel leaves the signal in its mask until the end.
+pub(crate) fn is_killed(pid: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let waiting = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("ShdPnd:")?.trim(), 16).ok());
+    waiting.is_some_and(|waiting| waiting & KILL_WAITS != 0)
+}
+
 /// Returns a process's command line as one would type it, more or less.
 pub(crate) fn command_line(pid: u32) -> String {
     let raw = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -176,6 +186,20 @@ mod tests {
             child.wait().unwrap();
             assert!(!environment.is_empty());
         }
+    }
+
+    #[test]
+    fn one_that_was_killed_shows_it_until_it_is_reaped() {
+        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        assert!(!is_killed(child.id()));
+        child.kill().unwrap();
+        while !Stat::of(child.id()).unwrap().is_dead() {
+            assert!(is_killed(child.id()));
+            thread::yield_now();
+        }
+        assert!(is_killed(child.id()));
+        child.wait().unwrap();
+        assert!(!is_killed(child.id()), "there is nobody");
     }
 
     #[test]

@@ -22,6 +22,13 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// second look finds nobody, unless something respawns faster than it dies.
 const MAX_LOOKS: usize = 8;
 
+/// A process that was told to end.
+struct Ending {
+    pidfd: OwnedFd,
+    /// It was on its way out before, with its group: to be waited for, but left behind by nobody.
+    was_killed: bool,
+}
+
 pub(super) fn orphans(home: &Path) -> Vec<Orphan> {
     let this = Owner::this_process(home);
     look(|owner, _| is_orphaned(owner, &this))
@@ -54,13 +61,13 @@ fn end_all(is_meant: impl Fn(&Owner, &[u8]) -> bool) -> Vec<Orphan> {
         let mut dying = Vec::new();
         for (pid, owner) in found {
             let command = proc::command_line(pid);
-            let Some(pidfd) = end(pid, &owner) else {
+            let Some(ending) = end(pid, &owner) else {
                 continue;
             };
-            dying.push(pidfd);
-            if ended.iter().all(|orphan| orphan.pid != pid) {
+            if !ending.was_killed && ended.iter().all(|orphan| orphan.pid != pid) {
                 ended.push(Orphan { pid, command });
             }
+            dying.push(ending.pidfd);
         }
         for pidfd in &dying {
             let left = Timespec::try_from(deadline.saturating_duration_since(Instant::now())).ok();
@@ -114,12 +121,13 @@ fn is_gone(owner: &Owner) -> bool {
 
 /// Kills a process if it still is the one that was looked at: once the pidfd is open it stays with one
 /// process, so a marker read after that is that process's own, or nobody is hit.
-fn end(pid: u32, owner: &Owner) -> Option<OwnedFd> {
+fn end(pid: u32, owner: &Owner) -> Option<Ending> {
     let pidfd = pidfd_open(Pid::from_raw(pid.try_into().ok()?)?, PidfdFlags::empty()).ok()?;
     let again = Owner::in_environment(&proc::environment(pid)?)?;
     if again != *owner {
         return None;
     }
+    let was_killed = proc::is_killed(pid);
     pidfd_send_signal(&pidfd, Signal::KILL).ok()?;
-    Some(pidfd)
+    Some(Ending { pidfd, was_killed })
 }
