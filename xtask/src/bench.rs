@@ -8,7 +8,7 @@ mod rig;
 
 use anyhow::{Context, bail, ensure};
 
-use crate::{Outcome, Place, say::say};
+use crate::{Outcome, Place, say::say, yardstick};
 
 use measure::{MEASURES, Measure};
 use rig::Rig;
@@ -32,6 +32,9 @@ enum Form {
 pub(crate) fn run(place: &Place, arguments: &[String]) -> anyhow::Result<Outcome> {
     let options = Options::parse(arguments)?;
     build(place, &options)?;
+    if options.bridge.is_none() && options.measures.iter().any(|measure| measure.wants_ripgrep()) {
+        yardstick::install_ripgrep();
+    }
     let rig = Rig::new(place, options);
     let mut missed = Vec::new();
     for measure in &rig.options.measures {

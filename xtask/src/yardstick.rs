@@ -25,7 +25,7 @@ use crate::{
 use bridge::{Auth, Bridge, Fixture, Server, TOKEN, tail};
 use tools::{Tool, Tools};
 
-pub(crate) use tools::prepare;
+pub(crate) use tools::{install_ripgrep, prepare};
 
 /// How often a daemon's processes are looked at while a yardstick runs.
 const LOOK: Duration = Duration::from_millis(250);

@@ -207,6 +207,11 @@ impl Measure {
         Ok(report)
     }
 
+    /// Whether ripgrep is run beside it.
+    pub(super) fn wants_ripgrep(&self) -> bool {
+        matches!(self.kind, Kind::Editor(_, "rg", _))
+    }
+
     /// What the side is called that Prism is held against.
     fn name_of(&self, side: Side) -> &'static str {
         match (side, &self.kind) {
@@ -333,14 +338,15 @@ fn rest(running: &Running) -> anyhow::Result<Value> {
 // === impl Promise ===
 
 impl Promise {
-    fn is_kept(self, ratio: f64, figure: f64) -> bool {
+    /// What is not known keeps no promise; a figure that was promised by itself needs nothing beside it.
+    fn is_kept(self, ratio: Option<f64>, figure: Option<f64>) -> bool {
         match self {
-            Self::None => true,
-            Self::AtLeast(least) => ratio >= least,
-            Self::AtMost(most) => ratio <= most,
-            Self::Below(most) => figure < most,
-            Self::Above(least) => figure >= least,
-            Self::Opens => ratio >= 1.0,
+            Self::None => ratio.is_some() && figure.is_some(),
+            Self::AtLeast(least) => ratio.is_some_and(|ratio| ratio >= least),
+            Self::AtMost(most) => ratio.is_some_and(|ratio| ratio <= most),
+            Self::Below(most) => figure.is_some_and(|figure| figure < most),
+            Self::Above(least) => figure.is_some_and(|figure| figure >= least),
+            Self::Opens => ratio.is_some_and(|ratio| ratio >= 1.0),
         }
     }
 }
@@ -393,9 +399,8 @@ impl Report {
     }
 
     pub(super) fn is_kept(&self) -> bool {
-        let kept =
-            || Some(self.measure.promise.is_kept(self.ratio()?, self.middle(Side::Bridge, self.measure.figure)?));
-        self.skipped.is_some() || self.faults.is_empty() && kept().unwrap_or(false)
+        let figure = self.middle(Side::Bridge, self.measure.figure);
+        self.skipped.is_some() || self.faults.is_empty() && self.measure.promise.is_kept(self.ratio(), figure)
     }
 
     /// Median over the rounds of bridge / floor.

@@ -41,6 +41,7 @@ pub(super) enum Tool {
     Git,
     /// A compiler of C, and make.
     Compiler,
+    Ripgrep,
 }
 
 /// What tests of the workspace need beside Rust, and what to know where it cannot be had.
@@ -71,6 +72,13 @@ pub(crate) fn prepare(place: &Place) -> Vec<String> {
     missing
 }
 
+/// Installs what Prism's search is measured beside. Where it cannot be had, those measures say so.
+pub(crate) fn install_ripgrep() {
+    if !Tool::Ripgrep.is_there() {
+        install(Tool::Ripgrep);
+    }
+}
+
 /// What a yardstick runs on; `path` has a node that is new enough in front.
 pub(super) struct Tools {
     pub(super) path: OsString,
@@ -88,6 +96,7 @@ impl Tool {
             Self::Node => node_major().is_some() && answer("npm", &["--version"]).is_some(),
             Self::Tmux => answer("tmux", &["-V"]).is_some(),
             Self::Git => answer("git", &["--version"]).is_some(),
+            Self::Ripgrep => answer("rg", &["--version"]).is_some(),
             Self::Compiler => answer("cc", &["--version"]).is_some() && answer("make", &["--version"]).is_some(),
             Self::Chromium => BROWSERS.iter().any(|name| answer(name, &["--version"]).is_some()),
         }
@@ -101,6 +110,7 @@ impl Tool {
             Self::Chromium => "chromium",
             Self::Git => "git",
             Self::Compiler => "a C compiler and make",
+            Self::Ripgrep => "ripgrep",
         }
     }
 
@@ -112,6 +122,7 @@ impl Tool {
             Self::Chromium => "chromium",
             Self::Git => "git",
             Self::Compiler => "gcc libc6-dev make",
+            Self::Ripgrep => "ripgrep",
         }
     }
 }

@@ -39,6 +39,12 @@ fn a_figure_that_people_were_promised_is_held_against_itself() {
 }
 
 #[test]
+fn what_is_promised_by_itself_needs_nothing_beside_it() {
+    let alone = report("tree", &[(json!({"ms": null}), json!({"ms": 84.0, "entries": 10_000, "files": 50_000}))]);
+    assert_eq!((alone.ratio(), alone.verdict()), (None, "ok"));
+}
+
+#[test]
 fn a_fault_is_a_miss_even_where_nothing_was_promised() {
     let faulty = report("call64", &[(json!({"rps": 1.0}), json!({"rps": 1.0, "failed": "3 wrong answers"}))]);
     assert_eq!((faulty.is_kept(), faulty.verdict()), (false, "MISSED"));
