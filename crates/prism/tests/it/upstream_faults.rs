@@ -138,7 +138,10 @@ async fn a_server_that_is_not_there_is_named_and_found_when_it_comes() {
     let daemon = upstream.bridge(&[]).await;
     let client = root(&daemon);
     let why = refused(&client, 503).await;
-    assert!(why.contains("cannot be reached") && why.contains("refused"), "{why}");
+    let url = upstream.url();
+    for words in ["cannot be reached", "refused", url.as_str(), "start that server, or correct its URL"] {
+        assert!(why.contains(words), "{words:?} is not said: {why}");
+    }
     nothing_is_left(&daemon, "run").await;
     upstream.come();
     let client = upstream.initialized(&daemon, "s1").await;

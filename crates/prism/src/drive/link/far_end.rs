@@ -26,7 +26,7 @@ use tracing::{debug, info, warn};
 use super::{Back, Command, Driver, LAST_READS, LAST_WORDS, MAX_RESENT, Running};
 use crate::{
     builtin::kit::{Connection, Said},
-    config::Transport,
+    config::{Http, Transport},
     drive::{
         Carried,
         destination::Shared,
@@ -225,7 +225,11 @@ impl Driver {
                 let why = format!("it answered HTTP {status}; is this the URL of an MCP server?");
                 (Fault::Refused { why }, true)
             }
-            Failure::Unreachable { why } => (Fault::Unavailable { why }, false),
+            Failure::Unreachable { why } => {
+                let url = self.shared.config.http.as_ref().map(Http::shown_url).unwrap_or_default();
+                let fix = health::fix(ServerState::Refusing, &self.shared.config).unwrap_or_default();
+                (Fault::Unavailable { why: format!("nobody answers at {url} ({why}); {fix}") }, false)
+            }
             Failure::Cut => (Fault::Cut, false),
             Failure::TooLarge { limit } => (Fault::TooLarge { limit }, false),
             Failure::Redirected { to } => {
