@@ -1,7 +1,7 @@
 //! What the door adds to a call: one id for it, in Prism's own log, and for Prism's own servers in the notes on either stream
 //! and in the result (N-06); and, for the servers `prism` and `workspace`, whose call it is (M-01, W-02).
 
-use std::borrow::Cow;
+use std::{borrow::Cow, cell::RefCell, time::SystemTime};
 
 use bytes::Bytes;
 use prism_core::wire::{Kind, Members, Message, members::Quoted};
@@ -35,7 +35,7 @@ pub(super) enum From<'a> {
 /// Has a request recorded under the client's own correlation id or a new one, whoever answers it.
 pub(super) fn recorded(message: &Message, record: &mut Pending) {
     if matches!(message.kind(), Kind::Request(_)) {
-        record.known_as(given(message).unwrap_or_else(Uuid::now_v7));
+        record.known_as(given(message).unwrap_or_else(new_id));
     }
 }
 
@@ -49,7 +49,7 @@ pub(super) fn correlated(destination: &Destination, from: From, message: Message
     let wants = [builtin::prism::NAME, builtin::workspace::NAME].contains(&destination.config().name.as_str());
     let mark = wants.then(|| from.mark());
     // Of a batch each call has an id of its own.
-    let id = given(&message).or(record.correlation_id()).unwrap_or_else(Uuid::now_v7);
+    let id = given(&message).or(record.correlation_id()).unwrap_or_else(new_id);
     // Without parameters there is nothing to add to, and nothing that could be forged.
     told(&message, id, mark).unwrap_or(message)
 }
@@ -70,6 +70,30 @@ fn told(message: &Message, id: Uuid, mark: Option<String>) -> Option<Message> {
     let params = params.to_string();
     top.set("params", params);
     Message::parse(Bytes::from(top.to_string())).ok()
+}
+
+/// Ids whose random part is drawn at a time.
+const DRAWN: usize = 128;
+
+/// A new id, a UUID v7 (N-05). Its random part is drawn from the kernel for many at a time: a system call for each request would
+/// be the dearest part of its record.
+fn new_id() -> Uuid {
+    thread_local! {
+        static LEFT: RefCell<Vec<[u8; 10]>> = const { RefCell::new(Vec::new()) };
+    }
+    let random = LEFT.with_borrow_mut(|left| {
+        if left.is_empty() {
+            let mut drawn = [0; DRAWN * 10];
+            getrandom::fill(&mut drawn).ok()?;
+            left.extend(drawn.as_chunks().0);
+        }
+        left.pop()
+    });
+    let since = SystemTime::UNIX_EPOCH.elapsed().ok().and_then(|since| u64::try_from(since.as_millis()).ok());
+    match (random, since) {
+        (Some(random), Some(millis)) => uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid(),
+        _ => Uuid::now_v7(),
+    }
 }
 
 /// The id that a client has given its request.
@@ -144,6 +168,16 @@ mod tests {
 
     fn mark(from: From) -> Value {
         serde_json::from_str(&from.mark()).expect("a mark is JSON")
+    }
+
+    // N-05
+    #[test]
+    fn each_request_gets_an_id_of_its_own() {
+        let ids: Vec<Uuid> = (0..3 * DRAWN).map(|_| new_id()).collect();
+        assert!(ids.iter().all(|id| id.get_version_num() == 7 && id.get_variant() == uuid::Variant::RFC4122));
+        assert_eq!(ids.iter().collect::<std::collections::HashSet<_>>().len(), ids.len());
+        let (seconds, _) = ids[0].get_timestamp().expect("a time").to_unix();
+        assert!(SystemTime::UNIX_EPOCH.elapsed().expect("after 1970").as_secs().abs_diff(seconds) < 60);
     }
 
     // M-01
