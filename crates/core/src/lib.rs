@@ -5,6 +5,7 @@
 
 pub mod mcp;
 pub mod mesh;
+pub mod numbers;
 pub mod policy;
 mod time;
 pub mod wire;

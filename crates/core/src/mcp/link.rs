@@ -20,6 +20,7 @@ mod keep;
 mod lifecycle;
 mod listens;
 mod notes;
+mod output;
 mod park;
 mod patience;
 mod pings;
@@ -32,17 +33,16 @@ mod union;
 mod watch;
 
 use std::{
-    collections::{BTreeMap, HashMap, VecDeque},
-    hash::BuildHasherDefault,
+    collections::{BTreeMap, VecDeque},
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 
 use self::{
     condition::Fate,
-    exchange::{Exchange, Modern, Owner, Reply, Sequential},
+    exchange::{Exchange, Modern, Owner, Reply},
     flights::Flight,
     floor::Floor,
     ghosts::Ghosts,
@@ -56,6 +56,7 @@ pub use self::{
     condition::{Condition, State},
     fault::{Fault, Refusal, error_body},
     holdings::Holdings,
+    output::Output,
     park::{Ask, PARKED_FOR, read_state},
 };
 use super::{
@@ -69,7 +70,10 @@ use super::{
     replay::What,
     session::Session,
 };
-use crate::wire::{Chain, Message, frame::EventId};
+use crate::{
+    numbers::NumberMap,
+    wire::{Chain, Message, frame::EventId},
+};
 
 /// Calls one session may have waiting. Beyond it a call is refused, not queued: a model retries in seconds, and a queue
 /// would hide the stall from it.
@@ -265,12 +269,12 @@ pub struct Link {
     phase: Phase,
     hello: Option<Hello>,
     greeting: Option<Greeting>,
-    sessions: HashMap<SessionKey, Session>,
-    exchanges: HashMap<u64, Exchange, BuildHasherDefault<Sequential>>,
+    sessions: NumberMap<SessionKey, Session>,
+    exchanges: NumberMap<u64, Exchange>,
     /// Where the exchange is that the server knows by this number, if that is not its own.
-    aliases: HashMap<u64, WireId>,
+    aliases: NumberMap<u64, WireId>,
     /// Calls whose clients were asked something, by the secret under which each may go on.
-    parked: HashMap<u128, WireId>,
+    parked: NumberMap<u128, WireId>,
     listens: BTreeMap<StreamKey, Listen>,
     union: Union,
     cache: Cache,
@@ -299,7 +303,7 @@ pub struct Link {
     resumed: bool,
     watches: BTreeMap<String, Watch>,
     level: Option<Level>,
-    output: BytesMut,
+    output: Output,
     actions: VecDeque<Action>,
     /// Restarts used up, and since when the child has been up.
     tries: usize,
@@ -326,6 +330,7 @@ impl Link {
         Self {
             opening: settings.opening,
             exclusive: settings.exclusive,
+            output: Output::new(settings.wire),
             settings,
             speaks: Speaks::default(),
             knock: Knock::default(),
@@ -334,10 +339,10 @@ impl Link {
             phase: Phase::Down,
             hello: None,
             greeting: None,
-            sessions: HashMap::new(),
-            exchanges: HashMap::default(),
-            aliases: HashMap::new(),
-            parked: HashMap::new(),
+            sessions: NumberMap::default(),
+            exchanges: NumberMap::default(),
+            aliases: NumberMap::default(),
+            parked: NumberMap::default(),
             listens: BTreeMap::new(),
             union: Union::default(),
             cache: Cache::default(),
@@ -358,7 +363,6 @@ impl Link {
             resumed: false,
             watches: BTreeMap::new(),
             level: None,
-            output: BytesMut::new(),
             actions: VecDeque::new(),
             tries: 0,
             up_since: None,
@@ -387,8 +391,8 @@ impl Link {
         due.into_iter().flatten().min()
     }
 
-    /// Bytes for the child's stdin. The shell takes from the front what the pipe takes.
-    pub fn output(&mut self) -> &mut BytesMut {
+    /// What is to be sent to the server.
+    pub fn output(&mut self) -> &mut Output {
         &mut self.output
     }
 
@@ -469,7 +473,7 @@ impl Link {
     pub fn close(&mut self, key: SessionKey, now: Instant) {
         let Some(session) = self.sessions.get(&key) else { return };
         for server_id in session.questions.iter().filter_map(|question| question.asked_by.server_id()) {
-            fault::push_error_line(&mut self.output, server_id, -32603, "the client's session has ended");
+            self.output.write_error(server_id, -32603, "the client's session has ended");
         }
         let own = self.exchanges.iter().filter(|(_, e)| e.session() == Some(key) && e.reply != Reply::Nobody);
         let mut own: Vec<u64> = own.map(|(id, _)| *id).collect();
@@ -549,7 +553,7 @@ impl Link {
 
     /// Whether the child has stopped reading. What is not owed to it is then not written.
     fn is_stuck(&self) -> bool {
-        self.output.len() > MAX_UNREAD_BYTES
+        self.output.unread_bytes() > MAX_UNREAD_BYTES
     }
 
     fn next_id(&mut self) -> WireId {

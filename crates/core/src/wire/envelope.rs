@@ -1,12 +1,15 @@
 //! The JSON-RPC envelope, read without building a tree: which kind of message it is, and where in its bytes the few
 //! parts stand that are ours to read or replace. Everything else is scanned once, for validity, and never touched.
 
+mod cut;
+
 use std::{borrow::Cow, fmt, ops::Range};
 
 use bytes::{Bytes, BytesMut};
 use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{error::Category, value::RawValue};
 
+pub use self::cut::{Cut, cut_message};
 use crate::mcp::Method;
 
 /// Where a part of a message stands in its bytes. Messages are bounded far below 4 GiB.
@@ -147,25 +150,45 @@ impl Message {
     /// The same message with another value, a JSON text, in the place of one of its parts. It is not read again.
     #[must_use]
     pub fn with(&self, span: Span, value: &str) -> Self {
-        let Range { start, end } = span.range();
-        let mut bytes = BytesMut::with_capacity(self.bytes.len() - (end - start) + value.len());
-        for part in [&self.bytes[..start], value.as_bytes(), &self.bytes[end..]] {
-            bytes.extend_from_slice(part);
+        self.edited(&mut [(span, value)])
+    }
+
+    /// The same with other values in the place of some of its parts, in any order; none may overlap another. Of what is
+    /// replaced only `_meta` is looked into again.
+    #[must_use]
+    pub fn edited(&self, edits: &mut [(Span, &str)]) -> Self {
+        edits.sort_unstable_by_key(|(span, _)| span.start);
+        let grown = |(span, value): &(Span, &str)| value.len() as i64 - i64::from(span.end - span.start);
+        let length = self.bytes.len() as i64 + edits.iter().map(grown).sum::<i64>();
+        let mut bytes = BytesMut::with_capacity(usize::try_from(length).unwrap_or_default());
+        let mut done = 0;
+        for (span, value) in edits.iter() {
+            let Range { start, end } = span.range();
+            bytes.extend_from_slice(&self.bytes[done..start]);
+            bytes.extend_from_slice(value.as_bytes());
+            done = end;
         }
-        let grown =
-            i64::try_from(bytes.len()).unwrap_or_default() - i64::try_from(self.bytes.len()).unwrap_or_default();
-        let moved = |at: u32| u32::try_from(i64::from(at) + grown).unwrap_or(at);
-        let shifted = |part: Option<Span>| {
-            part.map(|part| Span {
-                start: if part.start >= span.end { moved(part.start) } else { part.start },
-                end: if part.end >= span.end { moved(part.end) } else { part.end },
-            })
+        bytes.extend_from_slice(&self.bytes[done..]);
+        let moved = |at: u32| {
+            let before = edits.iter().filter(|(span, _)| span.end <= at).map(grown).sum::<i64>();
+            u32::try_from(i64::from(at) + before).unwrap_or(at)
         };
+        let shifted = |part: Option<Span>| part.map(|part| Span { start: moved(part.start), end: moved(part.end) });
         let p = &self.params;
+        let new_meta = edits.iter().find(|(span, _)| Some(*span) == p.meta);
+        let (meta_token, meta_version) = match new_meta {
+            Some((span, value)) => {
+                let found: RawMeta = serde_json::from_str(value).unwrap_or_default();
+                let at = moved(span.start);
+                let spot = |part: Option<Raw>| part.map(|part| Span::of(value, part.0).later(at));
+                (spot(found.token), spot(found.version))
+            }
+            None => (shifted(p.meta_token), shifted(p.meta_version)),
+        };
         let params = Params {
             meta: shifted(p.meta),
-            meta_token: shifted(p.meta_token),
-            meta_version: shifted(p.meta_version),
+            meta_token,
+            meta_version,
             token: shifted(p.token),
             request_id: shifted(p.request_id),
             name: shifted(p.name),
@@ -253,48 +276,6 @@ impl Message {
     }
 }
 
-/// Whom a message that was cut off concerns.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Cut {
-    /// It answers the request of ours with this number.
-    Response(u64),
-    /// It is a request with this id, as it was written.
-    Request(String),
-}
-
-/// What can be told of a message that was cut off from its first bytes and, for servers that write `id` last, its last
-/// ones.
-pub fn cut_message(head: &[u8], tail: &[u8]) -> Option<Cut> {
-    let text = match std::str::from_utf8(head) {
-        Ok(text) => text,
-        // A cut may fall within a character.
-        Err(error) => std::str::from_utf8(&head[..error.valid_up_to()]).ok()?,
-    };
-    if !text.trim_start().starts_with('{') {
-        return None;
-    }
-    let mut seen = Seen::default();
-    let mut deserializer = serde_json::Deserializer::from_str(text);
-    // It ends in an error, always: the text is cut. What was seen before that counts.
-    let _ = deserializer.deserialize_map(SeenVisitor(&mut seen));
-    // A number at the very end of what is left may be longer than it looks.
-    let whole = seen.id.filter(|id| Span::of(text, id).range().end < text.len());
-    let id = whole.or_else(|| {
-        // `…"id":17}` at the very end, closed by one brace: only a member of the outermost object stands there.
-        let text = tail.trim_ascii_end().strip_suffix(b"}")?.trim_ascii_end();
-        let digits = text.iter().rev().take_while(|b| b.is_ascii_digit()).count();
-        let (rest, number) = text.split_at(text.len() - digits);
-        rest.trim_ascii_end().strip_suffix(b":")?.trim_ascii_end().strip_suffix(b"\"id\"")?;
-        std::str::from_utf8(number).ok().filter(|number| !number.is_empty())
-    })?;
-    // The two directions count separately: a request's number says nothing about ours.
-    match seen.calls {
-        true if is_id(id) => Some(Cut::Request(id.to_owned())),
-        true => None,
-        false => own_number(id).map(Cut::Response),
-    }
-}
-
 /// A number of ours, given back as a number or as its decimal string.
 pub fn own_number(raw: &str) -> Option<u64> {
     raw.strip_prefix('"').and_then(|r| r.strip_suffix('"')).unwrap_or(raw).parse().ok()
@@ -333,6 +314,11 @@ impl Span {
         let start = part.as_ptr().addr() - whole.as_ptr().addr();
         let narrow = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
         Self { start: narrow(start), end: narrow(start + part.len()) }
+    }
+
+    /// The same part of a text that begins so much further on.
+    fn later(self, by: u32) -> Self {
+        Self { start: self.start.saturating_add(by), end: self.end.saturating_add(by) }
     }
 
     pub fn range(self) -> Range<usize> {
@@ -552,35 +538,6 @@ impl<'de> Deserialize<'de> for Key {
             }
         }
         deserializer.deserialize_identifier(KeyVisitor)
-    }
-}
-
-/// The members of a cut message that were seen before the cut.
-#[derive(Default)]
-struct Seen<'a> {
-    id: Option<&'a str>,
-    /// `method` or `params`: it is no answer.
-    calls: bool,
-}
-
-struct SeenVisitor<'s, 'a>(&'s mut Seen<'a>);
-
-impl<'de> Visitor<'de> for SeenVisitor<'_, 'de> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str("a message")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some(Key(key)) = map.next_key()? {
-            self.0.calls |= matches!(key, Member::Method | Member::Params);
-            match key {
-                Member::Id => self.0.id = Some(map.next_value::<Raw>()?.0),
-                _ => drop(map.next_value::<IgnoredAny>()?),
-            }
-        }
-        Ok(())
     }
 }
 

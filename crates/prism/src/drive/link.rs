@@ -4,6 +4,7 @@
 //! what the machine says; write what it wrote. One task reads and writes both, so a call crosses two tasks on its way
 //! there and two on its way back, no more.
 
+mod actions;
 mod far_end;
 mod handle;
 mod relays;
@@ -12,18 +13,17 @@ mod saving;
 mod successor;
 
 use std::{
-    collections::{HashMap, HashSet},
     pin::Pin,
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use bytes::Bytes;
 use prism_core::{
     mcp::{
-        Accepts, Action, Answer, Fault, Link, Refusal, Settings, State,
+        Accepts, Fault, Link, Refusal, Settings,
         link::{SessionKey, StreamKey, WireId},
     },
+    numbers::{NumberMap, NumberSet},
     wire::{Lines, Message},
 };
 use tokio::{
@@ -32,7 +32,6 @@ use tokio::{
     sync::{mpsc, oneshot},
     time::{Sleep, sleep_until},
 };
-use tracing::{debug, info, warn};
 
 pub use handle::{Command, Head, LinkHandle, Parked, Reply};
 
@@ -42,7 +41,7 @@ use super::{
     destination::Shared,
     health::Tries,
     keeper::Keeper,
-    outlet::{Outlet, Pushed},
+    outlet::Outlet,
     remote::{Arrival, Remote},
     stderr::Mark,
     vitals::{Purpose, StreamKind, StreamReport, StreamVitals, Vitals},
@@ -80,13 +79,13 @@ struct Driver {
     /// Requests that the server did not take because it had forgotten our session.
     unsent: Vec<Message>,
     /// What goes along with calls of a server over HTTP, and with what opens a session that is its client's alone.
-    carried: HashMap<u64, Arc<Carried>>,
+    carried: NumberMap<u64, Arc<Carried>>,
     opener: Option<Arc<Carried>>,
-    resent: HashSet<u64>,
+    resent: NumberSet<u64>,
     /// There is a new session, and they can go.
     reopened: bool,
-    waiting: HashMap<WireId, Waiting>,
-    streams: HashMap<StreamKey, Stream>,
+    waiting: NumberMap<WireId, Waiting>,
+    streams: NumberMap<StreamKey, Stream>,
     timer: Pin<Box<Sleep>>,
     armed: Option<Instant>,
     saving: Saving,
@@ -174,12 +173,12 @@ impl Driver {
             stderr_from: Mark::default(),
             printed: None,
             unsent: Vec::new(),
-            carried: HashMap::new(),
+            carried: NumberMap::default(),
             opener: None,
-            resent: HashSet::new(),
+            resent: NumberSet::default(),
             reopened: false,
-            waiting: HashMap::new(),
-            streams: HashMap::new(),
+            waiting: NumberMap::default(),
+            streams: NumberMap::default(),
             timer: Box::pin(sleep_until(Instant::now().into())),
             armed: None,
             saving: Saving::default(),
@@ -462,148 +461,6 @@ impl Driver {
             self.shared.metrics.streams.dec();
             self.tell_closed(stream, told);
             self.machine.handle_stream_gone(key, stream, outlet.taken(), now);
-        }
-    }
-
-    // --- Actions ---
-
-    fn act(&mut self, now: Instant) {
-        while let Some(action) = self.machine.poll_action() {
-            match action {
-                Action::Answer(id, answer) => {
-                    self.carried.remove(&id.0);
-                    match &answer {
-                        Answer::Fault { fault, .. } => {
-                            self.shared.trouble.note_fault(fault);
-                            self.shared.sightings.fault(fault);
-                        }
-                        _ => self.shared.sightings.answered(),
-                    }
-                    if let Some(Waiting { reply, key, opens }) = self.waiting.remove(&id)
-                        && reply.send(Head::Answer(answer)).is_err()
-                        && let Some(key) = key.filter(|_| opens)
-                    {
-                        // Its client left a moment ago, and nobody else will ever know of this session.
-                        self.machine.close(key, now);
-                    }
-                }
-                Action::Elsewhere(id, message) => {
-                    // Before it hears of it, so that it does not come back here.
-                    self.parked.note(true);
-                    if let Some(Waiting { reply, .. }) = self.waiting.remove(&id) {
-                        drop(reply.send(Head::Elsewhere(message)));
-                    }
-                }
-                Action::Stream(id, stream) => {
-                    if let Some(Waiting { reply, key, .. }) = self.waiting.remove(&id) {
-                        self.open_stream(stream, StreamKind::Post, key, reply, now);
-                    }
-                }
-                Action::Event { stream, number, bytes } => self.push(stream, number, bytes, now),
-                Action::Promised { stream, uris } => self.tell_of(stream, uris),
-                Action::End(stream) => {
-                    if let Some(Stream { outlet, .. }) = self.streams.get(&stream) {
-                        outlet.end();
-                    }
-                    self.stream_gone(stream, now);
-                }
-                Action::Relay { home, text, what } => {
-                    if !self.relays.say(home, text, what) {
-                        self.shared.metrics.dropped.inc();
-                        debug!(destination = self.name(), "Dropped a note: the hub has too much to do");
-                    }
-                }
-                Action::KeepAlive => {
-                    self.sweep(now);
-                    let silent = |stream: &Stream| stream.outlet.beat() == Pushed::Gone;
-                    let gone: Vec<StreamKey> =
-                        self.streams.iter().filter(|(_, stream)| silent(stream)).map(|(key, _)| *key).collect();
-                    for stream in gone {
-                        self.stream_gone(stream, now);
-                    }
-                }
-                Action::Start => self.start(now),
-                Action::Stop => self.stop(),
-                // One that goes on elsewhere has not ended.
-                Action::Ended(key) if self.moves(key) => {}
-                Action::Ended(key) => self.shared.ended(key),
-                Action::Seen(key) => self.tell(|reach| reach.seen(key)),
-                Action::Silent(key) => self.tell(|reach| reach.silent(key)),
-                Action::Unsaved => self.saving.ask(now),
-                Action::Dropped(count) => {
-                    self.shared.metrics.dropped.inc_by(count as u64);
-                    debug!(destination = self.name(), count, "Dropped events that no client has had");
-                }
-                Action::Garbage { line, why } => {
-                    self.shared.metrics.garbage.inc();
-                    if self.printed.is_none() && self.machine.condition().state == State::Starting {
-                        self.printed = Some(String::from_utf8_lossy(&line).into_owned());
-                        self.shared.sightings.printed(self.printed.as_deref());
-                    }
-                    if !std::mem::replace(&mut self.told.garbage, true) {
-                        warn!(
-                            destination = self.name(),
-                            why, "The server writes to stdout what is no message; it is skipped"
-                        );
-                    }
-                    debug!(destination = self.name(), bytes = line.len(), why, "Skipped a line of the server's stdout");
-                }
-                Action::Unowned(message) => {
-                    self.shared.metrics.unowned.inc();
-                    let method = message.method_text().unwrap_or_default();
-                    if !std::mem::replace(&mut self.told.unowned, true) {
-                        warn!(
-                            destination = self.name(),
-                            method,
-                            "A note of the server belongs to no certain session and is kept from all; \
-                             process = \"per_session\" would tell whose it is"
-                        );
-                    }
-                    debug!(destination = self.name(), method, "A note without an owner");
-                }
-                Action::Asked => {
-                    self.shared.metrics.questions.inc();
-                    self.shared.asked();
-                }
-                Action::Ambiguous => {
-                    self.shared.metrics.ambiguous.inc();
-                    warn!(
-                        destination = self.name(),
-                        "Refused a server's question: calls of several clients were running. Use process = \"per_session\""
-                    );
-                }
-                Action::Listed { tools, whole } => self.shared.listed(&tools, whole),
-                Action::Tools(tools) => self.shared.know_tools(tools),
-                Action::Defined(result) => self.shared.definitions().learn(result),
-                Action::ListChanged(method) => self.shared.note_change(method),
-                Action::Answered { tool } => {
-                    self.shared.sightings.answered();
-                    if self.shared.answered(&tool) {
-                        self.machine.share_freely(now);
-                    }
-                }
-                Action::Ready { name, version, era, speaks } => {
-                    info!(destination = self.name(), server = name, version, era = era.name(), "Server is ready");
-                    self.reopened = true;
-                    self.tries = None;
-                    self.shared.sightings.greeted();
-                    self.vitals.speaks(era);
-                    self.shared.greeted(&name, &version, speaks);
-                }
-            }
-        }
-    }
-
-    fn push(&mut self, stream: StreamKey, number: u64, bytes: Bytes, now: Instant) {
-        let Some(Stream { outlet, .. }) = self.streams.get(&stream) else { return };
-        match outlet.push(number, bytes) {
-            Pushed::Queued => {}
-            Pushed::Gone => self.stream_gone(stream, now),
-            Pushed::CutOff => {
-                self.shared.metrics.cut_off.inc();
-                warn!(destination = self.name(), "Cut off a client that stopped reading its stream; it can resume");
-                self.stream_gone(stream, now);
-            }
         }
     }
 

@@ -22,7 +22,7 @@ mod target;
 mod tests;
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::VecDeque,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -35,6 +35,7 @@ use hyper::{
 };
 use prism_core::{
     mcp::Method,
+    numbers::NumberMap,
     wire::{Frame, Kind, Message, envelope::own_number},
 };
 use tokio::{
@@ -79,7 +80,7 @@ pub struct Remote {
     listens_by: Option<Instant>,
     waiting: VecDeque<Outgoing>,
     chores: Chores,
-    running: HashMap<u64, Running>,
+    running: NumberMap<u64, Running>,
     /// Cancelled requests and when they are given up, in that order. As many as are under way, at most.
     fading: VecDeque<(Instant, u64)>,
     listening: Option<AbortHandle>,
@@ -149,7 +150,7 @@ impl Remote {
             listens_by: None,
             waiting: VecDeque::new(),
             chores: Chores::default(),
-            running: HashMap::new(),
+            running: NumberMap::default(),
             fading: VecDeque::new(),
             listening: None,
             stream: 0,

@@ -10,11 +10,7 @@ use super::{
 };
 use crate::{
     mcp::{Method, Names, era::Era},
-    wire::{
-        Chain, Kind, Message, envelope,
-        splice::{around, push_line},
-        text,
-    },
+    wire::{Chain, Kind, Message, envelope, splice::around, text},
 };
 
 impl Link {
@@ -221,7 +217,7 @@ impl Link {
             Kind::Notification(_)
                 if self.settings.alone && self.phase == Phase::Up && self.era() == Era::Legacy && !self.is_stuck() =>
             {
-                push_line(&mut self.output, &message, &mut []);
+                self.output.write(&message, &mut []);
             }
             _ => {}
         }
@@ -266,8 +262,8 @@ impl Link {
         let Some(number) = self.exchanges.get(&id.0).map(|e| e.wire).filter(|wire| *wire != 0) else { return };
         let number = number.to_string();
         match words.and_then(|message| message.params().request_id.map(|span| (message, span))) {
-            Some((message, span)) => push_line(&mut self.output, message, &mut [(span, &number)]),
-            None => self.push_text(&text::cancelled(number)),
+            Some((message, span)) => self.output.write(message, &mut [(span, &number)]),
+            None => self.output.write_text(&text::cancelled(number)),
         }
     }
 

@@ -1,12 +1,13 @@
 //! One request on its way: who waits for it, how, and until when.
 
-use std::{collections::HashMap, hash::Hasher, time::Instant};
+use std::time::Instant;
 
 use bytes::Bytes;
 
 use super::{Accepts, Fault, SessionKey, StreamKey, patience::Progress, rounds::Rounds};
 use crate::{
     mcp::{Method, Names, modern::Envelope, session::Session},
+    numbers::NumberMap,
     wire::{Message, frame},
 };
 
@@ -203,7 +204,7 @@ impl Exchange {
     }
 
     /// Whether it became a stream that nobody reads.
-    pub(super) fn reply_is_deserted(&self, sessions: &HashMap<SessionKey, Session>) -> bool {
+    pub(super) fn reply_is_deserted(&self, sessions: &NumberMap<SessionKey, Session>) -> bool {
         let session = || self.session().and_then(|key| sessions.get(&key));
         matches!(self.reply, Reply::Track(track) if session().is_some_and(|session| session.is_deserted(track)))
     }
@@ -219,25 +220,4 @@ impl Exchange {
 
 pub(super) fn named(event: Bytes, by_method: bool) -> Bytes {
     if by_method { frame::by_method(&event) } else { event }
-}
-
-/// Hashes ids that count upward: they are their own best hash.
-#[derive(Default)]
-pub(super) struct Sequential(u64);
-
-impl Hasher for Sequential {
-    fn finish(&self) -> u64 {
-        // The map's buckets come from the low bits, its tags from the high ones.
-        self.0 ^ (self.0 << 57)
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
-        }
-    }
-
-    fn write_u64(&mut self, id: u64) {
-        self.0 = id;
-    }
 }

@@ -2,10 +2,6 @@
 
 use std::time::Duration;
 
-use bytes::BytesMut;
-
-use crate::wire::splice::push_flat;
-
 /// Why a call has no answer of the server's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
@@ -140,10 +136,4 @@ pub fn error_body(id: Option<&str>, code: i32, message: &str, reason: Option<&st
     let id = id.map(|id| format!(r#""id":{id},"#)).unwrap_or_default();
     let data = reason.map(|reason| format!(r#","data":{{"reason":"{reason}"}}"#)).unwrap_or_default();
     format!(r#"{{"jsonrpc":"2.0",{id}"error":{{"code":{code},"message":{message}{data}}}}}"#)
-}
-
-/// Writes an error as the answer to a server's request.
-pub(super) fn push_error_line(out: &mut BytesMut, id: &str, code: i32, message: &str) {
-    push_flat(out, error_body(Some(id), code, message, None).as_bytes());
-    out.extend_from_slice(b"\n");
 }

@@ -57,7 +57,7 @@ impl Link {
 
     fn send_discover(&mut self, now: Instant) {
         let id = self.next_id();
-        self.push_text(&modern::own_request(id.0, Method::Discover, "", modern::Caller::OWN));
+        self.output.write_text(&modern::own_request(id.0, Method::Discover, "", modern::Caller::OWN));
         self.exchanges.insert(id.0, Exchange::own(Method::Discover, id.0, None, now));
     }
 
@@ -67,7 +67,7 @@ impl Link {
             Some(hello) => hello.as_request(id.0),
             None => hello::shared_request(id.0, self.settings.class),
         };
-        self.push_text(&request);
+        self.output.write_text(&request);
         self.exchanges.insert(id.0, Exchange::own(Method::Initialize, id.0, None, now));
     }
 
@@ -249,7 +249,7 @@ impl Link {
         // What was asked in the other era is of no interest any more.
         self.exchanges.retain(|_, e| !(e.method == Method::Initialize && matches!(e.owner, Owner::Link)));
         if era == Era::Legacy {
-            self.push_text(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+            self.output.write_text(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
         }
         if !matches!(self.opening, Opening::Pinned(_)) {
             self.opening = Opening::Learned(era);

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 
-use super::{Action, Exchange, Fault, Link, Method, Owner, Reply, WireId, fault::push_error_line};
+use super::{Action, Exchange, Fault, Link, Method, Owner, Reply, WireId};
 use crate::wire::{
     Frame, Kind, Message,
     envelope::{self, Cut},
@@ -113,7 +113,7 @@ impl Link {
             }
             Some(Cut::Request(id)) if !self.is_stuck() => {
                 let why = format!("the request is over `max_message_bytes` ({limit} bytes)");
-                push_error_line(&mut self.output, &id, -32603, &why);
+                self.output.write_error(&id, -32603, &why);
             }
             _ => self.garbage(head, "a line over `max_message_bytes`"),
         }

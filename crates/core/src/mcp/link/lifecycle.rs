@@ -15,11 +15,7 @@ use crate::{
         replay::What,
         session::{AskedBy, Kept, Part, Question, Session},
     },
-    wire::{
-        Message,
-        splice::{around, push_flat},
-        text,
-    },
+    wire::{Message, splice::around, text},
 };
 
 /// Waits before each restart. When they are used up, so is the child (B-08).
@@ -481,12 +477,6 @@ impl Link {
 
     pub fn greeting(&self) -> Option<&Greeting> {
         self.greeting.as_ref()
-    }
-
-    /// Writes a message to the child. A client's own words in it may have line breaks.
-    pub(super) fn push_text(&mut self, text: &str) {
-        push_flat(&mut self.output, text.as_bytes());
-        self.output.extend_from_slice(b"\n");
     }
 }
 

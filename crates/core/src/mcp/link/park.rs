@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::{
     Accepts, Action, Answer, Link, Method, Modern, Names, Owner, Refusal, Reply, WireId,
     exchange::{Asked, Client, Outcome},
-    fault::{error_body, push_error_line},
+    fault::error_body,
     questions::{can_answer, can_answer_params},
 };
 use crate::{
@@ -197,7 +197,7 @@ impl Link {
         self.check_by(exchange.due());
         self.exchanges.insert(id.0, exchange);
         for answer in answers {
-            self.push_text(&answer);
+            self.output.write_text(&answer);
         }
         match outcome {
             Some(Outcome::Message(answer)) => {
@@ -228,7 +228,7 @@ impl Link {
             Ok(()) => None,
         };
         if let Some((code, why)) = refusal {
-            return push_error_line(&mut self.output, server_id, code, why);
+            return self.output.write_error(server_id, code, why);
         }
         modern.last_key += 1;
         let params = message.params_text().unwrap_or("{}");
@@ -333,10 +333,10 @@ impl Link {
             match method {
                 Method::Elicit => {
                     let text = text::result(server_id, r#"{"action":"cancel"}"#);
-                    self.push_text(&text);
+                    self.output.write_text(&text);
                 }
-                Method::Sample => push_error_line(&mut self.output, &server_id, -1, "the user did not answer"),
-                _ => push_error_line(&mut self.output, &server_id, -32603, "the client did not answer"),
+                Method::Sample => self.output.write_error(&server_id, -1, "the user did not answer"),
+                _ => self.output.write_error(&server_id, -32603, "the client did not answer"),
             }
         }
     }

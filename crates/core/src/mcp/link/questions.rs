@@ -5,17 +5,10 @@
 
 use std::time::{Duration, Instant};
 
-use super::{
-    Action, Exchange, Link, Method, Owner, Reply, SessionKey, WireId, exchange::Standing, fault::push_error_line,
-    lifecycle::Phase,
-};
+use super::{Action, Exchange, Link, Method, Owner, Reply, SessionKey, WireId, exchange::Standing, lifecycle::Phase};
 use crate::{
     mcp::{era::Revision, hello::Class, payload, replay::What, session::AskedBy},
-    wire::{
-        Members, Message,
-        splice::{around, push_line},
-        text,
-    },
+    wire::{Members, Message, splice::around, text},
 };
 
 /// How long a person may take. Then the server gets an error and can go on.
@@ -50,7 +43,7 @@ impl Link {
         match method {
             Method::Ping => {
                 let pong = text::result(id, "{}");
-                self.push_text(&pong);
+                self.output.write_text(&pong);
             }
             Method::Sample | Method::Elicit | Method::RootsList => {
                 self.actions.push_back(Action::Asked);
@@ -58,7 +51,7 @@ impl Link {
                 self.exclusive |= self.settings.class.answers_questions();
                 self.put(about, method, message, now);
             }
-            _ => push_error_line(&mut self.output, id, -32601, "method not found"),
+            _ => self.output.write_error(id, -32601, "method not found"),
         }
     }
 
@@ -71,35 +64,35 @@ impl Link {
             // Right after the handshake, before any call: nobody has roots to tell of yet.
             Asker::Unrelated if method == Method::RootsList && self.settings.class.roots => {
                 let none = text::result(id, r#"{"roots":[]}"#);
-                return self.push_text(&none);
+                return self.output.write_text(&none);
             }
             Asker::Stateless => {
-                return push_error_line(&mut self.output, id, -32601, "the client cannot be asked: it has no session");
+                return self.output.write_error(id, -32601, "the client cannot be asked: it has no session");
             }
             Asker::Unrelated => {
                 let why = "the question belongs to no call of any client";
-                return push_error_line(&mut self.output, id, -32602, why);
+                return self.output.write_error(id, -32602, why);
             }
             // Nobody is bothered with it.
             Asker::Over if method == Method::Elicit => {
                 let cancelled = text::result(id, r#"{"action":"cancel"}"#);
-                return self.push_text(&cancelled);
+                return self.output.write_text(&cancelled);
             }
             Asker::Over => {
-                return push_error_line(&mut self.output, id, -32603, "the call that asks this was cancelled");
+                return self.output.write_error(id, -32603, "the call that asks this was cancelled");
             }
             Asker::Ambiguous => {
                 self.actions.push_back(Action::Ambiguous);
                 self.doubt_ghosts(now);
                 let why = "ambiguous_owner: calls of several clients are running and nothing says which of them asks";
-                return push_error_line(&mut self.output, id, -32603, why);
+                return self.output.write_error(id, -32603, why);
             }
         };
         let Some(session) = self.sessions.get(&key) else {
-            return push_error_line(&mut self.output, id, -32603, "the client's session has ended");
+            return self.output.write_error(id, -32603, "the client's session has ended");
         };
         if let Err((code, why)) = can_answer(session.class, method, message) {
-            return push_error_line(&mut self.output, id, code, why);
+            return self.output.write_error(id, code, why);
         }
         // The newest revision says it as the server does.
         let told = match session.revision {
@@ -108,10 +101,10 @@ impl Link {
         };
         let told = match told {
             Ok(told) => told,
-            Err(why) => return push_error_line(&mut self.output, id, -32602, why),
+            Err(why) => return self.output.write_error(id, -32602, why),
         };
         if session.questions.len() >= MAX_QUESTIONS {
-            return push_error_line(&mut self.output, id, -32603, "the client has too many open questions");
+            return self.output.write_error(id, -32603, "the client has too many open questions");
         }
         // On the stream of the call that asks; else on the GET stream, which is where such a message waits.
         let has_get = session.has_get_stream();
@@ -196,7 +189,7 @@ impl Link {
         }
         let Some(question) = session.take_question(|question| question.number == number) else { return };
         match question.asked_by.server_id() {
-            Some(server_id) => push_line(&mut self.output, message, &mut [(span, server_id)]),
+            Some(server_id) => self.output.write(message, &mut [(span, server_id)]),
             None => self.round_answered(question, message, now),
         }
     }
@@ -206,7 +199,7 @@ impl Link {
         let Some(token) = message.params().token.map(|span| message.text(span)) else { return };
         let session = key.and_then(|key| self.sessions.get(&key));
         if session.is_some_and(|s| s.questions.iter().any(|q| q.token.as_deref() == Some(token))) {
-            push_line(&mut self.output, message, &mut []);
+            self.output.write(message, &mut []);
         }
     }
 
@@ -235,7 +228,7 @@ impl Link {
         }
         for question in expired {
             match question.asked_by.server_id() {
-                Some(id) => push_error_line(&mut self.output, id, -32603, "the client did not answer in time"),
+                Some(id) => self.output.write_error(id, -32603, "the client did not answer in time"),
                 None => self.round_expired(&question, now),
             }
         }

@@ -12,7 +12,7 @@ use crate::{
         modern::{self, Caller, InputRequest, InputRequired},
         payload,
     },
-    wire::{Members, Message, members::Quoted, splice::push_line, text},
+    wire::{Members, Message, members::Quoted, text},
 };
 
 impl Link {
@@ -71,7 +71,7 @@ impl Link {
                 self.keep_origin(id, message);
                 let round = self.exchanges.get(&id.0).and_then(|e| e.rounds.as_deref()).map(|rounds| &rounds.round);
                 let text = modern::to_modern(message, number, Caller { class, level, info: &info }, round);
-                self.push_text(&text);
+                self.output.write_text(&text);
             }
         }
     }
@@ -87,7 +87,7 @@ impl Link {
             }
             None => &mut edits[..1],
         };
-        push_line(&mut self.output, message, edits);
+        self.output.write(message, edits);
     }
 
     fn write_to_legacy(&mut self, number: u64, message: &Message) {
@@ -102,7 +102,7 @@ impl Link {
             params.set("_meta", meta);
             let method = message.method_text().unwrap_or_default();
             let text = format!(r#"{{"jsonrpc":"2.0","id":{number},"method":{method},"params":{params}}}"#);
-            return self.push_text(&text);
+            return self.output.write_text(&text);
         }
         let meta = message.params().meta;
         let meta = meta.map(|span| (span, modern::meta_to_legacy(message.text(span), number)));
@@ -113,8 +113,8 @@ impl Link {
         let Some(span) = message.id_span() else { return };
         let number = number.to_string();
         match &meta {
-            Some((at, meta)) => push_line(&mut self.output, message, &mut [(span, &number), (*at, meta)]),
-            None => push_line(&mut self.output, message, &mut [(span, &number)]),
+            Some((at, meta)) => self.output.write(message, &mut [(span, &number), (*at, meta)]),
+            None => self.output.write(message, &mut [(span, &number)]),
         }
     }
 

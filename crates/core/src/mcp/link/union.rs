@@ -99,7 +99,7 @@ impl Link {
         self.union.again_at = None;
         let number = self.next_id().0;
         let params = format!(r#"{{"notifications":{}}}"#, wanted.to_json());
-        self.push_text(&modern::own_request(number, Method::Listen, &params, Caller::OWN));
+        self.output.write_text(&modern::own_request(number, Method::Listen, &params, Caller::OWN));
         let deadline = now + ACKNOWLEDGE_WITHIN;
         self.union.next = Some(Upstream { number, asked: wanted, honoured: None, deadline });
     }
@@ -179,6 +179,6 @@ impl Link {
     }
 
     fn cancel_number(&mut self, number: u64) {
-        self.push_text(&text::cancelled(number));
+        self.output.write_text(&text::cancelled(number));
     }
 }

@@ -378,7 +378,7 @@ impl Link {
             Era::Legacy if params.is_empty() => format!(r#"{{"jsonrpc":"2.0","id":{},"method":"{name}"}}"#, id.0),
             Era::Legacy => text::request(id.0, method, params),
         };
-        self.push_text(&request);
+        self.output.write_text(&request);
         // One that is not waited for has no entry: its answer finds none and is dropped, and it does not count.
         if let Some(by) = by {
             self.exchanges.insert(id.0, Exchange::own(method, id.0, Some(by), by));

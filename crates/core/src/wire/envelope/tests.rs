@@ -292,5 +292,16 @@ fn a_part_put_in_the_place_of_another_is_as_if_it_had_been_read() {
             assert_eq!(format!("{told:?}"), format!("{read:?}"));
             assert_eq!(told.text(told.params().name.unwrap()), name);
         }
+        let (id, token) = (message.id_span().unwrap(), message.params().meta_token.unwrap());
+        for meta in
+            ["{}", r#"{"a":{"progressToken":1},"progressToken":12345,"io.modelcontextprotocol/protocolVersion":"v"}"#]
+        {
+            let replaced = [(message.params().meta.unwrap(), meta), (id, "123")];
+            for mut edits in [vec![(id, "123"), (token, "456")], vec![(token, "4"), (id, "1")], replaced.to_vec()] {
+                let told = message.edited(&mut edits);
+                let read = Message::parse(told.bytes().clone()).unwrap();
+                assert_eq!(format!("{told:?}"), format!("{read:?}"));
+            }
+        }
     }
 }

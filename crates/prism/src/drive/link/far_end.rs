@@ -2,7 +2,6 @@
 //! from there goes to the machine.
 
 use std::{
-    collections::HashMap,
     ffi::{OsStr, OsString},
     io,
     path::Path,
@@ -14,6 +13,7 @@ use bytes::Buf;
 use hyper::header::{HeaderName, HeaderValue};
 use prism_core::{
     mcp::{Fault, Link, Method, Refusal, Settings, State, link::WireId},
+    numbers::NumberMap,
     wire::{Frame, Kind, Lines, Message, envelope::own_number},
 };
 use prism_os::{
@@ -256,21 +256,10 @@ impl Driver {
         }
         info!(destination = self.name(), "The server has forgotten our session; opening another");
         // What was written since, and has not left, is for the next one, too.
-        let written = self.take_output();
-        self.unsent.extend(written.into_iter().filter(|message| matches!(message.kind(), Kind::Request(_))));
-        self.machine.handle_session_lost(now);
-    }
-
-    /// The messages that the machine has written.
-    fn take_output(&mut self) -> Vec<Message> {
-        let mut output = self.machine.output().split();
-        let mut messages = Vec::new();
-        while let Some(end) = memchr::memchr(b'\n', &output) {
-            let line = output.split_to(end).freeze();
-            output.advance(1);
-            messages.extend(Message::parse(line));
+        while let Some(written) = self.machine.output().next_message() {
+            self.unsent.extend(Some(written).filter(|message| matches!(message.kind(), Kind::Request(_))));
         }
-        messages
+        self.machine.handle_session_lost(now);
     }
 
     /// Other limits count from the next message on.
@@ -334,7 +323,7 @@ impl Driver {
         match &mut self.back {
             None => {}
             Some(Back::Child(child)) => {
-                let output = self.machine.output();
+                let Some(output) = self.machine.output().lines() else { return };
                 while !output.is_empty() && !child.full {
                     match child.stdin.try_write(output) {
                         Ok(count) => output.advance(count),
@@ -344,17 +333,13 @@ impl Driver {
                     }
                 }
             }
-            Some(Back::BuiltIn(_)) => {
-                let written = self.take_output();
-                let Some(Back::BuiltIn(connection)) = &mut self.back else { return };
-                for message in written {
+            Some(Back::BuiltIn(connection)) => {
+                while let Some(message) = self.machine.output().next_message() {
                     connection.send(message);
                 }
             }
-            Some(Back::Remote(_)) => {
-                let written = self.take_output();
-                let Some(Back::Remote(remote)) = &mut self.back else { return };
-                for message in written {
+            Some(Back::Remote(remote)) => {
+                while let Some(message) = self.machine.output().next_message() {
                     let params = self.machine.param_headers(&message);
                     let along = along(&self.shared, &self.machine, &self.carried, self.opener.as_deref(), &message);
                     remote.send_along(message, params, along);
@@ -409,7 +394,7 @@ impl Driver {
 fn along(
     shared: &Shared,
     machine: &Link,
-    carried: &HashMap<u64, Arc<Carried>>,
+    carried: &NumberMap<u64, Arc<Carried>>,
     opener: Option<&Carried>,
     message: &Message,
 ) -> Vec<(HeaderName, HeaderValue)> {

@@ -64,7 +64,7 @@ use std::{
 use bytes::Bytes;
 
 use self::pattern::{duration, fits, split_name};
-use super::sse;
+use super::{sse, world::written};
 use crate::{
     mcp::{
         Accepts, Action, Answer, Class, Era, Fault, Hello, Kept, Link, Opening, Refusal, Settings, Wire,
@@ -553,10 +553,9 @@ impl Stage {
         if self.stuck {
             return;
         }
-        let output = self.link.output().split();
-        let output = std::str::from_utf8(&output).unwrap();
-        assert!(output.is_empty() || self.child.is_some(), "{:?}: written to no child: {output}", self.line);
-        for line in output.split_terminator('\n') {
+        let output = written(&mut self.link);
+        assert!(output.is_empty() || self.child.is_some(), "{:?}: written to no child: {output:?}", self.line);
+        for line in &output {
             let message = Message::parse(Bytes::copy_from_slice(line.as_bytes()))
                 .unwrap_or_else(|error| panic!("{:?}: the child reads {line:?}: {error}", self.line));
             if let (Kind::Request(_), Some(id)) = (message.kind(), message.id()) {

@@ -303,9 +303,8 @@ impl World {
                 _ => {}
             }
         }
-        let output = self.link.output().split();
-        for line in std::str::from_utf8(&output).unwrap().split_terminator('\n') {
-            self.told(line);
+        for line in written(&mut self.link) {
+            self.told(&line);
         }
         let held = self.link.holdings();
         assert!(held.events_bytes <= held.sessions * MAX_KEPT, "{held:?}");
@@ -556,4 +555,19 @@ fn assert_heard(id: &str, first: bool, message: &Message) {
 
 pub(crate) fn parse(text: &str) -> Message {
     Message::parse(text.to_owned().into()).unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+/// What the machine has written since, a line each. A message that is sent by itself knows all that reading it would tell.
+pub(crate) fn written(link: &mut Link) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(output) = link.output().lines() {
+        let text = String::from_utf8(output.split().into()).unwrap();
+        lines.extend(text.split_terminator('\n').map(str::to_owned));
+    }
+    while let Some(message) = link.output().next_message() {
+        let read = Message::parse(message.bytes().clone()).unwrap();
+        assert_eq!(format!("{message:?}"), format!("{read:?}"));
+        lines.push(String::from_utf8(message.bytes().to_vec()).unwrap().replace(['\n', '\r'], " "));
+    }
+    lines
 }
