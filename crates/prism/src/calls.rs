@@ -49,6 +49,8 @@ pub struct Calls {
     store: Option<Store>,
     mesh: Option<Arc<Mesh>>,
     waiting: Waiting,
+    /// Held while a definition is looked up and, if it is the first, written down.
+    pinning: tokio::sync::Mutex<()>,
     doorbells: Doorbells,
 }
 
@@ -101,7 +103,14 @@ pub(crate) struct Who {
 
 impl Calls {
     pub(crate) fn new(person: Option<Arc<dyn Person>>, store: Option<Store>, mesh: Option<Arc<Mesh>>) -> Arc<Self> {
-        Arc::new(Self { person, store, mesh, waiting: Waiting::default(), doorbells: Doorbells::default() })
+        Arc::new(Self {
+            person,
+            store,
+            mesh,
+            waiting: Waiting::default(),
+            pinning: tokio::sync::Mutex::default(),
+            doorbells: Doorbells::default(),
+        })
     }
 
     /// Looks at a request of a client's, under the names that its destination knows.

@@ -20,6 +20,8 @@ impl Calls {
     /// what is broken.
     pub(super) async fn was(&self, destination: &str, tool: &str, now: &Definition) -> Result<Option<PinRow>, String> {
         let Some(store) = &self.store else { return Ok(None) };
+        // Until the first is written down, the next would find none and count as the first.
+        let _turn = self.pinning.lock().await;
         match store.pin(destination, tool) {
             Ok(Some(pin)) if pin.digest == now.digest => Ok(None),
             Ok(Some(pin)) => Ok(Some(pin)),
@@ -82,7 +84,21 @@ pub(super) fn lines(definition: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use prism_store::Store;
+
     use super::*;
+
+    #[tokio::test]
+    async fn a_tool_that_changes_while_it_is_pinned_has_changed() {
+        let folder = tempfile::tempdir().unwrap();
+        let calls = Calls::new(None, Some(Store::open(&folder.path().join("prism.db")).unwrap()), None);
+        for tool in ["read", "write", "list"] {
+            let [first, second] = ["Reads.", "Reads, and tells."].map(|text| Definition::new(text.to_owned()));
+            let (one, other) = tokio::join!(calls.was("a", tool, &first), calls.was("a", tool, &second));
+            assert_eq!(one.unwrap().map(|pin| pin.definition), None);
+            assert_eq!(other.unwrap().map(|pin| pin.definition.to_string()), Some("Reads.".to_owned()), "{tool}");
+        }
+    }
 
     #[test]
     fn a_diff_shows_the_member_that_has_changed() {

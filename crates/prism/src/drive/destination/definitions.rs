@@ -158,7 +158,7 @@ impl State {
 }
 
 impl Definition {
-    fn new(text: String) -> Self {
+    pub(crate) fn new(text: String) -> Self {
         let (digest, held) = (sha256(&[text.as_bytes()]), AtomicU8::new(Held::NotYet as u8));
         Self { text, digest, held, asking: tokio::sync::Mutex::default() }
     }
