@@ -54,9 +54,14 @@ async function inLanguage(language) {
   const base = root(language);
   const agent = await new Agent(daemon, `works-${language}`).enter(['*'], [base], { ttl_seconds: 3600 });
   const follower = await new Agent(daemon, `follows-${language}`).enter(['monitor:state', 'read:buffers', 'watch:changes'], [base]);
-  // Does a verb, notes how long it took, and returns its data; or says why it was not done.
+  // Does a verb, notes how long it took, and returns its data; or says why it was not done. Who is told to come back does.
   const does = async (verb, args, by = agent) => {
-    const result = await by.act(verb, args);
+    const began = Date.now();
+    let result = await by.act(verb, args);
+    for (let wait; (wait = result.data?.details?.retry_after_ms) && Date.now() - began < 60_000;) {
+      await new Promise((then) => setTimeout(then, wait));
+      result = await by.act(verb, args);
+    }
     if (result.status !== 'ok') throw new Error(`${verb}: ${result.status} ${JSON.stringify(result.data)}`);
     tally.timed(verb, language, result.took);
     return result.data;
