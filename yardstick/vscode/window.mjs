@@ -23,6 +23,8 @@ const SETTINGS = {
   'git.autofetch': false, 'git.openRepositoryInParentFolders': 'never', 'git.confirmSync': false,
   'chat.disableAIFeatures': true, 'chat.commandCenter.enabled': false, 'files.autoSave': 'off', 'files.simpleDialog.enable': true,
   'security.workspace.trust.enabled': false, 'typescript.disableAutomaticTypeAcquisition': true, 'npm.fetchOnlinePackageInfo': false,
+  // While a project loads, VS Code has a second TypeScript server rename, which knows open files only.
+  'typescript.tsserver.useSyntaxServer': 'never', 'js/ts.tsserver.useSyntaxServer': 'never',
   'json.schemaDownload.enable': false, 'terminal.integrated.showExitAlert': false, 'window.confirmBeforeClose': 'never',
   // What a person types is what is there afterwards.
   'editor.cursorBlinking': 'solid', 'editor.autoClosingBrackets': 'never', 'editor.autoClosingQuotes': 'never', 'editor.autoIndent': 'none',
