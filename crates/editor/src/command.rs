@@ -135,10 +135,39 @@ pub(crate) fn additions(given: Option<Value>) -> Result<BTreeMap<String, String>
     Ok(env)
 }
 
-/// Takes out of an environment what is Prism's own: its settings and its secrets.
+/// Takes out of an environment what is Prism's own, its settings and its secrets, and what leads to the person's: agents of keys,
+/// the screen, the session's other programs, and machines and containers that are theirs to command. (H1)
 pub(crate) fn without_secrets(env: BTreeMap<OsString, OsString>) -> BTreeMap<OsString, OsString> {
-    env.into_iter().filter(|(name, _)| !is_own(name)).collect()
+    let leads_out = |name: &OsStr| {
+        let name = name.to_string_lossy();
+        LEADS_OUT.contains(&name.as_ref()) || LEADS_OUT_FROM.iter().any(|begin| name.starts_with(begin))
+    };
+    env.into_iter().filter(|(name, _)| !is_own(name) && !leads_out(name)).collect()
 }
+
+const LEADS_OUT: &[&str] = &[
+    "SSH_AUTH_SOCK",
+    "SSH_AGENT_PID",
+    "GPG_AGENT_INFO",
+    "GNOME_KEYRING_CONTROL",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "DBUS_SYSTEM_BUS_ADDRESS",
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "WAYLAND_SOCKET",
+    "XAUTHORITY",
+    "XDG_RUNTIME_DIR",
+    "XDG_SESSION_ID",
+    "SESSION_MANAGER",
+    "PULSE_SERVER",
+    "TMUX",
+    "TMUX_PANE",
+    "STY",
+    "KUBECONFIG",
+    "VSCODE_IPC_HOOK_CLI",
+    "NVIM",
+];
+const LEADS_OUT_FROM: &[&str] = &["DOCKER_", "CONTAINER_", "PODMAN_", "VSCODE_GIT_"];
 
 fn is_own(name: &OsStr) -> bool {
     name == "MCP_TOKEN" || name.as_encoded_bytes().starts_with(b"PRISM_")

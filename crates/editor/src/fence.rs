@@ -1,9 +1,11 @@
 //! The usual fence: what commands, builds, terminals, language servers and git may touch beside the granted folders. How the
-//! kernel is told is in `prism_os::fence`.
+//! kernel is told is in `prism_os::fence` and `prism_os::sandbox`.
 //!
 //! Of the system all may be read that others may read too; of the user's home folder only what toolchains keep there, file by
 //! file where a secret lies beside it (`.cargo/credentials.toml`, `.config/git/credentials`). What is written outside of the
-//! granted folders goes to a folder for temporary files that only this holder has, and to the toolchains' caches.
+//! granted folders goes to a folder that only this holder has: in a sandbox it is what lies at `/tmp` and, beneath the toolchains,
+//! at the home folder, so that no cache of the person's is ever written by an agent. With landlock alone names cannot lead elsewhere,
+//! and toolchains write their own caches.
 
 mod temporary;
 mod usual;
@@ -13,17 +15,19 @@ use std::{
     ffi::{OsStr, OsString},
     io,
     path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+    thread,
 };
 
 use prism_core::policy::Refusal;
 use prism_os::{
     fence::{Enforced, Fence},
     root::Root,
+    sandbox::{Network, Sandbox},
 };
 use serde_json::{Value, json};
 
-use crate::{Settings, ground::Ground, runtime::failed};
+use crate::{Holder, Settings, ground::Ground, runtime::failed};
 use temporary::Temporary;
 
 /// Makes fences, and keeps the folders for temporary files.
@@ -31,19 +35,55 @@ use temporary::Temporary;
 pub(crate) struct Fences {
     /// `None`: they are switched off.
     usual: Option<Usual>,
+    sandbox: Arc<Found>,
     /// Where folders for temporary files are made.
     base: PathBuf,
     temporary: Mutex<HashMap<u128, Arc<Temporary>>>,
+}
+
+/// The sandbox, or why there is landlock alone. Looking for it starts processes, so nobody waits for that before he needs it.
+#[derive(Debug)]
+struct Found {
+    env: BTreeMap<OsString, OsString>,
+    home: Option<PathBuf>,
+    /// What is the first to run inside; `None`: no sandbox is wanted.
+    inner: Option<PathBuf>,
+    cell: OnceLock<Result<Arc<Sandbox>, String>>,
 }
 
 #[derive(Debug)]
 struct Usual {
     read: Vec<PathBuf>,
     write: Vec<PathBuf>,
+    /// The person's caches: what may be written of them with landlock alone, and what is read of them in a sandbox.
+    caches: Vec<PathBuf>,
+    read_caches: Vec<PathBuf>,
+    /// Where toolchains write outside of the home folder. In a sandbox something else lies there.
+    elsewhere: Vec<PathBuf>,
+    home: Option<PathBuf>,
     closed: Vec<PathBuf>,
     /// What go keeps its cache in, if it has none in the home folder yet that could be written.
     lacks_go_cache: bool,
 }
+
+/// Folders of a project in which the person's own tools find what they run by themselves: hooks, tasks, settings of editors and
+/// agents. What runs in a sandbox reads them.
+const GUARDED: &[&str] = &[
+    ".git",
+    ".hg",
+    ".husky",
+    ".githooks",
+    ".vscode",
+    ".idea",
+    ".zed",
+    ".claude",
+    ".codex",
+    ".cursor",
+    ".gemini",
+    ".github",
+    ".gitlab",
+    ".circleci",
+];
 
 /// A fence for one child, and what the child's environment says of it. To be kept while the child runs.
 #[derive(Debug)]
@@ -64,11 +104,16 @@ impl Fences {
             temporary::clear(&base);
         }
         let usual = settings.fence.then(|| Usual::new(settings, env, closed));
-        Self { usual, base, temporary: Mutex::default() }
+        let inner = settings.inner.clone().filter(|_| settings.fence);
+        let found = Found { env: env.clone(), home: settings.home.clone(), inner, cell: OnceLock::new() };
+        let sandbox = Arc::new(found);
+        let looks = sandbox.clone();
+        let _ = thread::Builder::new().name("prism-sandbox".to_owned()).spawn(move || drop(looks.sandbox().cloned()));
+        Self { usual, sandbox, base, temporary: Mutex::default() }
     }
 
     /// A fence around granted folders, for a holder. Blocks.
-    pub(crate) fn around(&self, ground: &Ground, holder: u128) -> Result<Around, Refusal> {
+    pub(crate) fn around(&self, ground: &Ground, holder: &Holder) -> Result<Around, Refusal> {
         // One that is not there cannot be touched either.
         let held = ground.roots().iter().filter_map(|root| ground.root(root).and_then(|way| way.folder()).ok());
         self.around_folders(held.collect(), holder).map_err(|error| {
@@ -79,19 +124,32 @@ impl Fences {
         })
     }
 
-    pub(crate) fn around_folders(&self, held: Vec<Root>, holder: u128) -> io::Result<Around> {
+    pub(crate) fn around_folders(&self, held: Vec<Root>, holder: &Holder) -> io::Result<Around> {
         let Some(usual) = &self.usual else {
             return Ok(Around { fence: None, env: BTreeMap::new(), _temporary: None });
         };
-        let temporary = self.temporary_of(holder)?;
-        let folder = temporary.path();
-        let mut env: BTreeMap<OsString, OsString> =
-            ["TMPDIR", "TMP", "TEMP"].map(|name| (name.into(), folder.as_os_str().to_owned())).into();
-        if usual.lacks_go_cache {
-            env.insert("GOCACHE".into(), folder.join("go-build").into());
-        }
-        let write = usual.write.iter().cloned().chain([folder.to_owned()]).collect();
-        let fence = Fence { read: usual.read.clone(), write, held, exec: None, closed: usual.closed.clone() };
+        let temporary = self.temporary_of(holder.id)?;
+        let (mut read, mut write) = (usual.read.clone(), usual.write.clone());
+        let mut env = BTreeMap::new();
+        let mut seems = temporary.path().to_owned();
+        let room = match self.sandbox.sandbox() {
+            Ok(sandbox) => {
+                let room = temporary.room(sandbox, usual, holder.network)?;
+                seems = PathBuf::from("/tmp");
+                read.extend(usual.read_caches.iter().cloned());
+                Some(room)
+            }
+            Err(_) => {
+                write.extend(usual.caches.iter().chain(&usual.elsewhere).cloned());
+                write.push(seems.clone());
+                if usual.lacks_go_cache {
+                    env.insert("GOCACHE".into(), seems.join("go-build").into());
+                }
+                None
+            }
+        };
+        env.extend(["TMPDIR", "TMP", "TEMP"].map(|name| (name.into(), seems.as_os_str().to_owned())));
+        let fence = Fence { read, write, held, exec: None, closed: usual.closed.clone(), room };
         Ok(Around { fence: Some(fence), env, _temporary: Some(temporary) })
     }
 
@@ -119,6 +177,43 @@ impl Fences {
     pub(crate) fn is_on(&self) -> bool {
         self.usual.is_some()
     }
+
+    /// Why a fence is less than a sandbox, if it is; `None` also where the person has switched fences off. Blocks, for some
+    /// milliseconds at the first time.
+    pub(crate) fn lacks(&self) -> Option<&str> {
+        self.usual.as_ref().and_then(|_| self.sandbox.sandbox().err())
+    }
+
+    /// What is enforced, for those who only want to know. Blocks like `lacks`.
+    pub(crate) fn kind(&self) -> Option<Enforced> {
+        self.usual.as_ref()?;
+        if let Ok(sandbox) = self.sandbox.sandbox() {
+            return Some(sandbox.enforced());
+        }
+        Some(match Fence::default().spawn(|| ()) {
+            Ok(((), enforced)) => enforced,
+            Err(error) => Enforced::None { why: error.to_string() },
+        })
+    }
+
+    /// Has nothing that runs in a sandbox connect to a port of the daemon's. Blocks like `lacks`.
+    pub(crate) fn keep_from(&self, port: u16) {
+        if let Ok(sandbox) = self.sandbox.sandbox() {
+            sandbox.keep_from(port);
+        }
+    }
+}
+
+// === impl Found ===
+
+impl Found {
+    fn sandbox(&self) -> Result<&Arc<Sandbox>, &str> {
+        let found = self.cell.get_or_init(|| {
+            let inner = self.inner.as_deref().ok_or("it was not asked for")?;
+            Sandbox::find(&self.env, self.home.as_deref(), inner)
+        });
+        found.as_ref().map_err(String::as_str)
+    }
 }
 
 // === impl Around ===
@@ -136,8 +231,19 @@ pub(crate) fn told(enforced: Option<&Enforced>) -> Value {
     match enforced {
         None => json!({ "enforced": "none", "why": "fences are switched off (`fence` of `[editor]`)" }),
         Some(Enforced::None { why }) => json!({ "enforced": "none", "why": why }),
+        Some(Enforced::Sandbox { landlock, network, covered }) => {
+            let mut namespaces = vec!["user", "mnt", "pid", "ipc", "uts"];
+            namespaces.extend((*network == Network::Own).then_some("net"));
+            let layers = json!({ "namespaces": namespaces, "seccomp": true, "landlock": landlock });
+            let mut told = json!({ "enforced": "sandbox", "layers": layers, "network": network.name() });
+            if !covered.is_empty() {
+                told["covered"] = json!(covered);
+            }
+            told
+        }
         Some(Enforced::Landlock { abi, is_whole, cramped }) => {
-            let mut told = json!({ "enforced": "landlock", "abi": abi });
+            let layers = json!({ "namespaces": [], "seccomp": true, "landlock": abi });
+            let mut told = json!({ "enforced": "landlock", "abi": abi, "layers": layers, "network": "all" });
             let mut why = Vec::new();
             if !is_whole {
                 why.push("this kernel can keep a part of it only: newer ones can do more".to_owned());
@@ -155,22 +261,46 @@ pub(crate) fn told(enforced: Option<&Enforced>) -> Value {
 
 /// What programs say that were kept from a file: in the system's words, or in Python's, which misses a module then, if only of its
 /// own library, and does not say why.
-const SIGNS: [&str; 6] = [
+const SIGNS: [&str; 7] = [
     "Permission denied",
     "PermissionError",
     "EACCES",
+    "Read-only file system",
     "ModuleNotFoundError",
     "No module named",
     "platform independent libraries",
 ];
 
 const HINT: &str = "the fence may have kept it from a file: it reaches the granted folders, the system and the usual folders of \
-                    toolchains; a person can add another to `readable` of `[editor]` (`writable`, to write there)";
+                    toolchains; a person can add another to `readable` of `[editor]` (`writable`, to write there). `.git` and the \
+                    settings of editors and agents are for reading: git_add, git_commit and git_branch change a repository";
 
-/// What to say of a failure that may be the fence's doing. (R-35)
+/// What programs say that have not found a host, or no way to it.
+const LONELY: [&str; 8] = [
+    "Could not resolve host",
+    "Couldn't resolve host",
+    "Temporary failure in name resolution",
+    "Network is unreachable",
+    "ENETUNREACH",
+    "EAI_AGAIN",
+    "ENOTFOUND",
+    "failed to lookup address",
+];
+
+/// What programs say to whom a file is not there. In a sandbox that is what is not listed.
+const MISSING: [&str; 3] = ["No such file or directory", "ENOENT", "FileNotFoundError"];
+
+const LONELY_HINT: &str = "it has no network but a loopback of its own; a grant with the scope `network:all` has";
+
+/// What to say of a failure that may be the fence's doing. (R-35, A-10)
 pub(crate) fn hint(enforced: &Value, said: &[&str]) -> Option<&'static str> {
-    let is_sign = |said: &&str| SIGNS.iter().any(|sign| said.contains(sign));
-    (enforced["enforced"] == "landlock" && said.iter().any(is_sign)).then_some(HINT)
+    let shows = |signs: &[&str]| said.iter().any(|said| signs.iter().any(|sign| said.contains(sign)));
+    match enforced["enforced"].as_str() {
+        Some("sandbox") if enforced["network"] == Network::Own.name() && shows(&LONELY) => Some(LONELY_HINT),
+        Some("sandbox" | "landlock") if shows(&SIGNS) => Some(HINT),
+        Some("sandbox") if shows(&MISSING) => Some(HINT),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

@@ -153,6 +153,16 @@ impl Runtime {
         self.0.settings.fence
     }
 
+    /// Why what it runs is kept by less than a sandbox, if it is. Blocks, for some milliseconds at the first time.
+    pub fn lacks_sandbox(&self) -> Option<String> {
+        self.0.fences.lacks().map(str::to_owned)
+    }
+
+    /// Has nothing that it runs connect to a port, whatever network was granted. Blocks like `lacks_sandbox`.
+    pub fn keep_from(&self, port: u16) {
+        self.0.fences.keep_from(port);
+    }
+
     /// Has another editor do something to the repository of a folder, and tells what is new afterwards as the holder's doing.
     pub async fn beside_git<T>(
         &self,

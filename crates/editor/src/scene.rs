@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 
+use prism_os::sandbox::Network;
+
 use crate::{ground::Ground, runtime::Desk};
 
 /// Whom an order is from. Terminals, watches, panes and cursors are a holder's own.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Holder {
     pub id: u128,
     pub name: String,
+    /// What of the network the commands reach that it runs.
+    pub network: Network,
 }
 
 #[derive(Clone, Debug)]

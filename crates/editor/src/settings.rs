@@ -18,6 +18,8 @@ pub struct Settings {
     pub idle_server: Duration,
     /// The user's home folder, where their toolchains are.
     pub home: Option<PathBuf>,
+    /// The program that is the first to run in a sandbox: the daemon's own. Without one there is landlock alone.
+    pub inner: Option<PathBuf>,
 }
 
 impl Default for Settings {
@@ -30,6 +32,7 @@ impl Default for Settings {
             runs_project_code: false,
             idle_server: Duration::from_secs(600),
             home: None,
+            inner: None,
         }
     }
 }

@@ -54,14 +54,38 @@ pub(crate) fn skipped(why: &str) {
 
 impl Place {
     fn new() -> Self {
-        Self::with(Settings::default(), "granted/home")
+        Self::with(Settings { inner: inner(), ..Settings::default() }, "granted/home")
     }
 
     /// Where no closed folder lies beneath the granted one, so that a command can make files there; with the toolchains of
     /// whoever runs the tests.
     fn roomy() -> Self {
         let home = environment().get(std::ffi::OsStr::new("HOME")).map(PathBuf::from);
+        Self::with(Settings { home, inner: inner(), ..Settings::default() }, "prism")
+    }
+
+    /// The same with landlock alone, as where there is no bubblewrap.
+    fn bound() -> Self {
+        let home = environment().get(std::ffi::OsStr::new("HOME")).map(PathBuf::from);
         Self::with(Settings { home, ..Settings::default() }, "prism")
+    }
+
+    /// What is enforced here.
+    fn enforced(&self) -> &'static str {
+        if self.runtime.lacks_sandbox().is_none() { "sandbox" } else { "landlock" }
+    }
+
+    /// The processes that live in the granted folder, by their numbers in here and, in a sandbox, in there.
+    fn living(&self) -> Vec<(u32, String)> {
+        let pids = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
+        let is_dead = |status: &str| status.lines().any(|line| line.starts_with("State:") && line.contains(['Z', 'X']));
+        pids.filter_map(|pid: u32| {
+            let cwd = fs::read_link(format!("/proc/{pid}/cwd")).ok()?;
+            let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+            let inside = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?.split_whitespace().last()?;
+            (cwd.starts_with(&self.granted) && !is_dead(&status)).then(|| (pid, inside.to_owned()))
+        })
+        .collect()
     }
 
     fn with(settings: Settings, closed: &str) -> Self {
@@ -114,7 +138,7 @@ impl Place {
             verb,
             args: args.as_object().unwrap().clone(),
             roots: vec![self.root()],
-            holder: Holder { id: 1, name: "one".to_owned() },
+            holder: Holder { id: 1, name: "one".to_owned(), ..Holder::default() },
         }
     }
 
@@ -129,7 +153,8 @@ impl Place {
     /// The same for another holder.
     async fn run_for(&self, holder: u128, verb: &str, args: Value) -> Result<Value, Refusal> {
         let order = self.order(verb, &args);
-        let order = Order { holder: Holder { id: holder, name: format!("holder {holder}") }, ..order };
+        let order =
+            Order { holder: Holder { id: holder, name: format!("holder {holder}"), ..Holder::default() }, ..order };
         self.runtime.prepare(order).await?.run(Progress::unseen()).await
     }
 
@@ -158,6 +183,13 @@ pub(crate) fn environment() -> BTreeMap<OsString, OsString> {
         Some((OsString::from_vec(line[..end].to_owned()), OsString::from_vec(line[end + 1..].to_owned())))
     });
     variables.collect()
+}
+
+/// The program that is the first to run in a sandbox: that of the workspace, which lies above the programs of tests.
+pub(crate) fn inner() -> Option<PathBuf> {
+    let program = std::env::current_exe().unwrap().parent().and_then(Path::parent).unwrap().join("prism");
+    assert!(program.is_file(), "{} is not built; type: cargo nextest run --workspace", program.display());
+    Some(program)
 }
 
 fn text(path: &Path) -> &str {

@@ -8,10 +8,7 @@ use std::{
 };
 
 use prism_core::policy::Refusal;
-use prism_os::{
-    fence::{Enforced, Fence},
-    root::{Kind, Root},
-};
+use prism_os::root::{Kind, Root};
 use serde_json::{Value, json};
 
 use crate::{
@@ -46,14 +43,16 @@ pub(crate) fn info(mut args: Args, scene: &Scene) -> Result<Opened, Refusal> {
             ground.roots().iter().map(|root| (folder(root), root.to_string())).collect()
         }
     };
-    let (scene, is_fenced) = (scene.clone(), scene.desk.settings.fence);
+    let scene = scene.clone();
     let work = Work::new(move |stop| {
         let about = |(folder, name): &Named| match folder {
             Ok((folder, way)) => about(folder, way, &scene, stop),
             Err(refusal) => Ok(json!({ "path": name, "is_there": false, "why": refusal.message, "git": null })),
         };
         let roots = folders.iter().map(about).collect::<Result<Vec<Value>, Refusal>>()?;
-        Ok(json!({ "roots": roots, "runtime": { "kind": "built-in", "ui": false }, "fence": tried_fence(is_fenced) }))
+        Ok(
+            json!({ "roots": roots, "runtime": { "kind": "built-in", "ui": false }, "fence": fence::told(scene.desk.fences.kind().as_ref()) }),
+        )
     });
     Ok((Shown::plain("Look at the granted folders"), work))
 }
@@ -118,13 +117,4 @@ impl Visitor for Census {
             }
         }
     }
-}
-
-/// Tries what the kernel makes of a fence.
-fn tried_fence(is_on: bool) -> Value {
-    let tried = is_on.then(|| match Fence::default().spawn(|| ()) {
-        Ok(((), enforced)) => enforced,
-        Err(error) => Enforced::None { why: error.to_string() },
-    });
-    fence::told(tried.as_ref())
 }

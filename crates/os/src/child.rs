@@ -21,6 +21,7 @@ use crate::{
     cgroup::Cgroup,
     fence::{Enforced, Fence},
     group::{self, Group},
+    sandbox::{Begun, Stage, Staged},
 };
 
 /// What to start.
@@ -65,15 +66,16 @@ pub enum SpawnError {
 impl Child {
     /// Starts `spec`, marked as `owner`'s. Must be called within a tokio runtime.
     pub fn spawn(spec: &Spec<'_>, owner: &Owner) -> Result<Self, SpawnError> {
-        let mut command = spec.command(owner)?;
-        command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let (mut leader, enforced) = spec.start(command)?;
+        let mut staged = spec.stage(owner)?;
+        let streams = staged.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        streams.process_group(0);
+        let Begun { child: mut leader, enforced, first } = spec.start(staged)?;
 
         let stdin = leader.stdin.take().expect("stdin was asked for as a pipe above").into();
         let stdout = leader.stdout.take().expect("stdout was asked for as a pipe above").into();
         let stderr = leader.stderr.take().expect("stderr was asked for as a pipe above").into();
         // The group comes first: from here on an early return ends the child.
-        Group::adopt(leader)
+        Group::adopt(leader, first)
             .and_then(|group| Self::attach(group, stdin, stdout, stderr))
             .map(|child| Self { enforced, ..child })
             .map_err(|source| spec.failed(source))
@@ -98,7 +100,7 @@ impl Child {
 
 impl Spec<'_> {
     /// Returns what is to be started, all but its streams and its group.
-    pub(crate) fn command(&self, owner: &Owner) -> Result<Command, SpawnError> {
+    pub(crate) fn stage(&self, owner: &Owner) -> Result<Staged, SpawnError> {
         let [program, arguments @ ..] = self.command else {
             return Err(SpawnError::NoCommand);
         };
@@ -106,28 +108,39 @@ impl Spec<'_> {
         if let Some(cwd) = self.cwd.filter(|cwd| !cwd.is_dir()) {
             return Err(SpawnError::Cwd { path: cwd.to_owned() });
         }
-        let mut command = Command::new(program);
-        command
-            .args(arguments)
-            .env_clear()
-            .envs(self.env)
-            // Last, so that nobody's configuration can hide a child from the census.
-            .env(MARKER, owner.marker());
-        if let Some(cwd) = self.cwd {
-            command.current_dir(cwd);
-        }
+        let room = self.fence.and_then(|fence| Some((fence, fence.room.as_ref()?)));
+        let mut staged = match room {
+            Some((fence, room)) => Stage::set(self, fence, room, owner).map_err(|source| self.failed(source))?,
+            None => {
+                let mut command = Command::new(program);
+                command
+                    .args(arguments)
+                    .env_clear()
+                    .envs(self.env)
+                    // Last, so that nobody's configuration can hide a child from the census.
+                    .env(MARKER, owner.marker());
+                if let Some(cwd) = self.cwd {
+                    command.current_dir(cwd);
+                }
+                Staged::bare(command)
+            }
+        };
         if let Some(cgroup) = self.cgroup {
-            cgroup.take_in(&mut command).map_err(|source| self.failed(source))?;
+            cgroup.take_in(&mut staged.command).map_err(|source| self.failed(source))?;
         }
-        Ok(command)
+        Ok(staged)
     }
 
     /// Starts it, behind the fence if there is one.
-    pub(crate) fn start(&self, mut command: Command) -> Result<(std::process::Child, Option<Enforced>), SpawnError> {
-        let started = match self.fence {
-            None => command.spawn().map(|child| (child, None)),
-            Some(fence) => {
-                fence.spawn(move || command.spawn()).and_then(|(started, enforced)| Ok((started?, Some(enforced))))
+    pub(crate) fn start(&self, staged: Staged) -> Result<Begun, SpawnError> {
+        let Staged { mut command, stage } = staged;
+        let begun = |child, enforced| Begun { child, enforced, first: None };
+        let started = match (stage, self.fence) {
+            (Some(stage), _) => stage.start(command),
+            (None, None) => command.spawn().map(|child| begun(child, None)),
+            (None, Some(fence)) => {
+                let started = fence.spawn(move || command.spawn());
+                started.and_then(|(child, enforced)| Ok(begun(child?, Some(enforced))))
             }
         };
         started.map_err(|source| self.failed(source))

@@ -8,8 +8,9 @@
 //! therefore gone around, by allowing what lies beside it; in the folders on the way nothing new can be made then, and names
 //! can be listed, also the closed folder's.
 //!
-//! What it does not keep from: the network, Unix sockets in the file system, looking whether a name is there (`stat`), and
-//! programs that are handed to an allowed interpreter (or to the system's loader) as data.
+//! By itself it does not keep from the network, from looking whether a name is there (`stat`), from changing the modes of what is
+//! the user's, nor from programs that are handed to an allowed interpreter (or to the system's loader) as data. Where there is
+//! `room`, it is the innermost of three layers (`sandbox.rs`), and they do.
 
 use std::{
     fs, io,
@@ -19,8 +20,8 @@ use std::{
 };
 
 use landlock::{
-    ABI, Access, AccessFs, BitFlags, LandlockStatus, PathBeneath, RestrictionStatus, Ruleset, RulesetAttr,
-    RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
+    ABI, Access, AccessFs, AccessNet, BitFlags, LandlockStatus, NetPort, PathBeneath, RestrictionStatus, Ruleset,
+    RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
 use rustix::{
     fs::{CWD, FileType, Mode, OFlags, fstat, openat},
@@ -28,7 +29,10 @@ use rustix::{
     thread::{CapabilitySet, capabilities, set_capabilities},
 };
 
-use crate::root::{Root, place};
+use crate::{
+    root::{Root, place},
+    sandbox::{Network, Room, refuse_what_landlock_cannot},
+};
 
 /// What is allowed. Whatever is not there is left out; so is what is closed.
 #[derive(Debug, Default)]
@@ -44,11 +48,21 @@ pub struct Fence {
     pub exec: Option<Vec<PathBuf>>,
     /// Folders that are never touched, even beneath one of the others. As the kernel names them, without links.
     pub closed: Vec<PathBuf>,
+    /// The sandbox that all this is in; landlock alone if `None`.
+    pub room: Option<Room>,
 }
 
 /// What has become of a fence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Enforced {
+    /// All three layers; on a kernel without landlock, the other two.
+    Sandbox {
+        /// The kernel's version of landlock.
+        landlock: Option<u32>,
+        network: Network,
+        /// Sockets in the granted folders at which somebody outside listens: they are not there inside.
+        covered: Vec<PathBuf>,
+    },
     Landlock {
         /// The kernel's version of it.
         abi: u32,
@@ -62,8 +76,11 @@ pub enum Enforced {
     },
 }
 
-/// The rights that are asked for; the kernel's own may be fewer.
-const KNOWN: ABI = ABI::V7;
+/// The rights that are asked for; the kernel's own may be fewer. The last that was added keeps Unix sockets of others apart (Linux 7.1).
+const KNOWN: ABI = ABI::V9;
+
+/// What a kernel must have for a fence to be whole.
+const WHOLE: ABI = ABI::V7;
 
 /// Entries that are looked at in a folder above a closed one. What comes after is not allowed.
 const MAX_BESIDE: usize = 4096;
@@ -116,7 +133,47 @@ impl Fence {
         }
         let ruleset = rules.ruleset.expect("it is put back wherever it is taken");
         let status = ruleset.restrict_self().map_err(io::Error::other)?;
-        Ok(Enforced::of(&status, rules.cramped))
+        let enforced = Enforced::of(&status, rules.cramped);
+        if let Enforced::Landlock { .. } = enforced {
+            refuse_what_landlock_cannot().map_err(io::Error::other)?;
+        }
+        Ok(enforced)
+    }
+}
+
+/// Binds this process, inside of a sandbox: what is there may be read, as it was listed; this may be written and, if it is said,
+/// that executed; and no port is connected to that is closed. Returns the kernel's version of landlock; 0 if it has none.
+///
+/// Not before bubblewrap has done its work: who is bound mounts nothing. And all in one set: a second one, even if it says nothing
+/// of files, keeps every file from being moved to another folder.
+pub(crate) fn bind_inside(written: &[PathBuf], exec: Option<&[PathBuf]>, closed_ports: &[u16]) -> io::Result<u32> {
+    let ruleset = Ruleset::default()
+        .handle_access(AccessFs::from_all(KNOWN))
+        .and_then(|ruleset| ruleset.scope(Scope::from_all(KNOWN)))
+        .and_then(
+            |ruleset| if closed_ports.is_empty() { Ok(ruleset) } else { ruleset.handle_access(AccessNet::ConnectTcp) },
+        )
+        .and_then(Ruleset::create)
+        .and_then(|ruleset| {
+            // What is allowed can be said, and nothing else.
+            let open = (0..=u16::MAX).filter(|port| !closed_ports.is_empty() && !closed_ports.contains(port));
+            ruleset.add_rules(open.map(|port| Ok::<_, RulesetError>(NetPort::new(port, AccessNet::ConnectTcp))))
+        });
+    let mut rules = Rules { ruleset: Some(ruleset.map_err(io::Error::other)?), closed: &[], cramped: Vec::new() };
+    let read = if exec.is_some() { READ } else { READ | AccessFs::Execute };
+    rules.allow_path(Path::new("/"), read)?;
+    for path in written {
+        rules.allow_path(path, read | WRITE)?;
+    }
+    if let Some(exec) = exec {
+        for path in exec.iter().cloned().chain(loaders()) {
+            rules.allow_path(&path, AccessFs::Execute.into())?;
+        }
+    }
+    let ruleset = rules.ruleset.expect("it is put back wherever it is taken");
+    match Enforced::of(&ruleset.restrict_self().map_err(io::Error::other)?, Vec::new()) {
+        Enforced::Landlock { abi, .. } => Ok(abi),
+        _ => Ok(0),
     }
 }
 
@@ -240,7 +297,8 @@ impl Enforced {
             (RulesetStatus::NotEnforced, _) => none("the kernel has not taken the fence"),
             (ruleset, LandlockStatus::Available { effective_abi, kernel_abi }) => {
                 let abi = kernel_abi.and_then(|abi| u32::try_from(abi).ok()).unwrap_or(*effective_abi as u32);
-                Self::Landlock { abi, is_whole: *ruleset == RulesetStatus::FullyEnforced, cramped }
+                let is_whole = *ruleset == RulesetStatus::FullyEnforced || *effective_abi >= WHOLE;
+                Self::Landlock { abi, is_whole, cramped }
             }
         }
     }

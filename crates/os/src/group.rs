@@ -16,12 +16,14 @@ use std::{
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
-    process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open},
+    process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal},
 };
 use tokio::{
     io::{Interest, unix::AsyncFd},
     time::timeout,
 };
+
+use crate::sandbox::First;
 
 /// The process group of a child. Dropping it kills the group and reaps the child.
 #[derive(Debug)]
@@ -32,6 +34,8 @@ pub struct Group(AsyncFd<Leader>);
 struct Leader {
     pid: Pid,
     pidfd: OwnedFd,
+    /// The first process of the pid namespace that the child is the outside of, if it lives in a sandbox.
+    first: Option<First>,
     /// `None` once it is reaped: from then on its pid must not be signalled.
     child: Option<std::process::Child>,
 }
@@ -63,12 +67,12 @@ pub async fn stop(group: Group, grace: Duration) -> io::Result<ExitStatus> {
 
 impl Group {
     /// Takes charge of a child that was started as the leader of its own group.
-    pub(crate) fn adopt(mut child: std::process::Child) -> io::Result<Self> {
+    pub(crate) fn adopt(mut child: std::process::Child, first: Option<First>) -> io::Result<Self> {
         let pid = Pid::from_child(&child);
         match pidfd_open(pid, PidfdFlags::empty()) {
             Ok(pidfd) => {
                 LIVING.fetch_add(1, Ordering::Relaxed);
-                Self::watch(Leader { pid, pidfd, child: Some(child) })
+                Self::watch(Leader { pid, pidfd, first, child: Some(child) })
             }
             Err(error) => {
                 let _ = kill_process_group(pid, Signal::KILL);
@@ -106,9 +110,13 @@ impl Group {
         }
     }
 
-    /// Sends SIGTERM to the whole group.
+    /// Sends SIGTERM to the whole group; in a sandbox to the command, as what is around it would end it without a word.
     pub fn terminate(&self) {
-        self.0.get_ref().signal(Signal::TERM);
+        let leader = self.0.get_ref();
+        match &leader.first {
+            Some(first) => first.ask_to_end(),
+            None => leader.signal(Signal::TERM),
+        }
     }
 
     /// Sends SIGKILL to the whole group.
@@ -129,7 +137,8 @@ impl Leader {
     fn finish(mut self) -> io::Result<ExitStatus> {
         self.signal(Signal::KILL);
         let mut child = self.child.take().expect("only this function, which consumes self, and drop take it");
-        child.wait()
+        let status = child.wait()?;
+        Ok(self.first.take().and_then(First::ended).unwrap_or(status))
     }
 
     /// A fork cannot slip through: the kernel restarts one that meets a pending signal, and either sees the
@@ -137,6 +146,9 @@ impl Leader {
     fn signal(&self, signal: Signal) {
         // The only error left is that every member runs as somebody else (setuid): nothing we could do.
         let _ = kill_process_group(self.pid, signal);
+        if let Some(first) = self.first.as_ref().filter(|_| signal == Signal::KILL) {
+            let _ = pidfd_send_signal(&first.pidfd, Signal::KILL);
+        }
     }
 
     fn has_exited_within(&self, patience: Duration) -> bool {

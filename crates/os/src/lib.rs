@@ -18,6 +18,7 @@ pub mod program;
 pub mod pty;
 pub mod reader;
 pub mod root;
+pub mod sandbox;
 pub mod terminal;
 pub mod watch;
 

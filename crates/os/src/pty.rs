@@ -25,6 +25,7 @@ use crate::{
     fence::Enforced,
     group::Group,
     proc::{self, Stat},
+    sandbox::Begun,
 };
 
 /// A child at a terminal. Dropping `group` ends the child; `Session::kill` ends all that runs there.
@@ -57,16 +58,16 @@ pub struct Size {
 impl Pty {
     /// Starts `spec`, marked as `owner`'s. Must be called within a tokio runtime.
     pub fn spawn(spec: &Spec<'_>, owner: &Owner, size: Size) -> Result<Self, SpawnError> {
-        let mut command = spec.command(owner)?;
+        let mut staged = spec.stage(owner)?;
         let failed = |source: io::Error| spec.failed(source);
         let (master, slave) = open(size).map_err(failed)?;
         let end = || slave.try_clone().map(Stdio::from).map_err(failed);
-        command.stdin(end()?).stdout(end()?).stderr(end()?);
+        staged.command.stdin(end()?).stdout(end()?).stderr(end()?);
         drop(slave);
-        lead_session(&mut command);
+        lead_session(&mut staged.command);
         // The command has our copies of the terminal's end, and is gone after this: or its end would never come.
-        let (leader, enforced) = spec.start(command)?;
-        let group = Group::adopt(leader).map_err(failed)?;
+        let Begun { child: leader, enforced, first } = spec.start(staged)?;
+        let group = Group::adopt(leader, first).map_err(failed)?;
         let id = group.pid();
         let attach = || {
             let output = Receiver::from_owned_fd_unchecked(master.try_clone()?)?;

@@ -121,11 +121,24 @@ impl Router {
         let _ = self.builtin.watch(holder, roots).await;
     }
 
+    /// Why what is run here is kept by less than a sandbox, if it is.
+    pub async fn lacks_sandbox(&self) -> Option<String> {
+        let builtin = self.builtin.clone();
+        let looked = tokio::task::spawn_blocking(move || builtin.lacks_sandbox()).await;
+        looked.unwrap_or_else(|_| Some("nobody could look for one".to_owned()))
+    }
+
+    /// Has nothing that is run here connect to a port, whatever network was granted.
+    pub fn keep_from(&self, port: u16) {
+        let builtin = self.builtin.clone();
+        tokio::task::spawn_blocking(move || builtin.keep_from(port));
+    }
+
     /// Ends what a holder had, wherever it had it.
     pub async fn leave(&self, holder: u128) {
         for terminal in self.terminals.left(holder) {
             let args = Map::from_iter([("terminal".to_owned(), terminal.inner), ("close".to_owned(), true.into())]);
-            let holder = Holder { id: holder, name: String::new() };
+            let holder = Holder { id: holder, name: String::new(), ..Holder::default() };
             // Nobody waits for it: the grant is over.
             tokio::spawn(async move {
                 let _ = terminal.plugin.call("send_input", args, (&holder, &[]), BEAT, &Progress::unseen()).await;

@@ -190,6 +190,11 @@ impl Gate {
     }
 
     /// Ends what is under way in the editor: terminals, language servers. Unsaved text is kept.
+    /// A port that the daemon listens at: no holder's program reaches it, whatever network it has.
+    pub fn keep_from(&self, port: u16) {
+        self.runtime.keep_from(port);
+    }
+
     pub async fn end_editor(&self) {
         let _ = timeout(EDITOR_ENDS_WITHIN, self.runtime.close()).await;
     }

@@ -42,14 +42,17 @@ pub(super) enum Tool {
     /// A compiler of C, and make.
     Compiler,
     Ripgrep,
+    /// Makes the sandboxes that agents' programs run in.
+    Bubblewrap,
 }
 
 /// What tests of the workspace need beside Rust, and what to know where it cannot be had.
-const OF_TESTS: [(Tool, &str); 5] = [
+const OF_TESTS: [(Tool, &str); 6] = [
     (Tool::Git, "tests of git, searching and watching fail"),
     (Tool::Python, "tests of language servers and Python projects fail"),
     (Tool::Node, "tests of the fence and of npm projects fail"),
     (Tool::Compiler, "tests of the fence and of make projects fail"),
+    (Tool::Bubblewrap, "tests of the sandbox are skipped"),
     (Tool::Tmux, "the wake path `tmux` is not tested"),
 ];
 
@@ -97,6 +100,7 @@ impl Tool {
             Self::Tmux => answer("tmux", &["-V"]).is_some(),
             Self::Git => answer("git", &["--version"]).is_some(),
             Self::Ripgrep => answer("rg", &["--version"]).is_some(),
+            Self::Bubblewrap => answer("bwrap", &["--version"]).is_some(),
             Self::Compiler => answer("cc", &["--version"]).is_some() && answer("make", &["--version"]).is_some(),
             Self::Chromium => BROWSERS.iter().any(|name| answer(name, &["--version"]).is_some()),
         }
@@ -111,6 +115,7 @@ impl Tool {
             Self::Git => "git",
             Self::Compiler => "a C compiler and make",
             Self::Ripgrep => "ripgrep",
+            Self::Bubblewrap => "bubblewrap",
         }
     }
 
@@ -123,6 +128,7 @@ impl Tool {
             Self::Git => "git",
             Self::Compiler => "gcc libc6-dev make",
             Self::Ripgrep => "ripgrep",
+            Self::Bubblewrap => "bubblewrap",
         }
     }
 }

@@ -72,6 +72,7 @@ scopes! {
     QuickFixes = "quick:fixes" in Advanced: "apply the editor's quick fixes",
     RefactorCode = "refactor:code" in Advanced: "rename symbols and refactor across files",
     ManagePlugins = "manage:plugins" in Advanced: "manage the editor's plugins; each time you are asked",
+    AllNetwork = "network:all" in Terminal: "let what it runs reach the network, and the programs on this computer",
 }
 
 /// Other names that the source has for a scope.
@@ -217,12 +218,12 @@ mod tests {
 
     #[test]
     fn every_scope_is_one_bit_and_is_found_by_its_name() {
-        assert_eq!(Scope::ALL.len(), 40);
+        assert_eq!(Scope::ALL.len(), 41);
         for scope in Scope::ALL {
             assert_eq!(Scope::named(scope.name()), Some(*scope));
             assert_eq!(Scopes::from(*scope).len(), 1);
         }
-        assert_eq!(Scopes::all().len(), 40);
+        assert_eq!(Scopes::all().len(), 41);
     }
 
     //

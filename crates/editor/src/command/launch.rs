@@ -105,7 +105,7 @@ impl Launch {
         desk.blocking(move |_| {
             let desk = &self.scene.desk;
             self.way.is_still(&self.folder)?;
-            let around = desk.fences.around(&self.scene.ground, self.scene.holder.id)?;
+            let around = desk.fences.around(&self.scene.ground, &self.scene.holder)?;
             let run = Run::new(&desk.owner);
             let mut env = desk.env.clone();
             // Where it is, and not where the daemon is.

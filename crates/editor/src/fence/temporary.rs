@@ -5,9 +5,16 @@ use std::{
     io,
     os::unix::fs::{DirBuilderExt, MetadataExt},
     path::{Path, PathBuf},
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     thread,
 };
+
+use prism_os::sandbox::{Network, Private, Room, Sandbox};
+
+use super::{GUARDED, Usual};
 
 /// A folder for temporary files. It is removed when nobody needs it any more.
 #[derive(Debug)]
@@ -30,6 +37,22 @@ impl Temporary {
 
     pub(super) fn path(&self) -> &Path {
         &self.0
+    }
+
+    /// Lays it out as what a sandbox has of its own: one folder each for temporary files, for the home folder, and for what
+    /// toolchains write elsewhere.
+    pub(super) fn room(&self, sandbox: &Arc<Sandbox>, usual: &Usual, network: Network) -> io::Result<Room> {
+        let made = |name: String, seems: &Path| {
+            let lies = self.0.join(name);
+            let private = Private { seems: seems.to_owned(), lies };
+            DirBuilder::new().mode(0o700).recursive(true).create(&private.lies).map(|()| private)
+        };
+        let temporary = made("tmp".to_owned(), Path::new("/tmp"))?.lies;
+        let home = usual.home.as_deref().map(|home| made("home".to_owned(), home)).transpose()?;
+        let elsewhere = usual.elsewhere.iter().enumerate();
+        let private =
+            elsewhere.map(|(number, seems)| made(format!("elsewhere-{number}"), seems)).collect::<Result<_, _>>()?;
+        Ok(Room { sandbox: sandbox.clone(), home, temporary, private, network, guarded: GUARDED })
     }
 
     /// Removes it at once.

@@ -39,7 +39,7 @@ impl Place {
     /// Runs a line of shell in the granted folder, and returns its exit code and what it said.
     async fn run(&self, script: &str) -> (Option<i32>, String) {
         let root = Root::open(&self.real.join("granted")).unwrap();
-        let around = self.fences.around_folders(vec![root], 1).unwrap();
+        let around = self.fences.around_folders(vec![root], &holder(1)).unwrap();
         let command = ["sh", "-c", script].map(str::to_owned);
         let env: BTreeMap<_, _> = self.env.clone().into_iter().chain(around.env.clone()).collect();
         let cwd = self.real.join("granted");
@@ -53,6 +53,10 @@ impl Place {
         child.group.exited().await;
         (child.group.finish().unwrap().code(), out + &err)
     }
+}
+
+fn holder(id: u128) -> Holder {
+    Holder { id, ..Holder::default() }
 }
 
 #[tokio::test]
@@ -74,7 +78,7 @@ async fn python_and_node_run() {
     let place = Place::new();
     let (code, said) = place.run("python3 -c 'import tempfile; print(tempfile.mkstemp()[1])'").await;
     assert_eq!(code, Some(0), "{said}");
-    let around = place.fences.around_folders(Vec::new(), 1).unwrap();
+    let around = place.fences.around_folders(Vec::new(), &holder(1)).unwrap();
     assert!(Path::new(said.trim()).starts_with(around.temporary().unwrap()), "{said}");
     let node = "node -e 'require(\"fs\").writeFileSync(\"made\", require(\"os\").tmpdir())' && cat made";
     let (code, said) = place.run(node).await;
@@ -182,7 +186,8 @@ async fn a_person_can_open_more() {
 #[tokio::test]
 async fn temporary_files_are_a_holders_own_and_go_with_it() {
     let place = Place::new();
-    let folder = |holder| place.fences.around_folders(Vec::new(), holder).unwrap().temporary().unwrap().to_owned();
+    let folder =
+        |number| place.fences.around_folders(Vec::new(), &holder(number)).unwrap().temporary().unwrap().to_owned();
     let (first, second) = (folder(1), folder(2));
     assert_ne!(first, second);
     assert_eq!(first, folder(1));
@@ -190,7 +195,7 @@ async fn temporary_files_are_a_holders_own_and_go_with_it() {
     let (_, said) = place.run(&format!("cat {}/secret; ls {}", second.display(), second.display())).await;
     assert_eq!(said.matches("Permission denied").count(), 2, "{said}");
 
-    let running = place.fences.around_folders(Vec::new(), 1).unwrap();
+    let running = place.fences.around_folders(Vec::new(), &holder(1)).unwrap();
     place.fences.left(1);
     assert!(first.exists(), "somebody still uses it");
     drop(running);
@@ -222,7 +227,7 @@ fn what_a_program_says_that_was_kept_from_a_file_is_known() {
 fn without_a_fence_nothing_is_changed() {
     let settings = Settings { fence: false, ..Settings::default() };
     let fences = Fences::new(&settings, &environment(), Vec::new());
-    let around = fences.around_folders(Vec::new(), 1).unwrap();
+    let around = fences.around_folders(Vec::new(), &holder(1)).unwrap();
     assert!(around.fence.is_none() && around.env.is_empty() && !fences.is_on());
     assert_eq!(told(None)["enforced"], "none");
 }
@@ -230,7 +235,8 @@ fn without_a_fence_nothing_is_changed() {
 #[test]
 fn a_usual_fence_costs_little() {
     let place = Place::new();
-    let around = place.fences.around_folders(vec![Root::open(&place.real.join("granted")).unwrap()], 1).unwrap();
+    let around =
+        place.fences.around_folders(vec![Root::open(&place.real.join("granted")).unwrap()], &holder(1)).unwrap();
     let fence = around.fence.unwrap();
     let spawn = || Command::new("/bin/true").status().unwrap();
     let median = |start: &dyn Fn()| {

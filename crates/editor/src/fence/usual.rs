@@ -146,6 +146,13 @@ const IN_CACHE: &[&str] = &[
     "zig",
 ];
 
+/// Of the home folder, what a sandbox reads of the person's caches: what was downloaded, and nothing that a program looks for to run
+/// it. What is unpacked or built from it is the holder's own.
+const READ_CACHES: &[&str] = &[".npm/_cacache", ".cache/ms-playwright", ".cache/pip", "go/pkg/mod"];
+
+/// The same of cargo's own folder.
+const CARGO_READ_CACHES: &[&str] = &["registry/index", "registry/cache", "git/db"];
+
 /// Variables that say where a toolchain is, if it is not in its usual place.
 const PLACES: &[&str] = &[
     "RUSTUP_HOME",
@@ -172,25 +179,30 @@ impl Usual {
         let named = |name: &str| env.get(OsStr::new(name)).map(PathBuf::from).filter(|path| path.is_absolute());
         let mut read: Vec<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
         let mut write: Vec<PathBuf> = DEVICES.iter().map(PathBuf::from).collect();
+        let (mut caches, mut read_caches, mut elsewhere) = (Vec::new(), Vec::new(), Vec::new());
         let home = settings.home.as_deref();
         read.extend(PLACES.iter().filter_map(|name| named(name)).filter(|folder| !is_above(folder, home)));
         if let Some(home) = home {
             read.extend(TOOLCHAINS.iter().map(|name| home.join(name)));
-            write.extend(CACHES.iter().map(|name| home.join(name)));
-            write.extend(IN_CACHE.iter().map(|name| home.join(".cache").join(name)));
+            caches.extend(CACHES.iter().map(|name| home.join(name)));
+            caches.extend(IN_CACHE.iter().map(|name| home.join(".cache").join(name)));
+            read_caches.extend(READ_CACHES.iter().map(|name| home.join(name)));
         }
         if let Some(cargo) = named("CARGO_HOME").or_else(|| Some(home?.join(".cargo"))) {
             read.extend(CARGO.iter().map(|name| cargo.join(name)));
-            write.extend(CARGO_CACHES.iter().map(|name| cargo.join(name)));
+            caches.extend(CARGO_CACHES.iter().map(|name| cargo.join(name)));
+            read_caches.extend(CARGO_READ_CACHES.iter().map(|name| cargo.join(name)));
+            elsewhere.extend(Some(cargo).filter(|cargo| home.is_none_or(|home| !cargo.starts_with(home))));
         }
-        write.extend(named("CARGO_TARGET_DIR"));
+        elsewhere.extend(named("CARGO_TARGET_DIR"));
         if let Some(go) = named("GOPATH") {
-            write.push(go.join("pkg"));
+            caches.push(go.join("pkg"));
+            read_caches.push(go.join("pkg/mod"));
             read.push(go);
         }
         let go_cache = named("GOCACHE").or_else(|| Some(home?.join(".cache/go-build")));
         let lacks_go_cache = !go_cache.as_ref().is_some_and(|cache| cache.is_dir());
-        write.extend(go_cache);
+        elsewhere.extend(go_cache);
         // What can be called by its name can be executed; a home folder that is on PATH is not opened by that.
         let on_path = env.get(OsStr::new("PATH")).map(std::env::split_paths).into_iter().flatten();
         let on_path: Vec<PathBuf> = on_path.filter(|folder| folder.is_absolute() && !is_above(folder, home)).collect();
@@ -200,7 +212,8 @@ impl Usual {
         read.extend(on_path);
         read.extend(settings.readable.iter().cloned());
         write.extend(settings.writable.iter().cloned());
-        Self { read, write, closed, lacks_go_cache }
+        let home = settings.home.clone();
+        Self { read, write, caches, read_caches, elsewhere, home, closed, lacks_go_cache }
     }
 }
 

@@ -175,7 +175,14 @@ pub(super) fn fence(
     let exec = Some(vec![program.to_owned()]);
     // The person's config may include files from anywhere; which, git says.
     if reach == Reach::Config {
-        return Fence { read: vec!["/".into()], write: vec!["/dev/null".into()], held: Vec::new(), exec, closed };
+        return Fence {
+            read: vec!["/".into()],
+            write: vec!["/dev/null".into()],
+            held: Vec::new(),
+            exec,
+            closed,
+            room: None,
+        };
     }
     let mut read: Vec<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
     read.push(program.to_owned());
@@ -194,5 +201,5 @@ pub(super) fn fence(
     } else {
         read.push(repository.worktree.clone());
     }
-    Fence { read, write: vec!["/dev/null".into()], held, exec, closed }
+    Fence { read, write: vec!["/dev/null".into()], held, exec, closed, room: None }
 }

@@ -96,7 +96,7 @@ impl Shop {
             verb: Action::named(verb).unwrap(),
             args: args.as_object().unwrap().clone(),
             roots: vec![policy::Root::new(self.granted.to_str().unwrap()).unwrap()],
-            holder: Holder { id: 7, name: "seven".to_owned() },
+            holder: Holder { id: 7, name: "seven".to_owned(), ..Holder::default() },
         };
         self.runtime.prepare(order).await
     }

@@ -18,6 +18,7 @@ use prism_core::policy::{Code, Refusal};
 use prism_os::{
     census::Owner,
     child::{Child, SpawnError, Spec},
+    sandbox::Network,
 };
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
@@ -33,7 +34,7 @@ use super::{
     slot::Slot,
 };
 use crate::{
-    Settings,
+    Holder, Settings,
     fence::Around,
     happening::Happenings,
     language::Language,
@@ -226,7 +227,9 @@ impl Servers {
     /// allowed, nothing in the granted folder can be executed.
     fn fence(&self, scene: &Scene, program: &Path, reach: &Path) -> Result<Around, Refusal> {
         let held = scene.ground.way(&reach.display().to_string()).and_then(|way| way.folder())?;
-        let around = scene.desk.fences.around_folders(vec![held], scene.holder.id);
+        // It serves all who work there, so it has the network of none.
+        let holder = Holder { network: Network::Own, ..scene.holder.clone() };
+        let around = scene.desk.fences.around_folders(vec![held], &holder);
         let mut around =
             around.map_err(|error| failed(format!("cannot make a folder for temporary files: {error}")))?;
         if let Some(fence) = &mut around.fence {

@@ -199,8 +199,7 @@ impl Site {
             Fault::Gone(reason) => Refusal {
                 code: Code::Failed,
                 message: {
-                    let enforced =
-                        json!({ "enforced": if self.scene.desk.settings.fence { "landlock" } else { "none" } });
+                    let enforced = fence::told(self.scene.desk.fences.kind().as_ref());
                     let next = fence::hint(&enforced, &[&reason]).unwrap_or(self.kind.hint());
                     format!("the language server {name} was lost: {}; {next}", brief(&reason))
                 },

@@ -20,7 +20,10 @@ use prism_core::policy::{self, Action, Code, Refusal};
 use prism_os::census::Owner;
 use serde_json::{Value, json};
 
-use crate::{Holder, Order, Prepared, Progress, Runtime, Settings, Surroundings, tests::skipped};
+use crate::{
+    Holder, Order, Prepared, Progress, Runtime, Settings, Surroundings,
+    tests::{inner, skipped},
+};
 
 /// A granted folder, and beside it the scripted server with its notes.
 struct Workshop {
@@ -69,7 +72,7 @@ impl Workshop {
     async fn prepare(&self, holder: u128, root: &Path, verb: &str, args: Value) -> Result<Prepared, Refusal> {
         let verb = Action::named(verb).unwrap();
         let roots = vec![policy::Root::new(root.to_str().unwrap()).unwrap()];
-        let holder = Holder { id: holder, name: format!("holder {holder}") };
+        let holder = Holder { id: holder, name: format!("holder {holder}"), ..Holder::default() };
         let args = args.as_object().unwrap().clone();
         self.runtime.prepare(Order { verb, args, roots, holder }).await
     }

@@ -123,7 +123,7 @@ async fn the_workspace_says_what_it_is_made_of() {
     let answer_of_less = place.run("get_workspace_info", json!({})).await.unwrap();
     assert_eq!(answer_of_less["roots"][0]["projects"].as_array().unwrap().len(), 1);
     assert_eq!(answer["runtime"], json!({ "kind": "built-in", "ui": false }));
-    assert!(matches!(answer["fence"]["enforced"].as_str(), Some("landlock" | "none")));
+    assert!(matches!(answer["fence"]["enforced"].as_str(), Some("sandbox" | "landlock" | "none")));
     let part = place.run("get_workspace_info", json!({ "path": "web" })).await.unwrap();
     assert_eq!(part["roots"][0]["languages"], json!({ "json": 1, "typescript": 1 }));
 }

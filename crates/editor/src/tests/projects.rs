@@ -60,7 +60,7 @@ async fn cargo_builds_and_tests() {
     let expected = json!({ "start": { "line": 1, "character": 8 }, "end": { "line": 1, "character": 14 } });
     assert_eq!((&diagnostic["path"], &diagnostic["range"]), (&json!(place.path("member/src/lib.rs")), &expected));
     assert_eq!((&diagnostic["severity"], &diagnostic["source"]), (&json!("warning"), &json!("rustc")));
-    assert_eq!(answer["fence"]["enforced"], "landlock");
+    assert_eq!(answer["fence"]["enforced"], place.enforced());
     let names = std::iter::from_fn(|| heard.try_recv().ok()).map(|happening| happening.event.name);
     assert_eq!(names.collect::<Vec<_>>(), ["build_started", "build_completed"]);
 
@@ -243,19 +243,7 @@ async fn a_build_that_takes_too_long_is_ended() {
         (&answer["timed_out"], &answer["is_ok"], &answer["exit_code"]),
         (&json!(true), &json!(false), &json!(null))
     );
-    assert_eq!(living(&place), 0);
-}
-
-/// How many processes live that were started for this place.
-fn living(place: &Place) -> usize {
-    let owner = text(place.granted.parent().unwrap()).as_bytes().to_owned();
-    let is_ours = |pid: &str| {
-        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        let marker = environment.split(|byte| *byte == 0).find(|line| line.starts_with(b"PRISM_CHILD_OF="));
-        marker.is_some_and(|marker| marker.windows(owner.len()).any(|part| part == owner))
-    };
-    let pids = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().into_string().ok());
-    pids.filter(|name| name.parse::<u32>().is_ok() && is_ours(name)).count()
+    assert_eq!(place.living(), []);
 }
 
 #[tokio::test]
@@ -269,7 +257,7 @@ async fn of_a_build_that_forks_and_is_revoked_nothing_is_left() {
     let prepared = place.prepare("build_project", json!({})).await.unwrap();
     let running = tokio::spawn(prepared.run(Progress::unseen()));
     let begun = async {
-        while !place.path("begun").exists() || living(&place) < FORKS {
+        while !place.path("begun").exists() || place.living().len() < FORKS {
             tokio::task::yield_now().await;
         }
     };
@@ -277,7 +265,7 @@ async fn of_a_build_that_forks_and_is_revoked_nothing_is_left() {
     let revoked = std::time::Instant::now();
     running.abort();
     let gone = async {
-        while living(&place) > 0 {
+        while !place.living().is_empty() {
             tokio::task::yield_now().await;
         }
     };

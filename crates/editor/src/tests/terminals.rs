@@ -12,7 +12,7 @@ use super::{
 impl Place {
     async fn terminal(&self, command: Value) -> String {
         let answer = self.run("open_terminal", json!({ "command": command })).await.unwrap();
-        assert_eq!(answer["fence"]["enforced"], "landlock", "{answer}");
+        assert_eq!(answer["fence"]["enforced"], self.enforced(), "{answer}");
         answer["terminal"].as_str().unwrap().to_owned()
     }
 
@@ -49,7 +49,7 @@ impl Place {
 
     async fn as_other(&self, verb: &str, args: Value) -> Result<Value, Refusal> {
         let mut order = self.order(verb, &args);
-        order.holder = Holder { id: 2, name: "two".to_owned() };
+        order.holder = Holder { id: 2, name: "two".to_owned(), ..Holder::default() };
         self.runtime.prepare(order).await?.run(Progress::unseen()).await
     }
 }
@@ -76,7 +76,7 @@ async fn a_terminal_in_which_the_fence_made_something_fail_says_so_and_what_help
     let secret = place.outside.join("secret");
     let hint = async |terminal: &str| {
         let answer = place.run("get_output", json!({ "terminal": terminal })).await.unwrap();
-        assert_eq!(answer["fence"]["enforced"], "landlock", "{answer}");
+        assert_eq!(answer["fence"]["enforced"], place.enforced(), "{answer}");
         answer["fence"]["hint"].as_str().map(str::to_owned)
     };
     let terminal =
@@ -171,7 +171,7 @@ async fn everything_in_a_terminal_ends_with_it() {
             _ => drop(place.run("send_input", json!({ "terminal": terminal, "input": "\n" })).await.unwrap()),
         }
         for pid in pids {
-            dead(&pid).await;
+            dead(&place, &pid).await;
         }
     }
 }

@@ -130,6 +130,9 @@ impl Running {
     }
 
     pub(super) fn accept(&mut self, listener: TcpListener) {
+        if let (Some(gate), Ok(address)) = (&self.gate, listener.local_addr()) {
+            gate.keep_from(address.port());
+        }
         self.fronts.push(tokio::spawn(self.front.clone().serve_tcp(listener)));
     }
 

@@ -7,9 +7,9 @@ pub use prism_editor::Settings as Editor;
 
 use super::Env;
 
-/// Returns the settings with what the environment knows.
+/// Returns the settings with what the environment knows, and which program this is.
 pub(crate) fn at_home(editor: &Editor, env: &Env) -> Editor {
-    Editor { home: env.var("HOME").map(PathBuf::from), ..editor.clone() }
+    Editor { home: env.var("HOME").map(PathBuf::from), inner: std::env::current_exe().ok(), ..editor.clone() }
 }
 
 #[cfg(test)]
@@ -54,11 +54,12 @@ mod tests {
             runs_project_code: true,
             idle_server: Duration::from_secs(60),
             home: None,
+            inner: None,
         };
         assert_eq!(read(text).editor, editor);
         assert_eq!(read("").editor, Editor::default());
         let at_home = at_home(&editor, &Env::from([("HOME", "/home/me")]));
-        assert_eq!(at_home, Editor { home: Some("/home/me".into()), ..editor });
+        assert_eq!(at_home, Editor { home: Some("/home/me".into()), inner: std::env::current_exe().ok(), ..editor });
     }
 
     #[test]

@@ -242,7 +242,7 @@ impl Router {
             Value::Object(args) => args,
             _ => Map::new(),
         };
-        let holder = Holder { id: 0, name: "prism".to_owned() };
+        let holder = Holder { id: 0, name: "prism".to_owned(), ..Holder::default() };
         plugin.call(verb, args, (&holder, &[]), TEXT_WITHIN, &Progress::unseen()).await
     }
 

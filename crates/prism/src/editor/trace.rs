@@ -51,7 +51,7 @@ impl Router {
         if self.owners.generation() == trace.generation {
             return Ok(at_work);
         }
-        let holder = Holder { id: 0, name: String::new() };
+        let holder = Holder { id: 0, name: String::new(), ..Holder::default() };
         let order = Order { verb: trace.verb, args: trace.paths, roots: trace.roots, holder };
         let located = self.builtin.locate(&order).await?;
         let is_ours = |path: &std::path::PathBuf| matches!(self.owners.of(path), Owner::BuiltIn);

@@ -8,8 +8,9 @@ use std::{
     time::Duration,
 };
 
-use prism_core::policy::{Action, Code, Decision, Refusal, decide};
+use prism_core::policy::{Action, Code, Decision, Refusal, Scope, decide};
 use prism_editor::{Happening, Holder, Order, Progress, edit_bytes};
+use prism_os::sandbox::Network;
 use serde_json::{Map, Value, json};
 use tokio::{sync::broadcast, time::timeout};
 
@@ -94,7 +95,8 @@ impl Gate {
             Decision::Confirm => true,
             Decision::Allow => false,
         };
-        let holder = Holder { id: live.id, name: live.agent.clone() };
+        let network = if live.grant.scopes.has(Scope::AllNetwork) { Network::All } else { Network::Own };
+        let holder = Holder { id: live.id, name: live.agent.clone(), network };
         let order = Order { verb: action, args: members.clone(), roots: live.grant.roots.clone(), holder };
         let prepared = timeout(PREPARED_WITHIN, self.runtime.prepare(order)).await;
         let prepared = prepared.unwrap_or_else(|_| Err(late(action, PREPARED_WITHIN)));

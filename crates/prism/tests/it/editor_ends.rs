@@ -153,13 +153,14 @@ async fn nothing_is_left_of_a_build_that_forks_when_its_grant_is_revoked() {
     let (granted, mut holder) = held(&gate).await;
     holder.begins("build_project", json!({"tool": "make"})).await;
     until("all of them run", async || fs::exists(gate.path("forked")).unwrap()).await;
-    let children = gate.daemon.children();
+    let children = process::with_descendants(&gate.daemon.children());
     assert!(children.len() > FORKS, "{} processes", children.len());
     let begun = Instant::now();
     let (status, told) = gate.as_person("/mcp/revoke", json!({"session_id": granted.id})).await;
     assert_eq!(status, 200, "{told}");
     assert_eq!(holder.closed().await, 4001);
-    until("nothing is left", async || gate.daemon.children().is_empty()).await;
+    let is_alive = |pid: &u32| process::is_alive(*pid);
+    until("nothing is left", async || gate.daemon.children().is_empty() && !children.iter().any(is_alive)).await;
     let took = begun.elapsed();
     // Whom nobody waits for any more, the system's first process reaps in its own time.
     let is_ours = |pid: u32| process::parent(pid) == Some(gate.daemon.pid());

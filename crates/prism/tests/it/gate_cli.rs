@@ -203,7 +203,7 @@ async fn scopes_and_actions_are_listed_with_what_they_mean() {
     let all = actions["actions"].as_array().unwrap();
     assert_eq!(all.len(), 43);
     assert!(all.iter().any(|row| row["action"] == "exec_command" && row["risk"] == "destroys"));
-    assert_eq!(json_of(&gate, &["access", "scopes"]).await["scopes"].as_array().unwrap().len(), 40);
+    assert_eq!(json_of(&gate, &["access", "scopes"]).await["scopes"].as_array().unwrap().len(), 41);
 }
 
 #[tokio::test]

@@ -300,7 +300,7 @@ async fn git_dies_with_whoever_waits_for_it() {
                 verb: Action::named("git_status").unwrap(),
                 args: serde_json::Map::new(),
                 roots: vec![policy::Root::new(root.to_str().unwrap()).unwrap()],
-                holder: Holder { id: 7, name: "seven".to_owned() },
+                holder: Holder { id: 7, name: "seven".to_owned(), ..Holder::default() },
             };
             runtime.prepare(order).await.map(drop)
         })

@@ -169,7 +169,7 @@ async fn content(shop: &Workshop, path: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn real_servers_serve_every_verb() {
     for project in PROJECTS {
-        let shop = Workshop::scripted("pull");
+        let shop = Workshop::with("pull", |settings| settings.inner = inner());
         for (name, source) in project.files {
             shop.write(name, source);
         }
@@ -329,7 +329,7 @@ async fn serve(shop: &Workshop, project: &Project) {
 // path that leads nowhere is no error to it, so that nothing but the empty answer would tell.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_has_changed_outside_is_read_before_it_is_asked_about() {
-    let shop = Workshop::scripted("pull");
+    let shop = Workshop::with("pull", |settings| settings.inner = inner());
     let project = &PROJECTS[0];
     for (name, source) in project.files {
         shop.write(name, source);

@@ -323,7 +323,7 @@ async fn done(
     holder: u128,
 ) -> Result<Value, Refusal> {
     let verb = Action::named(verb).ok_or_else(|| Refusal::new(Code::Unsupported, "no such verb"))?;
-    let holder = Holder { id: holder, name: "editor".to_owned() };
+    let holder = Holder { id: holder, name: "editor".to_owned(), ..Holder::default() };
     let order = Order { verb, args, roots: vec![root.clone()], holder };
     runtime.prepare(order).await?.run(Progress::unseen()).await
 }

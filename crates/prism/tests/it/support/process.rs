@@ -95,6 +95,20 @@ pub(crate) fn of_home(home: &Path) -> Vec<u32> {
     pids().filter(is_given).collect()
 }
 
+/// These, and all that they and theirs have started: in a sandbox nobody bears a mark.
+pub(crate) fn with_descendants(of: &[u32]) -> Vec<u32> {
+    let parents: Vec<(u32, u32)> = pids().filter_map(|pid| Some((pid, parent(pid)?))).collect();
+    let mut found = of.to_vec();
+    let mut next = 0;
+    while let Some(above) = found.get(next).copied() {
+        let below = parents.iter().filter(|(_, parent)| *parent == above).map(|(pid, _)| *pid);
+        let new: Vec<u32> = below.filter(|pid| !found.contains(pid)).collect();
+        found.extend(new);
+        next += 1;
+    }
+    found
+}
+
 fn pids() -> impl Iterator<Item = u32> {
     let entries = fs::read_dir("/proc").expect("there is a /proc");
     entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok())

@@ -80,7 +80,7 @@ async fn what_lies_above_the_granted_folder_is_not_found() {
         verb: Action::named("git_status").unwrap(),
         args: serde_json::Map::new(),
         roots: vec![policy::Root::new(shop.path("sub").to_str().unwrap()).unwrap()],
-        holder: Holder { id: 7, name: "seven".to_owned() },
+        holder: Holder { id: 7, name: "seven".to_owned(), ..Holder::default() },
     };
     assert_eq!(shop.runtime.prepare(order).await.unwrap_err().code, Code::NotFound);
 }
@@ -119,7 +119,7 @@ async fn linked_work_trees_and_submodules_are_served_where_all_of_them_is_grante
         verb: Action::named("git_status").unwrap(),
         args: serde_json::Map::new(),
         roots: vec![policy::Root::new(shop.path("linked").to_str().unwrap()).unwrap()],
-        holder: Holder { id: 7, name: "seven".to_owned() },
+        holder: Holder { id: 7, name: "seven".to_owned(), ..Holder::default() },
     };
     assert_eq!(shop.runtime.prepare(order).await.unwrap_err().code, Code::OutsideRoot);
 

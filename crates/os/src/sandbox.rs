@@ -1,0 +1,313 @@
+//! A sandbox of three layers for a child and all that it starts: namespaces, made by bubblewrap, in which there is nothing but
+//! what is listed; a filter of system calls (seccomp), for what namespaces do not keep apart; and landlock, inside, for what a
+//! mount cannot say. Which folders are listed is decided elsewhere (`fence::Fence`).
+//!
+//! ```text
+//! daemon ── spawner ── bwrap ── inner (pid 1) ── the command
+//!           a thread   mounts   binds itself by landlock, waits for "go",
+//!           that stays filter   ends with bwrap, and all with it
+//! ```
+//! - bwrap dies with the *thread* that started it, so it is started by one that never ends.
+//! - It is killed with its process group and pid 1, and whatever was started inside dies with pid 1: no session, double fork or
+//!   emptied environment leaves a pid namespace.
+//! - The inner program, which is our own under another name, runs nothing before it is told to: by then the daemon holds pid 1.
+//! - bwrap's own environment and command line say nothing, as everybody inside can read them.
+
+mod filter;
+pub mod inner;
+mod profile;
+mod spawner;
+mod stage;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ffi::OsString,
+    fs,
+    io::{self, Read},
+    os::{
+        fd::OwnedFd,
+        unix::{fs::MetadataExt, process::ExitStatusExt},
+    },
+    path::{Path, PathBuf},
+    process::ExitStatus,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use rustix::{
+    fs::{CWD, Mode, OFlags, fcntl_getfl, fcntl_setfl, fstat, openat},
+    process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal},
+};
+
+use crate::{
+    ask::ask_aloud,
+    census::Owner,
+    child::{SpawnError, Spec},
+    fence::{Enforced, Fence},
+    proc::Stat,
+};
+
+pub(crate) use filter::refuse_what_landlock_cannot;
+pub(crate) use stage::{Stage, Staged};
+
+/// Bubblewrap, as it was found to work on this machine.
+#[derive(Debug)]
+pub struct Sandbox {
+    program: PathBuf,
+    /// The program that is the first to run inside.
+    inner: Inner,
+    filters: Vec<Vec<u8>>,
+    /// The kernel's version of landlock, inside.
+    landlock: Option<u32>,
+    /// Ports that nobody inside connects to, whatever network there is: the daemon's own.
+    ports: Mutex<BTreeSet<u16>>,
+}
+
+/// A program, held open: whatever has come to lie at its name meanwhile, it is this one.
+#[derive(Debug)]
+struct Inner {
+    path: PathBuf,
+    opened: Mutex<Arc<OwnedFd>>,
+}
+
+/// How a child lives in a sandbox.
+#[derive(Clone, Debug)]
+pub struct Room {
+    pub sandbox: Arc<Sandbox>,
+    /// What it finds in the place of the user's home folder.
+    pub home: Option<Private>,
+    /// What it finds as `/tmp`.
+    pub temporary: PathBuf,
+    /// Other folders of its own.
+    pub private: Vec<Private>,
+    pub network: Network,
+    /// Folders right beneath the granted ones that it may only read.
+    pub guarded: &'static [&'static str],
+}
+
+/// A folder that lies elsewhere than it seems to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Private {
+    pub seems: PathBuf,
+    pub lies: PathBuf,
+}
+
+/// What of the network a child reaches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Network {
+    /// A loopback of its own.
+    #[default]
+    Own,
+    /// What the machine reaches, and the programs on it.
+    All,
+}
+
+/// Options that are needed. Their names are looked for, as the version does not tell: distributions mend old ones.
+const OPTIONS: [&str; 6] = ["--bind-fd", "--ro-bind-fd", "--add-seccomp-fd", "--perms", "--size", "--info-fd"];
+
+/// How long bubblewrap may take to tell its options.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Where the inner program is, inside.
+const INNER: &str = "/.prism-inner";
+
+impl Sandbox {
+    /// Finds bubblewrap, and tries it with the real profile. `inner` is a program that calls [`inner::run`] first of all.
+    /// `Err` says what is missing, and what to do about it. Blocks, for some milliseconds.
+    pub fn find(env: &BTreeMap<OsString, OsString>, home: Option<&Path>, inner: &Path) -> Result<Arc<Self>, String> {
+        let path = env.get(&OsString::from("PATH")).cloned().unwrap_or_default();
+        let folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
+        let program = folders
+            .filter(|folder| home.is_none_or(|home| !folder.starts_with(home)))
+            .filter_map(|folder| folder.join("bwrap").canonicalize().ok())
+            .find(|program| is_the_systems(program))
+            .ok_or("bubblewrap is not installed; install the package `bubblewrap`")?;
+        let said = ask_aloud(program.as_os_str(), &["--help"], &BTreeMap::new(), PATIENCE)
+            .map_err(|error| format!("{} does not work: {error}", program.display()))?;
+        let said = String::from_utf8_lossy(&said.stdout);
+        if let Some(lacks) = OPTIONS.iter().find(|option| !said.contains(**option)) {
+            return Err(format!(
+                "{} is too old: it has no {lacks}; install bubblewrap 0.10 or newer",
+                program.display()
+            ));
+        }
+        let inner = Inner::open(inner).map_err(|error| format!("{} cannot be opened: {error}", inner.display()))?;
+        let filters = filter::programs().map_err(|error| format!("no filter can be made for this machine: {error}"))?;
+        let tried = Arc::new(Self { program, inner, filters, landlock: None, ports: Mutex::default() });
+        let landlock = tried.try_it().map_err(advice)?;
+        let tried = Arc::into_inner(tried).ok_or("it is still being tried")?;
+        Ok(Arc::new(Self { landlock, ..tried }))
+    }
+
+    /// Has nobody inside connect to a port from now on, not even where the machine's network is granted.
+    pub fn keep_from(&self, port: u16) {
+        self.ports.lock().unwrap_or_else(PoisonError::into_inner).insert(port);
+    }
+
+    /// What is kept out of reach of who has this network.
+    fn out_of_reach(&self, network: Network) -> Vec<u16> {
+        match network {
+            Network::Own => Vec::new(),
+            Network::All => self.ports.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect(),
+        }
+    }
+
+    /// What becomes of a fence in it.
+    pub fn enforced(&self) -> Enforced {
+        Enforced::Sandbox { landlock: self.landlock, network: Network::Own, covered: Vec::new() }
+    }
+
+    /// Runs the real profile with nothing in it.
+    fn try_it(self: &Arc<Self>) -> Result<Option<u32>, String> {
+        let folder = fs::canonicalize(std::env::temp_dir()).map_err(|error| error.to_string())?;
+        let room = Room {
+            sandbox: self.clone(),
+            home: None,
+            temporary: folder,
+            private: Vec::new(),
+            network: Network::Own,
+            guarded: &[],
+        };
+        let fence = Fence { room: Some(room), ..Fence::default() };
+        let command = ["/bin/sh", "-c", "exit 7"].map(str::to_owned);
+        let spec = Spec {
+            command: &command,
+            env: &BTreeMap::new(),
+            cwd: Some(Path::new("/")),
+            cgroup: None,
+            fence: Some(&fence),
+        };
+        let owner = Owner::this_process(Path::new("/"));
+        let tried = (|| {
+            let mut staged = spec.stage(&owner).map_err(whole)?;
+            staged.command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::null());
+            staged.command.stderr(std::process::Stdio::piped());
+            let mut started = spec.start(staged).map_err(whole)?;
+            let status = started.child.wait().map_err(|error| error.to_string())?;
+            Ok::<_, String>((status, started.enforced))
+        })();
+        match tried? {
+            (status, Some(Enforced::Sandbox { landlock, .. })) if status.code() == Some(7) => Ok(landlock),
+            (status, _) => Err(format!("what was tried in it ended with {status}")),
+        }
+    }
+}
+
+/// An error with what is behind it.
+fn whole(error: SpawnError) -> String {
+    match std::error::Error::source(&error) {
+        Some(source) => source.to_string(),
+        None => error.to_string(),
+    }
+}
+
+/// Whether it is where only the system's administrator writes, and gains nothing from being started.
+fn is_the_systems(program: &Path) -> bool {
+    fs::metadata(program).is_ok_and(|found| {
+        let is_setuid = found.mode() & 0o6000 != 0;
+        found.is_file() && found.uid() == 0 && found.mode() & 0o022 == 0 && found.mode() & 0o111 != 0 && !is_setuid
+    })
+}
+
+/// What to do about what bubblewrap says. Its words choose the advice, and nothing else.
+fn advice(said: String) -> String {
+    let restricted = fs::read_to_string("/proc/sys/kernel/apparmor_restrict_unprivileged_userns");
+    let next = if restricted.is_ok_and(|value| value.trim() == "1") {
+        "AppArmor keeps programs from making user namespaces: give bwrap a profile with `userns`, or set the sysctl \
+         kernel.apparmor_restrict_unprivileged_userns to 0"
+    } else if said.contains("No permissions to create") || said.contains("Operation not permitted") {
+        "this machine, or the container that this is, allows no user namespaces: see the sysctls \
+         user.max_user_namespaces and kernel.unprivileged_userns_clone"
+    } else {
+        return said;
+    };
+    format!("{said}; {next}")
+}
+
+impl Inner {
+    fn open(path: &Path) -> io::Result<Self> {
+        Ok(Self { path: path.to_owned(), opened: Mutex::new(Arc::new(by_path(path)?)) })
+    }
+
+    /// One that was removed cannot be mounted; after an upgrade the new one is taken, which says if it is too different.
+    fn handle(&self) -> io::Result<Arc<OwnedFd>> {
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        if fstat(&*opened)?.st_nlink == 0 {
+            let gone = |error| io::Error::other(format!("{} cannot be opened: {error}", self.path.display()));
+            *opened = Arc::new(by_path(&self.path).map_err(gone)?);
+        }
+        Ok(opened.clone())
+    }
+}
+
+fn by_path(path: &Path) -> io::Result<OwnedFd> {
+    Ok(openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?)
+}
+
+impl Network {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Own => "none",
+            Self::All => "all",
+        }
+    }
+}
+
+/// What is started, and what has become of its fence.
+#[derive(Debug)]
+pub(crate) struct Begun {
+    pub(crate) child: std::process::Child,
+    pub(crate) enforced: Option<Enforced>,
+    /// The first process of its pid namespace, if it has one.
+    pub(crate) first: Option<First>,
+}
+
+/// The first process of a pid namespace. All others in it end with it.
+#[derive(Debug)]
+pub(crate) struct First {
+    pub(crate) pid: u32,
+    pub(crate) pidfd: OwnedFd,
+    /// Where the inner program says how the command has ended, and what of that was read.
+    status: fs::File,
+    said: Vec<u8>,
+}
+
+impl First {
+    /// How the command has ended, if that was said. To be asked once bubblewrap has ended: nothing more comes then.
+    pub(crate) fn ended(mut self) -> Option<ExitStatus> {
+        let flags = fcntl_getfl(&self.status).ok()?;
+        fcntl_setfl(&self.status, flags | OFlags::NONBLOCK).ok()?;
+        let _ = self.status.by_ref().take(64).read_to_end(&mut self.said);
+        let raw = str::from_utf8(&self.said).ok()?.strip_prefix('x')?.trim_end().parse().ok()?;
+        Some(ExitStatus::from_raw(raw))
+    }
+
+    /// Sends SIGTERM to what it was started for: its children, in there. To those whose parent it still is once they are held, so
+    /// that no stranger is hit.
+    pub(crate) fn ask_to_end(&self) {
+        let children =
+            fs::read_to_string(format!("/proc/{pid}/task/{pid}/children", pid = self.pid)).unwrap_or_default();
+        for pid in children.split_whitespace().filter_map(|pid| pid.parse::<u32>().ok()) {
+            let raw = i32::try_from(pid).ok().and_then(Pid::from_raw);
+            let Some(pidfd) = raw.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()) else { continue };
+            if Stat::of(pid).is_ok_and(|stat| stat.parent == self.pid) {
+                let _ = pidfd_send_signal(&pidfd, Signal::TERM);
+            }
+        }
+    }
+}
+
+/// A file in memory with these bytes, to be read from its beginning.
+fn memory(bytes: &[u8]) -> io::Result<OwnedFd> {
+    use rustix::fs::{MemfdFlags, SeekFrom, memfd_create, seek};
+    let file = memfd_create("prism", MemfdFlags::CLOEXEC)?;
+    let mut written = 0;
+    while written < bytes.len() {
+        written += rustix::io::write(&file, &bytes[written..])?;
+    }
+    seek(&file, SeekFrom::Start(0))?;
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests;
