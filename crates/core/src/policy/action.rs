@@ -168,6 +168,17 @@ impl Action {
     pub fn scopes(&self) -> Scopes {
         self.needs.iter().copied().collect()
     }
+
+    /// Whether it starts a program, by itself or by asking a language server.
+    pub fn starts_programs(&self) -> bool {
+        self.risk == Runs || self.category == Terminal || self.asks_language_server()
+    }
+
+    /// Whether a language server may be started for it. Other than what is built, it is nothing that a holder asks for by name.
+    pub fn asks_language_server(&self) -> bool {
+        let is_read_here = self.verb == "analyze_syntax";
+        matches!(self.category, Analysis | Advanced) && !is_read_here && self.verb != "manage_plugins"
+    }
 }
 
 #[cfg(test)]

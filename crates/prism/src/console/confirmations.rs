@@ -140,6 +140,9 @@ fn exactly(one: &ConfirmationView) -> Markup {
                 }
                 _ => { pre.json tabindex="0" aria-label="The exact step" { (visible_lines(&pretty(&one.shown))) } }
             }
+            @for open in one.shown["open"].as_array().into_iter().flatten() {
+                p.trouble { (visible(open.as_str().unwrap_or_default())) }
+            }
             details data-key={ (one.confirmation_id) "-all" } {
                 summary { "Full details (JSON)" }
                 pre.json tabindex="0" { (visible_lines(&pretty(&one.shown))) }

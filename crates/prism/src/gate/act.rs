@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use prism_core::policy::{Action, Code, Decision, Refusal, Scope, decide};
+use prism_core::policy::{Action, Code, Decision, Refusal, Risk, Scope, decide};
 use prism_editor::{Happening, Holder, Order, Progress, edit_bytes};
 use prism_os::sandbox::Network;
 use serde_json::{Map, Value, json};
@@ -90,11 +90,16 @@ impl Gate {
         let now = self.clock.now();
         let bytes = edit_bytes(action, members);
         let decision = live.with_bucket(|bucket| decide(&live.grant, bucket, action, bytes, now));
+        let lacks = self.lacks_sandbox(action).await;
         let confirms = match decision {
             Decision::Refuse(refusal) => return Err(self.refused(held, action.verb, args, refusal)),
             Decision::Confirm => true,
-            Decision::Allow => false,
+            // What the folders hold is run as if the holder had asked for it by name.
+            Decision::Allow => lacks.is_some() && action.risk == Risk::Runs,
         };
+        if let Some(lacks) = &lacks {
+            self.ask_for_servers(held, action, args, lacks).await?;
+        }
         let network = if live.grant.scopes.has(Scope::AllNetwork) { Network::All } else { Network::Own };
         let holder = Holder { id: live.id, name: live.agent.clone(), network };
         let order = Order { verb: action, args: members.clone(), roots: live.grant.roots.clone(), holder };
@@ -108,20 +113,11 @@ impl Gate {
         if confirms {
             let shown = prepared.shown().await.map_err(|refusal| self.refused(held, action.verb, args, refusal))?;
             let shown = serde_json::to_value(shown).unwrap_or_default();
-            let shown = json!({"action": action.verb, "shown": shown});
-            let digest = hash(json!([live.id.to_string(), args, shown]).to_string().as_bytes());
-            let (agent, wait) = (live.agent.clone(), self.settings().gate.confirm_within);
-            let question =
-                Question { kind: "action", grant: Some(live.id), agent, digest, shown, wait, asked: Asked::default() };
-            let why = match self.ask_person(question).await? {
-                Verdict::Allowed => None,
-                Verdict::Denied(reason) => Some(reason.unwrap_or_else(|| "the person said no".to_owned())),
-                Verdict::Unanswered(_) => Some("nobody answered in time".to_owned()),
-                Verdict::TooMany => Some("too much waits for the person already; try again later".to_owned()),
-            };
-            if let Some(why) = why {
-                return Err(self.refused(held, action.verb, args, Refusal::new(Code::Denied, why)));
+            let mut shown = json!({"action": action.verb, "shown": shown});
+            if let Some(lacks) = &lacks {
+                shown["open"] = json!(open_without(lacks));
             }
+            self.shown_to_person(held, action, args, shown).await?;
         }
         begun.store(self.record(About::holder(live), action.verb, args, "allowed").await?, Ordering::Relaxed);
         // No action waits without a deadline (A-06). Dropped, it ends what it has started.
@@ -131,6 +127,46 @@ impl Gate {
         let told = result.as_ref().map_or_else(|trouble| format!("error: {}", trouble.code), |_| "ok".to_owned());
         self.came_to(held, action.verb, begun, &told);
         result
+    }
+
+    /// Has a person allow it, as it is shown.
+    async fn shown_to_person(&self, held: &Held, action: &Action, args: &Value, shown: Value) -> Result<(), Trouble> {
+        let live = &held.live;
+        let digest = hash(json!([live.id.to_string(), args, shown]).to_string().as_bytes());
+        let (agent, wait) = (live.agent.clone(), self.settings().gate.confirm_within);
+        let question =
+            Question { kind: "action", grant: Some(live.id), agent, digest, shown, wait, asked: Asked::default() };
+        let why = match self.ask_person(question).await? {
+            Verdict::Allowed => return Ok(()),
+            Verdict::Denied(reason) => reason.unwrap_or_else(|| "the person said no".to_owned()),
+            Verdict::Unanswered(_) => "nobody answered in time".to_owned(),
+            Verdict::TooMany => "too much waits for the person already; try again later".to_owned(),
+        };
+        Err(self.refused(held, action.verb, args, Refusal::new(Code::Denied, why)))
+    }
+
+    /// Why what an action starts is kept by less than a sandbox, if it is.
+    async fn lacks_sandbox(&self, action: &Action) -> Option<String> {
+        if !action.starts_programs() {
+            return None;
+        }
+        self.runtime.lacks_sandbox().await
+    }
+
+    /// A language server reads what the folders hold, and some can be had to run it. Where there is no sandbox around them a person
+    /// is asked once for each grant, not for each look at a file. (S-24)
+    async fn ask_for_servers(&self, held: &Held, action: &Action, args: &Value, lacks: &str) -> Result<(), Trouble> {
+        let live = &held.live;
+        if !action.asks_language_server() || live.lets_servers_run.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let title = "Start language servers for this grant, as it needs them";
+        let shown =
+            json!({"kind": "plain", "title": title, "lines": ["they are asked about once, and end with the grant"]});
+        let shown = json!({"action": "start_language_servers", "shown": shown, "open": open_without(lacks)});
+        self.shown_to_person(held, action, args, shown).await?;
+        live.lets_servers_run.store(true, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Writes down what came of an action that had begun.
@@ -156,6 +192,16 @@ impl Gate {
 
 fn late(action: &Action, deadline: Duration) -> Refusal {
     Refusal::new(Code::TimedOut, format!("{} took longer than {} s", action.verb, deadline.as_secs()))
+}
+
+/// What a person should know of a program that runs without a sandbox.
+fn open_without(lacks: &str) -> [String; 2] {
+    [
+        format!("it runs without a sandbox: {lacks}"),
+        "it keeps to the granted folders, but can reach the network and programs that listen there, change the modes of your files, \
+         and leave something running that outlives the grant"
+            .to_owned(),
+    ]
 }
 
 fn over(ended: Ended) -> Trouble {

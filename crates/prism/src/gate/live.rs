@@ -5,7 +5,7 @@ use std::{
     path::Path,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -43,7 +43,9 @@ pub(super) struct Live {
     pub(super) agent: String,
     pub(super) grant: Grant,
     pub(super) created_at: Time,
-    pub(super) used: std::sync::atomic::AtomicBool,
+    pub(super) used: AtomicBool,
+    /// Whether the person lets language servers run for it with less than a sandbox around them.
+    pub(super) lets_servers_run: AtomicBool,
     pub(super) sockets: AtomicUsize,
     pub(super) actions: AtomicU64,
     ended: watch::Sender<Option<Ended>>,
@@ -110,6 +112,7 @@ impl Live {
             grant,
             created_at: Time(row.created_at_us),
             used: (row.state == "ACTIVE").into(),
+            lets_servers_run: AtomicBool::new(false),
             sockets: AtomicUsize::new(0),
             actions: AtomicU64::new(0),
             ended: watch::Sender::new(None),

@@ -88,6 +88,10 @@ pub(super) fn in_full(row: &Value, now: i64) -> Vec<Line> {
         // What this program does not know of is shown as it came.
         _ => add("", &serde_json::to_string_pretty(what).unwrap_or_default()),
     }
+    for (at, open) in shown["open"].as_array().into_iter().flatten().enumerate() {
+        let text = visible(open.as_str().unwrap_or_default());
+        lines.push(vec![label(if at == 0 { "note" } else { "" }), (text, None)]);
+    }
     lines
 }
 

@@ -2,10 +2,13 @@
 
 use std::fs;
 
-use prism_os::{census, limits, peek, watch::Watch};
+use prism_os::{census, limits, peek, sandbox::Sandbox, watch::Watch};
 
 use super::{Finding, Patient};
-use crate::cli::status::words::size;
+use crate::{
+    cli::status::words::size,
+    config::{Editor, Inherit, editor},
+};
 
 /// What the database and the log may need before anybody looks again.
 const LEAST_SPACE: u64 = 200 << 20;
@@ -17,7 +20,28 @@ pub(super) fn check(patient: &Patient) -> Vec<Finding> {
     findings.extend(space(patient));
     findings.push(open_files());
     findings.extend(watching(patient));
+    findings.extend(sandbox(patient));
     findings
+}
+
+/// What keeps the commands, builds and language servers of agents.
+fn sandbox(patient: &Patient) -> Option<Finding> {
+    const WHAT: &str = "sandbox";
+    if patient.config.as_ref().is_some_and(|config| !config.editor.fence) {
+        let said = "switched off: what agents run can do what you can";
+        return Some(Finding::note(WHAT, said, "remove `fence = false` from [editor]"));
+    }
+    let editor = editor::at_home(&Editor::default(), patient.env);
+    let env = patient.env.inherited(&Inherit::default());
+    Some(match Sandbox::find(&env, editor.home.as_deref(), &editor.inner?) {
+        Ok(_) => Finding::ok(WHAT, "what agents run has files, processes and a network of its own"),
+        Err(why) => {
+            let (why, fix) =
+                why.split_once("; ").map_or((why.as_str(), "prism doctor --help"), |(why, fix)| (why, fix));
+            let said = format!("what agents run is kept by landlock alone, and you are asked before each build: {why}");
+            Finding::note(WHAT, said, fix)
+        }
+    })
 }
 
 /// Processes of a daemon that was killed.
