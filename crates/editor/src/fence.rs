@@ -11,12 +11,11 @@ mod temporary;
 mod usual;
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     ffi::{OsStr, OsString},
     io,
     path::PathBuf,
     sync::{Arc, Mutex, OnceLock, PoisonError},
-    thread,
 };
 
 use prism_core::policy::Refusal;
@@ -35,7 +34,7 @@ use temporary::Temporary;
 pub(crate) struct Fences {
     /// `None`: they are switched off.
     usual: Option<Usual>,
-    sandbox: Arc<Found>,
+    sandbox: Found,
     /// Where folders for temporary files are made.
     base: PathBuf,
     temporary: Mutex<HashMap<u128, Arc<Temporary>>>,
@@ -48,6 +47,8 @@ struct Found {
     home: Option<PathBuf>,
     /// What is the first to run inside; `None`: no sandbox is wanted.
     inner: Option<PathBuf>,
+    /// Ports of the daemon's that are kept out of reach.
+    ports: Mutex<BTreeSet<u16>>,
     cell: OnceLock<Result<Arc<Sandbox>, String>>,
 }
 
@@ -105,10 +106,8 @@ impl Fences {
         }
         let usual = settings.fence.then(|| Usual::new(settings, env, closed));
         let inner = settings.inner.clone().filter(|_| settings.fence);
-        let found = Found { env: env.clone(), home: settings.home.clone(), inner, cell: OnceLock::new() };
-        let sandbox = Arc::new(found);
-        let looks = sandbox.clone();
-        let _ = thread::Builder::new().name("prism-sandbox".to_owned()).spawn(move || drop(looks.sandbox().cloned()));
+        let (env, home) = (env.clone(), settings.home.clone());
+        let sandbox = Found { env, home, inner, ports: Mutex::default(), cell: OnceLock::new() };
         Self { usual, sandbox, base, temporary: Mutex::default() }
     }
 
@@ -134,6 +133,8 @@ impl Fences {
         let mut seems = temporary.path().to_owned();
         let room = match self.sandbox.sandbox() {
             Ok(sandbox) => {
+                let ports = self.sandbox.ports.lock().unwrap_or_else(PoisonError::into_inner);
+                ports.iter().for_each(|port| sandbox.keep_from(*port));
                 let room = temporary.room(sandbox, usual, holder.network)?;
                 seems = PathBuf::from("/tmp");
                 read.extend(usual.read_caches.iter().cloned());
@@ -196,11 +197,9 @@ impl Fences {
         })
     }
 
-    /// Has nothing that runs in a sandbox connect to a port of the daemon's. Blocks like `lacks`.
+    /// Has nothing that runs in a sandbox connect to a port of the daemon's.
     pub(crate) fn keep_from(&self, port: u16) {
-        if let Ok(sandbox) = self.sandbox.sandbox() {
-            sandbox.keep_from(port);
-        }
+        self.sandbox.ports.lock().unwrap_or_else(PoisonError::into_inner).insert(port);
     }
 }
 

@@ -158,7 +158,7 @@ impl Runtime {
         self.0.fences.lacks().map(str::to_owned)
     }
 
-    /// Has nothing that it runs connect to a port, whatever network was granted. Blocks like `lacks_sandbox`.
+    /// Has nothing that it runs connect to a port, whatever network was granted.
     pub fn keep_from(&self, port: u16) {
         self.0.fences.keep_from(port);
     }

@@ -26,10 +26,13 @@ use std::{
     io::{self, Read},
     os::{
         fd::OwnedFd,
-        unix::{fs::MetadataExt, process::ExitStatusExt},
+        unix::{
+            fs::MetadataExt,
+            process::{CommandExt, ExitStatusExt},
+        },
     },
     path::{Path, PathBuf},
-    process::ExitStatus,
+    process::{ExitStatus, Stdio},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -180,8 +183,7 @@ impl Sandbox {
         let owner = Owner::this_process(Path::new("/"));
         let tried = (|| {
             let mut staged = spec.stage(&owner).map_err(whole)?;
-            staged.command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::null());
-            staged.command.stderr(std::process::Stdio::piped());
+            staged.command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
             let mut started = spec.start(staged).map_err(whole)?;
             let status = started.child.wait().map_err(|error| error.to_string())?;
             Ok::<_, String>((status, started.enforced))

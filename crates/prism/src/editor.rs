@@ -130,8 +130,7 @@ impl Router {
 
     /// Has nothing that is run here connect to a port, whatever network was granted.
     pub fn keep_from(&self, port: u16) {
-        let builtin = self.builtin.clone();
-        tokio::task::spawn_blocking(move || builtin.keep_from(port));
+        self.builtin.keep_from(port);
     }
 
     /// Ends what a holder had, wherever it had it.

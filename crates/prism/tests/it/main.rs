@@ -80,6 +80,7 @@ mod probe_faults;
 mod quirks;
 mod reload;
 mod restart;
+mod sandbox_attacks;
 mod secrets;
 mod service;
 mod sessions;

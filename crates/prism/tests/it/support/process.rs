@@ -95,6 +95,12 @@ pub(crate) fn of_home(home: &Path) -> Vec<u32> {
     pids().filter(is_given).collect()
 }
 
+/// Processes that live in a folder, whatever has become of their parents and their environment.
+pub(crate) fn working_in(folder: &Path) -> Vec<u32> {
+    let works = |pid: &u32| fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.starts_with(folder));
+    pids().filter(works).filter(|pid| is_alive(*pid)).collect()
+}
+
 /// These, and all that they and theirs have started: in a sandbox nobody bears a mark.
 pub(crate) fn with_descendants(of: &[u32]) -> Vec<u32> {
     let parents: Vec<(u32, u32)> = pids().filter_map(|pid| Some((pid, parent(pid)?))).collect();
