@@ -8,6 +8,7 @@ pub mod mesh;
 pub mod numbers;
 pub mod policy;
 mod time;
+pub mod unseen;
 pub mod wire;
 
 pub use time::Time;

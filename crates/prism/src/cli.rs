@@ -50,6 +50,7 @@ mod target;
 pub mod tools;
 pub mod uninstall;
 mod verbs;
+mod visible;
 pub mod wait;
 pub mod wake;
 pub mod workspace;

@@ -25,8 +25,9 @@ use crate::config::{Env, duration};
   prism approve 01990d3c --root ./docs --confirm-changes
   prism approve 01990d3c --yes --json
 
-On a terminal it shows who asks, why and for what, and asks you. With --yes, or with what you
-approve on the command line, it does not. As much of an id as tells it from the others is enough.
+It shows who asks, why and for what, and asks you. With --yes, or with the scopes or folders that
+you approve on the command line, it does not; where nobody is at a terminal to be asked, nothing is
+approved without. As much of an id as tells it from the others is enough.
 Exit codes: 0 approved, 1 refused or not approved, 3 the daemon does not run.")]
 pub struct Approve {
     /// Request, by its id or the beginning of it; see prism requests
@@ -91,7 +92,13 @@ impl Approve {
             let listed = gate.requests(true).await?;
             let row = listed.find(&self.request)?;
             let id = listed.id(row).to_owned();
-            if !self.says_what() && talk::has_person() {
+            if !self.says_what() {
+                if !talk::has_person() {
+                    in_full(row, now_ms()).iter().for_each(say::told);
+                    say::note("nothing was approved: nobody is at a terminal to see it");
+                    say::note("  fix: --yes approves what is shown, --scope SCOPE a part of it; prism deny refuses it");
+                    return Ok(ExitCode::FAILURE);
+                }
                 let row = row.clone();
                 match tokio::task::spawn_blocking(move || asked(&row)).await?? {
                     Said::Approve(scopes) => self.scopes = scopes,
@@ -111,10 +118,9 @@ impl Approve {
         })
     }
 
-    /// Whether the command line says what is approved.
+    /// Whether the command line says what is approved. How long, and in which form it is told, does not (R-04).
     fn says_what(&self) -> bool {
-        let narrows = !self.scopes.is_empty() || !self.roots.is_empty();
-        self.yes || narrows || self.ttl.is_some() || self.confirm_changes || self.json
+        self.yes || !self.scopes.is_empty() || !self.roots.is_empty()
     }
 
     fn body(&self, id: &str) -> Value {

@@ -3,7 +3,10 @@
 
 use std::io::{self, IsTerminal};
 
-use super::say::{Colour, Line};
+use super::{
+    say::{Colour, Line},
+    visible::visible_line,
+};
 
 /// Between two columns.
 pub(super) const GAP: &str = "  ";
@@ -33,7 +36,11 @@ pub(super) fn width() -> usize {
 }
 
 /// Lays out rows below their heads. Columns are left out until it fits; each row may bring lines of its own.
-pub(super) fn table(columns: &[Column], rows: Vec<(Vec<Cell>, Vec<Line>)>, width: usize) -> Vec<Line> {
+pub(super) fn table(columns: &[Column], mut rows: Vec<(Vec<Cell>, Vec<Line>)>, width: usize) -> Vec<Line> {
+    // Many cells have words of others, and no cell has a second line.
+    for (text, _) in rows.iter_mut().flat_map(|(cells, _)| cells) {
+        *text = visible_line(text);
+    }
     let letters = |text: &str| text.chars().count();
     let widths: Vec<usize> = columns
         .iter()

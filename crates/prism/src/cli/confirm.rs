@@ -15,6 +15,7 @@ use super::{
     say::{self, Colour, Line},
     talk,
     verbs::say_not_running,
+    visible::visible_line,
 };
 use crate::config::{Env, duration};
 
@@ -89,7 +90,7 @@ fn lines(listed: &Listed, width: usize, now: i64) -> Vec<Line> {
         let ends = moment(&row["expires_at"]).filter(|_| waits).map(|at| distance(at, now)).unwrap_or_default();
         let cells: Vec<Cell> = vec![
             (listed.short(row).to_owned(), None),
-            (view::visible(word("agent_id")), None),
+            (visible_line(word("agent_id")), None),
             (word("state").to_owned(), Some(if waits { Colour::Yellow } else { Colour::Dim })),
             (ends, None),
             (view::in_short(&row["shown"]), None),

@@ -13,6 +13,7 @@ use super::{
     requests::few,
     say::{self, Colour, Line},
     verbs::say_not_running,
+    visible::visible_line,
 };
 use crate::config::Env;
 
@@ -107,7 +108,7 @@ fn lines(listed: &Listed, width: usize, now: i64) -> Vec<Line> {
 fn said_last(last: &Value, now: i64) -> String {
     let word = |name: &str| last[name].as_str().unwrap_or_default();
     let when = moment(&last["at"]).map(|at| distance(at, now)).unwrap_or_default();
-    format!("  last: {} {} ({}), {when}", word("action"), word("about"), word("result"))
+    format!("  last: {} {} ({}), {when}", word("action"), visible_line(word("about")), word("result"))
 }
 
 // === impl Revoke ===

@@ -14,6 +14,7 @@ use super::{
     reach::{self, Interrupts},
     say::{self, Colour, Line},
     verbs::{Next, Trouble, say_not_running},
+    visible::visible_line,
 };
 use crate::config::Env;
 
@@ -130,7 +131,8 @@ impl Requests {
                 false => {
                     let word = |name: &str| row[name].as_str().unwrap_or_default();
                     let reason = in_one_line(word("reason"));
-                    format!("{}  {state:<8}  {id}  {}: {reason}", clock(&row["created_at"]), word("agent_id"))
+                    let agent = visible_line(word("agent_id"));
+                    format!("{}  {state:<8}  {id}  {agent}: {reason}", clock(&row["created_at"]))
                 }
             };
             say::try_line(&line)?;
@@ -189,7 +191,7 @@ pub(super) fn few(list: &Value) -> String {
 }
 
 pub(super) fn in_one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    visible_line(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 /// A request as the person sees it who decides: who, why, where, and what each scope means.
@@ -208,17 +210,17 @@ pub(super) fn in_full(row: &Value, now: i64) -> Vec<Line> {
         lines.push(vec![label("from"), plain(in_one_line(client))]);
     }
     for (at, one) in word("reason").lines().enumerate() {
-        lines.push(vec![label(if at == 0 { "why" } else { "" }), plain(one.to_owned())]);
+        lines.push(vec![label(if at == 0 { "why" } else { "" }), plain(visible_line(one))]);
     }
     let listed = |member: &str| row[member].as_array().into_iter().flatten().filter_map(Value::as_str);
     for (at, root) in listed("roots").enumerate() {
         let head = label(if at == 0 { "folders" } else { "" });
-        lines.push(vec![head, plain(root.to_owned()), mark(is_new("new_roots", root))]);
+        lines.push(vec![head, plain(visible_line(root)), mark(is_new("new_roots", root))]);
     }
     for (at, name) in listed("scopes").enumerate() {
         let words = Scope::named(name).map_or("", Scope::in_words);
         let head = label(if at == 0 { "scopes" } else { "" });
-        lines.push(vec![head, plain(format!("{name:<20}{words}")), mark(is_new("new_scopes", name))]);
+        lines.push(vec![head, plain(visible_line(&format!("{name:<20}{words}"))), mark(is_new("new_scopes", name))]);
     }
     if let Some(seconds) = row["ttl_seconds"].as_f64() {
         lines.push(vec![label("for"), plain(super::status::words::time(seconds))]);
@@ -235,6 +237,20 @@ mod tests {
     fn drawn(lines: &[Line]) -> Vec<String> {
         let line = |line: &Line| line.iter().map(|(text, _)| text.as_str()).collect::<String>().trim_end().to_owned();
         lines.iter().map(line).collect()
+    }
+
+    // M3
+    #[test]
+    fn no_word_of_an_agents_looks_like_another_or_like_a_line_of_ours() {
+        let row = json!({
+            "request_id": "r1", "agent_id": "fix\u{202e}er\nfixer", "reason": "a\u{200b}b", "scopes": ["read:files"],
+            "roots": ["/p/pro\u{202e}jtxt\n  folders /home/me/harmless"], "asker": {"client": "c\u{2066}\u{1b}[2J"},
+        });
+        let lines = drawn(&in_full(&row, 0));
+        assert_eq!(lines[0], "fix\\u{202e}er fixer asks for access,   r1");
+        assert_eq!(lines[1], "  from    c\\u{2066}\\u{1b}[2J");
+        assert_eq!(lines[2], "  why     a\\u{200b}b");
+        assert_eq!(lines[3], "  folders /p/pro\\u{202e}jtxt\\n  folders /home/me/harmless");
     }
 
     // the same that the console's dialog shows.

@@ -12,6 +12,8 @@ use std::{
     },
 };
 
+use prism_core::unseen;
+
 use crate::config::{Destination, Env};
 
 /// What is worth a colour.
@@ -195,16 +197,19 @@ fn write(mut to: impl Write, text: &str) {
     let _ = to.write_all(text.as_bytes()).and_then(|()| to.flush());
 }
 
-/// Escapes control characters. The form is JSON's, so that text which is JSON stays JSON.
+/// Escapes control characters, and letters that turn or hide others. The form is JSON's, so that text which is JSON stays JSON.
 fn shown(text: &str) -> Cow<'_, str> {
-    let hidden = |c: char| c.is_control() && c != '\n' && c != '\t';
-    if !text.contains(hidden) {
+    // Nothing of it is ASCII but the controls, and most text is.
+    let may_hide = |c: char| (c.is_control() && c != '\n' && c != '\t') || unseen::is_unseen(c);
+    if !text.contains(may_hide) {
         return Cow::Borrowed(text);
     }
     let mut escaped = String::with_capacity(text.len() + 16);
+    let mut before = None;
     for c in text.chars() {
-        if hidden(c) {
-            escaped.push_str(&format!("\\u{:04x}", u32::from(c)));
+        let misleads = unseen::misleads(before.replace(c), c);
+        if misleads || (c.is_control() && c != '\n' && c != '\t') {
+            c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| escaped.push_str(&format!("\\u{unit:04x}")));
         } else {
             escaped.push(c);
         }
@@ -243,8 +248,17 @@ mod tests {
     #[test]
     fn control_characters_are_shown_and_json_stays_json() {
         assert_eq!(shown("a\x1b[2Jb\u{9b}\tc\n"), "a\\u001b[2Jb\\u009b\tc\n");
-        let json = serde_json::to_string("\u{7f}\u{85}").unwrap();
-        assert_eq!(serde_json::from_str::<String>(&shown(&json)).unwrap(), "\u{7f}\u{85}");
+        let hidden = "\u{7f}\u{85}\u{202e}\u{e0041}";
+        let json = serde_json::to_string(hidden).unwrap();
+        assert_eq!(shown(&json), r#""\u007f\u0085\u202e\udb40\udc41""#);
+        assert_eq!(serde_json::from_str::<String>(&shown(&json)).unwrap(), hidden);
+    }
+
+    // M3: whoever shows it, and wherever it comes from.
+    #[test]
+    fn letters_that_turn_others_are_shown_and_emoji_stay_whole() {
+        assert_eq!(shown("rm \u{202e}fdp.txt a\u{200b}b"), "rm \\u202efdp.txt a\\u200bb");
+        assert_eq!(shown("👨\u{200d}👩 ❤\u{fe0f} 日\u{3000}本"), "👨\u{200d}👩 ❤\u{fe0f} 日\u{3000}本");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What all pages share: the frame around them, and the pieces that they are made of.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{DOCTYPE, Markup, html};
+use prism_core::unseen::{Piece, pieces};
 
 use super::{
     assets::{ICON, SCRIPT, STYLE},
@@ -303,26 +304,19 @@ pub fn prose(text: &str) -> Markup {
 /// Text with what a reader could not see made visible: control characters, and those that turn the direction of text
 /// around, with which a command can be made to look like another.
 pub fn visible(text: &str) -> Markup {
-    let hidden = |c: char| {
-        (c.is_control() && c != '\t')
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{ad}' | '\u{e0000}'..='\u{e007f}')
-    };
-    if !text.contains(hidden) {
-        return html! { (text) };
-    }
-    let mut out = String::with_capacity(text.len() + 32);
-    let mut rest = text;
-    while let Some(at) = rest.find(hidden) {
-        let (before, after) = rest.split_at(at);
-        out.push_str(&html! { (before) }.into_string());
-        let mut chars = after.chars();
-        if let Some(c) = chars.next() {
-            out.push_str(&html! { span.unseen { (format!("U+{:04X}", u32::from(c))) } }.into_string());
+    let code = |letter: char| html! { span.unseen { (format!("U+{:04X}", u32::from(letter))) } };
+    html! {
+        @for piece in pieces(text) {
+            @match piece {
+                // A text has one line here, so a second one was not meant to be seen as one.
+                Piece::Seen(text) => {
+                    @for (at, line) in text.split('\n').enumerate() { @if at > 0 { (code('\n')) } (line) }
+                }
+                Piece::Unseen(letter) => { (code(letter)) }
+                Piece::Blanks(count) => { " " span.unseen { (count) " blanks" } " " }
+            }
         }
-        rest = chars.as_str();
     }
-    out.push_str(&html! { (rest) }.into_string());
-    PreEscaped(out)
 }
 
 #[cfg(test)]
@@ -334,6 +328,9 @@ mod tests {
         assert_eq!(visible("a <b>").into_string(), "a &lt;b&gt;");
         let turned = visible("rm \u{202e}fdp.txt\u{1b}[0m").into_string();
         assert_eq!(turned, "rm <span class=\"unseen\">U+202E</span>fdp.txt<span class=\"unseen\">U+001B</span>[0m");
+        assert_eq!(visible("a\nb").into_string(), "a<span class=\"unseen\">U+000A</span>b");
+        let far = visible(&format!("ls{}rm", " ".repeat(99))).into_string();
+        assert_eq!(far, "ls <span class=\"unseen\">99 blanks</span> rm", "L9");
     }
 
     #[test]

@@ -107,6 +107,26 @@ async fn a_denial_is_told_with_its_reason_and_a_slip_with_the_next_step() {
     assert_eq!(gate.request_seen(&other.id).await["status"], "PENDING");
 }
 
+//
+#[tokio::test]
+async fn without_a_person_at_a_terminal_nothing_is_approved_unless_it_is_said() {
+    let gate = Gate::start().await;
+    let asked = gate.ask("fixer", &["read:files", "delete:files"]).await;
+    for more in [&[][..], &["--json"], &["--ttl", "5m"], &["--confirm-changes"]] {
+        let ended = gate.prism(&[&["approve", &asked.id], more].concat()).end().await;
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{more:?}");
+        assert!(
+            ended.stderr.contains("nobody is at a terminal") && ended.stderr.contains("fix: --yes"),
+            "{}",
+            ended.stderr
+        );
+        assert!(ended.stderr.contains("delete:files"), "it says what it would have been: {}", ended.stderr);
+    }
+    assert_eq!(gate.request_seen(&asked.id).await["status"], "PENDING");
+    let given = gate.prism(&["approve", &asked.id, "--yes", "--json"]).end().await;
+    assert_eq!(given.code, Some(0), "{}", given.stderr);
+}
+
 // A-13, for who has no browser at hand: the same dialog.
 #[tokio::test]
 async fn on_a_terminal_the_person_sees_what_is_asked_and_approves_a_part() {

@@ -6,6 +6,7 @@ use serde_json::Value;
 use crate::cli::{
     moments::{distance, moment},
     say::{Colour, Line},
+    visible::{visible, visible_line},
 };
 
 /// In a few words, for a list.
@@ -34,7 +35,7 @@ pub(super) fn in_full(row: &Value, now: i64) -> Vec<Line> {
         "waiting" => format!(" wants to (expires {ends}):"),
         state => format!(" wanted to do this; it is {state}"),
     };
-    let mut lines = vec![vec![(visible(word("agent_id")), Some(Colour::Green)), (head, None)]];
+    let mut lines = vec![vec![(visible_line(word("agent_id")), Some(Colour::Green)), (head, None)]];
     let shown = &row["shown"];
     let what = if shown["shown"].is_object() { &shown["shown"] } else { shown };
     let label = |text: &str| (format!("  {text:<9}"), Some(Colour::Dim));
@@ -119,26 +120,6 @@ fn command(words: &Value) -> String {
         }
         other => other.to_string(),
     }
-}
-
-/// Text with what turns, hides or imitates other letters written out: such text could look like another command than
-/// it is. Control characters are hidden by whoever writes to the terminal.
-pub(super) fn visible(text: &str) -> String {
-    let misleads = |c: char| {
-        matches!(u32::from(c),
-            0x00ad | 0x034f | 0x061c | 0x115f | 0x1160 | 0x17b4 | 0x17b5 | 0x180b..=0x180e | 0x200b..=0x200f
-            | 0x2028..=0x202e | 0x2060..=0x206f | 0x3164 | 0xfe00..=0xfe0f | 0xfeff | 0xffa0 | 0xfff0..=0xfffb
-            | 0xe0000..=0xe0fff)
-    };
-    let mut seen = String::with_capacity(text.len());
-    for c in text.chars() {
-        if misleads(c) || c == '\r' {
-            seen.push_str(&format!("\\u{{{:x}}}", u32::from(c)));
-        } else {
-            seen.push(c);
-        }
-    }
-    seen
 }
 
 #[cfg(test)]
