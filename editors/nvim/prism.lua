@@ -3650,6 +3650,9 @@ local function in_full(item)
   for _, words in ipairs(vim.split(body, '\n', { plain = true })) do
     lines[#lines + 1] = plainly(words)
   end
+  for _, why in ipairs((item.shown or {}).because or {}) do
+    lines[#lines + 1] = 'because ' .. plainly(why)
+  end
   if item.is_cut then
     lines[#lines + 1] = '(This is not all of it: it can be denied here, and allowed in the console.)'
   end

@@ -6,9 +6,11 @@
 mod action;
 pub mod canonical;
 mod decide;
+mod effect;
 mod event;
 mod glob;
 mod grant;
+pub mod guarded;
 mod limit;
 mod preset;
 mod redact;
@@ -19,6 +21,7 @@ mod scope;
 
 pub use action::{Action, Category, Risk};
 pub use decide::{Code, Decision, Refusal, decide};
+pub use effect::{At, Effect, Named, Seen, Whose, seen_of, weigh};
 pub use event::Event;
 pub use glob::{Glob, GlobError, MAX_PATTERN};
 pub use grant::{Grant, Limits, Narrowing, TooWide};

@@ -6,7 +6,7 @@
 
 use std::{path::Path, time::Duration};
 
-use prism_core::policy::{Code, Refusal};
+use prism_core::policy::{At, Code, Effect, Refusal, Whose};
 use prism_os::root::{Found, RootError, Spot};
 use serde_json::{Value, json};
 use similar::TextDiff;
@@ -27,6 +27,8 @@ pub(crate) struct Old {
     pub(crate) path: String,
     pub(crate) bytes: Vec<u8>,
     pub(crate) digest: String,
+    /// Whether it was said which text it is that is replaced.
+    is_named: bool,
 }
 
 impl Old {
@@ -43,7 +45,7 @@ impl Old {
         if made_for.is_some_and(|made_for| made_for != digest) {
             return Err(way.changed("it is not the file that the change was made for"));
         }
-        Ok(Self { way, spot, path, bytes, digest })
+        Ok(Self { way, spot, path, bytes, digest, is_named: made_for.is_some() })
     }
 
     /// Has it replaced. A buffer of it follows; refused if that has text of its own.
@@ -53,6 +55,7 @@ impl Old {
         desk.buffers.refuse_dirty(Path::new(&self.path))?;
         let unified = unified(&self.path, Some(&self.bytes), &new);
         let shown = Shown::Diff { path: self.path.clone(), old_text_digest: Some(self.digest.clone()), unified };
+        let effects = self.effects(&new, scene);
         let work = Work::new(move |_| {
             desk.buffers.refuse_dirty(Path::new(&self.path))?;
             desk.buffers.deeds.writes(Path::new(&self.path), &text::digest_of(&new), &by);
@@ -62,7 +65,22 @@ impl Old {
             }
             Ok(told)
         });
-        Ok((shown, work))
+        Ok((shown, work.affecting(effects)))
+    }
+
+    /// Whoever does not say which text it replaces may never have seen it: it can be what a person wrote a moment ago.
+    fn effects(&self, new: &[u8], scene: &Scene) -> Vec<Effect> {
+        let mut effects = vec![on_disk(&self.path, Some(&self.bytes), new)];
+        let is_own = || {
+            let writer = scene.desk.buffers.deeds.writer_of(Path::new(&self.path), &self.digest);
+            writer.is_some_and(|writer| writer.id == scene.holder.id)
+        };
+        if !self.is_named && !self.bytes.is_empty() && self.bytes != new && !is_own() {
+            let what =
+                format!("{}: all that it holds is replaced, and the agent gave no digest of what it saw", self.path);
+            effects.push(Effect::Loss { what, whose: Whose::Others });
+        }
+        effects
     }
 
     fn replace(&self, new: &[u8]) -> Result<Value, Refusal> {
@@ -87,13 +105,20 @@ pub(crate) fn creation(way: Way, nearest: Nearest, new: Vec<u8>, scene: &Scene) 
     let (desk, by) = (scene.desk.clone(), scene.holder.clone());
     let path = nearest.path();
     let shown = Shown::Diff { path: path.clone(), old_text_digest: None, unified: unified(&path, None, &new) };
+    let effect = on_disk(&path, None, &new);
     let work = Work::new(move |_| {
         let spot = nearest.make_way(&way)?;
         desk.buffers.deeds.writes(Path::new(&path), &text::digest_of(&new), &by);
         spot.create(&new).map_err(|error| appeared(&way, error))?;
         Ok(told(&path, &new))
     });
-    Ok((shown, work))
+    Ok((shown, work.affecting(vec![effect])))
+}
+
+/// What becomes of a file. A text that is none is not known.
+pub(crate) fn on_disk(path: &str, before: Option<&[u8]>, after: &[u8]) -> Effect {
+    let before = before.map(|bytes| String::from_utf8_lossy(bytes).into());
+    Effect::Text { path: path.to_owned(), at: At::Disk, before, after: text::as_text(after).map(Into::into) }
 }
 
 /// Says that what was not there when it was shown now is.

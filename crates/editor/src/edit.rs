@@ -66,8 +66,9 @@ pub(crate) fn edit(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refus
     let (plan, desk, by) = (buffer.retraced(snapshot.version, steps)?, scene.desk.clone(), scene.holder.clone());
     let shown = Shown::plain(format!("Edit {}", plan.path().display()));
     let picture = plan.clone();
+    let effects = plan.effects(&by);
     let work = Work::new(move |_| Ok(desk.buffers.make_retraced(plan, &by)?.told()));
-    Ok((shown, work.pictured(move || picture.shown())))
+    Ok((shown, work.affecting(effects).pictured(move || picture.shown())))
 }
 
 /// Several files, all or none.
@@ -166,9 +167,9 @@ pub(crate) fn planned(
     let plan = Arc::new(Plan::of(changes, reason)?);
     let (desk, by) = (scene.desk.clone(), scene.holder.clone());
     let shown = Shown::plain(plan.title());
-    let (picture, writes) = (plan.clone(), plan.written_bytes());
+    let (picture, writes, effects) = (plan.clone(), plan.written_bytes(), plan.effects());
     let work = Work::new(move |_| Ok(told(&desk.buffers.make(&plan, &by)?)));
-    Ok((shown, work.writing(writes).pictured(move || picture.shown())))
+    Ok((shown, work.writing(writes).affecting(effects).pictured(move || picture.shown())))
 }
 
 fn one(edited: &[Edited]) -> Value {

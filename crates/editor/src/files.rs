@@ -2,7 +2,7 @@
 
 use std::{fs::File, io::Read};
 
-use prism_core::policy::{Code, Refusal};
+use prism_core::policy::{Code, Effect, Named, Refusal};
 use serde_json::{Value, json};
 
 use crate::{
@@ -65,11 +65,12 @@ pub(crate) fn create(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Ref
     }
     let path = nearest.path();
     let shown = Shown::plain(format!("Make the folder {path}"));
+    let effect = Effect::Name { path: path.clone(), what: Named::NewFolder };
     let work = Work::new(move |_| {
         nearest.make_way(&way)?.create_folder().map_err(|error| change::appeared(&way, error))?;
         Ok(json!({ "path": path }))
     });
-    Ok((shown, work))
+    Ok((shown, work.affecting(vec![effect])))
 }
 
 pub(crate) fn write(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refusal> {

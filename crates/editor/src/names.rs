@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use prism_core::policy::Refusal;
+use prism_core::policy::{Effect, Named, Refusal, Whose};
 use prism_os::root::{Clobber, Found, Kind, RootError, Spot};
 use serde_json::json;
 
@@ -20,6 +20,7 @@ pub(crate) fn delete(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Ref
     let (desk, by) = (scene.desk.clone(), scene.holder.clone());
     desk.buffers.refuse_dirty(Path::new(&path))?;
     let shown = Shown::Delete { path: path.clone(), what: found.kind.name(), bytes: found.bytes };
+    let effect = Effect::Name { path: path.clone(), what: named(found) };
     let work = Work::new(move |_| {
         desk.buffers.refuse_dirty(Path::new(&path))?;
         still(&way, &spot, Some(found))?;
@@ -33,7 +34,11 @@ pub(crate) fn delete(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Ref
         desk.buffers.removed(Path::new(&path));
         Ok(json!({ "path": path, "what": found.kind.name() }))
     });
-    Ok((shown, work))
+    Ok((shown, work.affecting(vec![effect])))
+}
+
+fn named(found: Found) -> Named {
+    if found.kind == Kind::Folder { Named::Folder } else { Named::File }
 }
 
 pub(crate) fn rename(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refusal> {
@@ -53,6 +58,13 @@ pub(crate) fn rename(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Ref
     // What the new name held is lost, and with it no text that somebody has not saved.
     desk.buffers.refuse_dirty(Path::new(&new))?;
     let shown = Shown::Rename { from: from.clone(), to: new.clone(), replaces: taken.is_some() };
+    let moves = |path: &String| Effect::Name { path: path.clone(), what: named(found) };
+    let mut effects = vec![moves(&from), moves(&new)];
+    // it is a deletion, whatever it is called.
+    if taken.is_some() {
+        effects
+            .push(Effect::Loss { what: format!("{new} is replaced, and what it holds is lost"), whose: Whose::Others });
+    }
     let work = Work::new(move |_| {
         still(&way, &spot, Some(found))?;
         still(&to_way, &to, taken)?;
@@ -70,7 +82,7 @@ pub(crate) fn rename(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Ref
         desk.buffers.renamed(Path::new(&from), Path::new(&new));
         Ok(json!({ "path": from, "new_path": new }))
     });
-    Ok((shown, work))
+    Ok((shown, work.affecting(effects)))
 }
 
 fn existing(way: &Way) -> Result<(Spot, Found), Refusal> {

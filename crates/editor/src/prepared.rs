@@ -2,7 +2,7 @@
 
 use std::{fmt, pin::Pin, sync::Arc, time::Duration};
 
-use prism_core::policy::Refusal;
+use prism_core::policy::{Effect, Refusal};
 use serde_json::Value;
 
 use crate::{
@@ -23,6 +23,9 @@ pub(crate) struct Work {
     picture: Option<Box<dyn Fn() -> Shown + Send + Sync>>,
     within: Duration,
     writes: u64,
+    /// What it does to files; `None` as long as nobody has said.
+    effects: Option<Vec<Effect>>,
+    only_looks: bool,
 }
 
 enum Act {
@@ -61,6 +64,17 @@ impl Prepared {
         self.work.writes
     }
 
+    /// What it does to files, as far as it was said. Of what changes any it has to be: it is decided by this whether the person
+    /// sees it first.
+    pub fn effects(&self) -> Option<&[Effect]> {
+        self.work.effects.as_deref()
+    }
+
+    /// Whether it changes nothing at all, whatever else its verb may do.
+    pub fn only_looks(&self) -> bool {
+        self.work.only_looks
+    }
+
     /// Does it. Dropping the future ends a command and all that it started, and a search. A change of a file that has begun
     /// is finished all the same: there is the old file or the new one.
     pub async fn run(self, progress: Progress) -> Result<Value, Refusal> {
@@ -74,14 +88,28 @@ impl Prepared {
 impl Work {
     /// Work that blocks a thread, and looks now and then whether anybody still waits for it.
     pub(crate) fn new(work: impl FnOnce(&Stop) -> Result<Value, Refusal> + Send + 'static) -> Self {
-        Self { act: Act::Blocking(Box::new(work)), picture: None, within: USUAL, writes: 0 }
+        Self::of(Act::Blocking(Box::new(work)))
     }
 
     /// Work that waits for others. Dropped, it must end all that it has started.
     pub(crate) fn task<F: Future<Output = Result<Value, Refusal>> + Send + 'static>(
         work: impl FnOnce(Progress) -> F + Send + 'static,
     ) -> Self {
-        Self { act: Act::Task(Box::new(|progress| Box::pin(work(progress)))), picture: None, within: USUAL, writes: 0 }
+        Self::of(Act::Task(Box::new(|progress| Box::pin(work(progress)))))
+    }
+
+    fn of(act: Act) -> Self {
+        Self { act, picture: None, within: USUAL, writes: 0, effects: None, only_looks: false }
+    }
+
+    /// Says what it does to files: nothing, if there are none.
+    pub(crate) fn affecting(self, effects: Vec<Effect>) -> Self {
+        Self { effects: Some(effects), ..self }
+    }
+
+    /// Says that it only looks, where the verb can do more.
+    pub(crate) fn looking(self) -> Self {
+        Self { only_looks: true, ..self }
     }
 
     /// Gives it more time than usual, or less.

@@ -10,10 +10,10 @@ use prism_core::policy::{Code, Refusal};
 use prism_os::root::Stamp;
 
 use super::{
-    history::{History, Steps},
+    history::{History, Steps, Walked},
     plan::Retraced,
 };
-use crate::{language::Language, text};
+use crate::{language::Language, scene::Holder, text};
 
 #[derive(Debug)]
 pub(crate) struct Buffer {
@@ -32,8 +32,14 @@ pub(super) struct State {
     pub(super) history: History,
     pub(super) disk: Disk,
     pub(super) is_shut: bool,
+    /// Who has changed it since it was last what its file holds.
+    hands: Vec<Holder>,
     used: Instant,
 }
+
+/// Holders that are remembered of one text. Beyond it the last is anybody: no holder is `NOBODY`.
+const MAX_HANDS: usize = 16;
+const NOBODY: u128 = 0;
 
 /// The file as it was last seen.
 #[derive(Clone, Debug)]
@@ -71,7 +77,8 @@ impl Buffer {
     pub(super) fn new(path: PathBuf, text: Arc<str>, digest: String, stamp: Option<Stamp>, version: u64) -> Self {
         let disk = Disk { digest: digest.clone(), version, stamp, is_other: false };
         let history = History::default();
-        let state = State { text, digest, version, history, disk, is_shut: false, used: Instant::now() };
+        let (hands, used) = (Vec::new(), Instant::now());
+        let state = State { text, digest, version, history, disk, is_shut: false, hands, used };
         Self { language: Language::of(&path), path, state: Mutex::new(state), saving: Mutex::default() }
     }
 
@@ -80,6 +87,8 @@ impl Buffer {
         let buffer = Self::new(path, text.clone(), disk, None, next());
         {
             let mut state = buffer.state();
+            // Whose it was has not been kept.
+            state.hands.push(Holder { id: NOBODY, name: "somebody before Prism was started again".to_owned() });
             (state.digest, state.version) = (text::digest_of(text.as_bytes()), next());
         }
         buffer
@@ -117,16 +126,23 @@ impl Buffer {
         self.state().is_dirty()
     }
 
+    /// Who else has text in it that is not saved.
+    pub(crate) fn others_than(&self, holder: &Holder) -> Vec<String> {
+        let state = self.state();
+        let others = state.hands.iter().filter(|hand| hand.id != holder.id && state.is_dirty());
+        others.map(|hand| hand.name.clone()).collect()
+    }
+
     /// What leads back to an earlier text, or forth again.
     pub(crate) fn retraced(self: Arc<Self>, version: u64, steps: Steps) -> Result<Retraced, Refusal> {
-        let (text, digest) = {
+        let Walked { text, digest, makers } = {
             let state = self.state();
             if state.version != version {
                 return Err(stale(&self.path.display().to_string(), state.version));
             }
             state.history.retraced(&state.text, steps)?
         };
-        Ok(Retraced { old: self.snapshot(), buffer: self, steps, text, digest })
+        Ok(Retraced { old: self.snapshot(), buffer: self, steps, text, digest, makers })
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -197,6 +213,7 @@ impl Buffer {
             history: std::mem::take(&mut state.history),
             disk: Disk { stamp: None, ..state.disk.clone() },
             is_shut: false,
+            hands: std::mem::take(&mut state.hands),
             used: Instant::now(),
         };
         Self { language: Language::of(&path), path, state: Mutex::new(moved), saving: Mutex::default() }
@@ -215,6 +232,21 @@ impl Buffer {
 // === impl State ===
 
 impl State {
+    /// Notes who changes it. To be called before it is another text.
+    pub(super) fn is_changed_by(&mut self, by: &Holder) {
+        if !self.is_dirty() {
+            self.hands.clear();
+        }
+        if self.hands.iter().any(|hand| hand.id == by.id) {
+            return;
+        }
+        match self.hands.len() {
+            ..MAX_HANDS => self.hands.push(by.clone()),
+            MAX_HANDS => self.hands.push(Holder { id: NOBODY, name: "others".to_owned() }),
+            _ => {}
+        }
+    }
+
     pub(super) fn is_dirty(&self) -> bool {
         self.digest != self.disk.digest
     }

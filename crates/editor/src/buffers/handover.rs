@@ -73,6 +73,7 @@ impl Buffers {
         }
         let whole = TextEdit { range: 0..now.text.len(), new_text: text.to_owned() };
         let plan = Plan::of(vec![Change { buffer, version: now.version, edits: vec![whole] }], "handover")?;
-        self.make(&plan, &Holder { id: 0, name: "prism".to_owned(), ..Holder::default() }).map(drop)
+        // A person may have typed it.
+        self.make(&plan, &Holder { id: 0, name: "the person's editor".to_owned(), ..Holder::default() }).map(drop)
     }
 }

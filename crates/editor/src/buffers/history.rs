@@ -13,9 +13,24 @@ use crate::{
 /// Changes that can be undone, the last one last, and those that were undone.
 #[derive(Debug, Default)]
 pub(super) struct History {
-    back: VecDeque<Vec<TextEdit>>,
-    forth: Vec<Vec<TextEdit>>,
+    back: VecDeque<Made>,
+    forth: Vec<Made>,
     bytes: usize,
+}
+
+/// What leads from one text to the next, and whose change that is.
+#[derive(Debug)]
+struct Made {
+    edits: Vec<TextEdit>,
+    by: u128,
+}
+
+/// Where so many steps lead.
+pub(super) struct Walked {
+    pub(super) text: Arc<str>,
+    pub(super) digest: String,
+    /// Whose changes they are.
+    pub(super) makers: Vec<u128>,
 }
 
 /// So many changes.
@@ -38,20 +53,20 @@ impl History {
     }
 
     /// Notes what leads back from a change that was just made. What had been undone before it cannot be redone.
-    pub(super) fn changed(&mut self, back: Vec<TextEdit>) {
-        let undone: usize = self.forth.drain(..).map(|edits| bytes_of(&edits)).sum();
+    pub(super) fn changed(&mut self, back: Vec<TextEdit>, by: u128) {
+        let undone: usize = self.forth.drain(..).map(|made| bytes_of(&made.edits)).sum();
         self.bytes = self.bytes - undone + bytes_of(&back);
-        self.back.push_back(back);
+        self.back.push_back(Made { edits: back, by });
         while self.back.len() > MAX_STEPS || self.bytes > MAX_BYTES {
             let Some(oldest) = self.back.pop_front() else { break };
-            self.bytes -= bytes_of(&oldest);
+            self.bytes -= bytes_of(&oldest.edits);
         }
     }
 
-    /// Returns the text that so many steps lead to, and its digest. Nothing is changed.
-    pub(super) fn retraced(&self, text: &str, steps: Steps) -> Result<(Arc<str>, String), Refusal> {
+    /// Returns where so many steps lead. Nothing is changed.
+    pub(super) fn retraced(&self, text: &str, steps: Steps) -> Result<Walked, Refusal> {
         let mut now = text.to_owned();
-        let walk: Box<dyn Iterator<Item = &Vec<TextEdit>>> = match steps {
+        let walk: Box<dyn Iterator<Item = &Made>> = match steps {
             Steps::Back(_) => Box::new(self.back.iter().rev()),
             Steps::Forth(_) => Box::new(self.forth.iter().rev()),
         };
@@ -64,14 +79,17 @@ impl History {
             let name = if matches!(steps, Steps::Back(_)) { "undone" } else { "redone" };
             return Err(wrong(format!("{there_are} changes can be {name}, not {count}")));
         }
-        for edits in walk.take(count) {
+        let mut makers = Vec::new();
+        for made in walk.take(count) {
             // They were made for exactly this text, so they cannot overlap.
-            if let Ok((text, _)) = apply(&now, edits) {
+            if let Ok((text, _)) = apply(&now, &made.edits) {
                 now = text;
             }
+            makers.push(made.by);
         }
+        makers.dedup();
         let digest = text::digest_of(now.as_bytes());
-        Ok((now.into(), digest))
+        Ok(Walked { text: now.into(), digest, makers })
     }
 
     /// Goes these steps. `text` is where they begin.
@@ -79,16 +97,18 @@ impl History {
         let (Steps::Back(count) | Steps::Forth(count)) = steps;
         let mut now = text.to_owned();
         for _ in 0..count {
-            let edits = match steps {
+            let made = match steps {
                 Steps::Back(_) => self.back.pop_back(),
                 Steps::Forth(_) => self.forth.pop(),
             };
-            let Some(edits) = edits else { return };
+            let Some(Made { edits, by }) = made else { return };
             let Ok((text, inverse)) = apply(&now, &edits) else { return };
             self.bytes = self.bytes + bytes_of(&inverse) - bytes_of(&edits);
+            // Whoever undoes or redoes it, it stays the change of who made it.
+            let made = Made { edits: inverse, by };
             match steps {
-                Steps::Back(_) => self.forth.push(inverse),
-                Steps::Forth(_) => self.back.push_back(inverse),
+                Steps::Back(_) => self.forth.push(made),
+                Steps::Forth(_) => self.back.push_back(made),
             }
             now = text;
         }

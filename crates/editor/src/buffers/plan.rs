@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, MutexGuard},
 };
 
-use prism_core::policy::{Code, Refusal};
+use prism_core::policy::{At, Code, Effect, Refusal, Whose};
 use serde_json::{Value, json};
 
 use super::{
@@ -69,6 +69,8 @@ pub(crate) struct Retraced {
     pub(super) steps: Steps,
     pub(super) text: Arc<str>,
     pub(super) digest: String,
+    /// Who made the changes that are undone or redone.
+    pub(super) makers: Vec<u128>,
 }
 
 /// Edits that are told along with a change, and the bytes of their text. Of more it is only told that there was a change.
@@ -98,6 +100,11 @@ impl Plan {
     /// The bytes that it writes, for whoever has to keep within a limit.
     pub(crate) fn written_bytes(&self) -> u64 {
         self.steps.iter().flat_map(|step| &step.edits).map(|edit| edit.new_text.len() as u64).sum()
+    }
+
+    /// What becomes of each text.
+    pub(crate) fn effects(&self) -> Vec<Effect> {
+        self.steps.iter().map(|step| in_buffer(&step.buffer, &step.old.text, &step.text)).collect()
     }
 
     /// The differences that it makes.
@@ -141,11 +148,27 @@ impl Retraced {
         self.buffer.path()
     }
 
+    /// What becomes of the text, and whether it was somebody else's.
+    pub(crate) fn effects(&self, by: &Holder) -> Vec<Effect> {
+        let mut effects = vec![in_buffer(&self.buffer, &self.old.text, &self.text)];
+        if self.makers.iter().any(|maker| *maker != by.id) {
+            let word = if matches!(self.steps, Steps::Back(_)) { "undone" } else { "made again" };
+            let what = format!("{}: changes that somebody else made are {word}", self.path().display());
+            effects.push(Effect::Loss { what, whose: Whose::Others });
+        }
+        effects
+    }
+
     pub(crate) fn shown(&self) -> Shown {
         let path = self.path().display().to_string();
         let unified = difference(&self.buffer, &self.old.text, &self.text);
         Shown::Diff { path, old_text_digest: Some(self.old.digest.clone()), unified }
     }
+}
+
+fn in_buffer(buffer: &Buffer, before: &Arc<str>, after: &Arc<str>) -> Effect {
+    let (before, after) = (Some(before.clone()), Some(after.clone()));
+    Effect::Text { path: buffer.path().display().to_string(), at: At::Buffer, before, after }
 }
 
 fn difference(buffer: &Buffer, old: &str, new: &str) -> String {
@@ -163,7 +186,7 @@ impl Buffers {
         }
         let mut made = Vec::with_capacity(plan.steps.len());
         for (step, state) in plan.steps.iter().zip(&mut states) {
-            state.history.changed(step.back.clone());
+            state.history.changed(step.back.clone(), by.id);
             let edits = told(&step.old.text, &step.edits);
             made.push(self.change(state, &step.buffer, (&step.text, &step.digest), by, plan.reason, edits));
             if let Some(edited) = made.last_mut() {
@@ -192,6 +215,7 @@ impl Buffers {
         edits: Option<Value>,
     ) -> Edited {
         state.version = self.versions.next();
+        state.is_changed_by(by);
         (state.text, state.digest) = (text.clone(), digest.to_owned());
         let (version, is_dirty) = (state.version, state.is_dirty());
         let mut data = json!({ "version": version, "is_dirty": is_dirty, "reason": reason });

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use prism_core::policy::{Code, Refusal};
+use prism_core::policy::{Code, Effect, Refusal, Whose};
 use prism_os::root::{Found, RootError, Spot};
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ use super::{
 use crate::{
     Shown,
     args::{Args, wrong},
-    change::unified,
+    change::{on_disk, unified},
     files::whole,
     ground::Way,
     prepared::Work,
@@ -48,8 +48,17 @@ pub(crate) fn close(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refu
     args.done()?;
     let way = scene.ground.way(&path)?;
     let buffer = opened(scene, &way)?;
-    let version = buffer.snapshot().version;
-    let shown = Shown::plain(format!("Close {}", buffer.path().display()));
+    let Snapshot { version, text, is_dirty, .. } = buffer.snapshot();
+    let title = Shown::plain(format!("Close {}", buffer.path().display()));
+    let (mut shown, mut effects) = (title, Vec::new());
+    if is_dirty && discards {
+        let path = buffer.path().display().to_string();
+        // What becomes of the text that is open: what the file holds is all that is left of it.
+        let disk = way.open_file().ok().and_then(|file| whole(file, &path).ok()).unwrap_or_default();
+        let unified = unified(&path, Some(text.as_bytes()), &disk);
+        shown = Shown::Diff { path, old_text_digest: Some(text::digest_of(text.as_bytes())), unified };
+        effects.push(discarded(&buffer, &scene.holder));
+    }
     let (desk, by) = (scene.desk.clone(), scene.holder.clone());
     let work = Work::new(move |_| {
         let now = buffer.snapshot();
@@ -63,7 +72,19 @@ pub(crate) fn close(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refu
         desk.panes.closed(buffer.path());
         Ok(json!({ "path": buffer.path(), "discarded": now.is_dirty }))
     });
-    Ok((shown, work))
+    Ok((shown, work.affecting(effects)))
+}
+
+/// What of a text is thrown away, and whose it is.
+fn discarded(buffer: &Buffer, by: &Holder) -> Effect {
+    let path = buffer.path().display();
+    match buffer.others_than(by).as_slice() {
+        [] => Effect::Loss { what: format!("{path}: unsaved text is thrown away"), whose: Whose::Own },
+        others => {
+            let what = format!("{path}: unsaved text of {} is thrown away", others.join(", "));
+            Effect::Loss { what, whose: Whose::Others }
+        }
+    }
 }
 
 /// The buffer that is open there; nothing is opened for it.
@@ -94,9 +115,9 @@ pub(crate) fn save(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refus
                     ..stale(&path, saving.now.version)
                 });
             }
-            let (shown, picture) = (Shown::plain(saving.title()), saving.clone());
+            let (shown, picture, effects) = (Shown::plain(saving.title()), saving.clone(), saving.effects());
             let work = Work::new(move |_| saving.write(&desk.buffers, &by));
-            Ok((shown, work.pictured(move || picture.shown())))
+            Ok((shown, work.affecting(effects).pictured(move || picture.shown())))
         }
         (None, true) if version.is_none() => {
             let dirty = desk.buffers.all().into_iter().filter(|buffer| buffer.is_dirty());
@@ -104,6 +125,8 @@ pub(crate) fn save(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refus
             let all = Arc::new(granted.map(saving).collect::<Result<Vec<_>, _>>()?);
             let lines = all.iter().map(|saving| saving.title()).collect();
             let shown = Shown::Plain { title: format!("Save {} files", all.len()), lines };
+            let effects: Vec<Effect> = all.iter().flat_map(|saving| saving.effects()).collect();
+            let picture = (!effects.is_empty()).then(|| all.clone());
             let work = Work::new(move |_| {
                 let written = all.iter().map(|saving| {
                     let path = saving.buffer.path();
@@ -113,9 +136,30 @@ pub(crate) fn save(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refus
                 });
                 Ok(json!({ "saved": written.collect::<Vec<_>>() }))
             });
-            Ok((shown, work))
+            let work = work.affecting(effects);
+            Ok(match picture {
+                Some(all) => (shown, work.pictured(move || shown_together(&all))),
+                None => (shown, work),
+            })
         }
         _ => Err(wrong("give `path`, or `all`: true")),
+    }
+}
+
+/// The differences that several saves make: a title alone does not say what gets where.
+fn shown_together(all: &[Saving]) -> Shown {
+    let (mut paths, mut olds, mut differences) = (Vec::new(), String::new(), String::new());
+    for saving in all {
+        if let Shown::Diff { path, old_text_digest, unified } = saving.shown() {
+            paths.push(path);
+            olds += &old_text_digest.unwrap_or_default();
+            differences += &unified;
+        }
+    }
+    Shown::Diff {
+        path: paths.join(", "),
+        old_text_digest: Some(text::digest_of(olds.as_bytes())),
+        unified: differences,
     }
 }
 
@@ -125,7 +169,8 @@ struct Saving {
     way: Way,
     spot: Spot,
     now: Snapshot,
-    overwrites: bool,
+    /// The file as it is now, if what somebody else has written there is to be replaced.
+    overwrites: Option<Option<String>>,
 }
 
 impl Saving {
@@ -134,7 +179,25 @@ impl Saving {
         let way = scene.ground.way(&buffer.path().to_string_lossy())?;
         let spot = way.spot()?;
         let now = buffer.snapshot();
-        Ok(Self { buffer, way, spot, now, overwrites })
+        let mut saving = Self { buffer, way, spot, now, overwrites: None };
+        if overwrites {
+            saving.overwrites = Some(saving.on_disk()?.map(|(bytes, _)| text::digest_of(&bytes)));
+        }
+        Ok(saving)
+    }
+
+    /// What becomes of the file, and of what somebody else has written there meanwhile.
+    fn effects(&self) -> Vec<Effect> {
+        let path = self.buffer.path().display().to_string();
+        let there = self.on_disk().ok().flatten().map(|(bytes, _)| bytes);
+        let mut effects = vec![on_disk(&path, there.as_deref(), self.now.text.as_bytes())];
+        let seen = self.buffer.unsaved().1;
+        let is_others = |found: &String| *found != seen && *found != self.now.digest;
+        if self.overwrites.as_ref().is_some_and(|found| found.as_ref().is_some_and(is_others)) {
+            let what = format!("{path}: what somebody else has written there meanwhile is replaced");
+            effects.push(Effect::Loss { what, whose: Whose::Others });
+        }
+        effects
     }
 
     fn title(&self) -> String {
@@ -167,7 +230,9 @@ impl Saving {
         let seen = there.as_ref().map(|(bytes, _)| text::digest_of(bytes));
         let is_as_seen = seen.as_deref() == Some(disk.digest.as_str());
         let is_saved = seen.as_deref() == Some(self.now.digest.as_str());
-        if !is_as_seen && !is_saved && !self.overwrites {
+        // What was to be replaced is what was there when it was looked at, and nothing that came since.
+        let is_replaced = self.overwrites.as_ref().is_some_and(|found| *found == seen);
+        if !is_as_seen && !is_saved && !is_replaced {
             return Err(self.way.changed(match seen {
                 Some(_) => "somebody else has changed the file; `overwrite` replaces what they wrote",
                 None => "somebody else has removed the file; `overwrite` makes it again",

@@ -54,7 +54,7 @@ pub(crate) fn add(mut args: Args, scene: Scene) -> Doing<Opened> {
             super::tell(&scene, &git).await;
             Ok(status::told(&git, &scene.desk, &status, is_whole))
         });
-        Ok((shown, work.within(WITHIN)))
+        Ok((shown, work.within(WITHIN).affecting(Vec::new())))
     })
 }
 

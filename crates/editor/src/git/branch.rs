@@ -75,7 +75,7 @@ pub(crate) fn branch(mut args: Args, scene: Scene) -> Doing<Opened> {
             answer["unsaved"] = unsaved(&scene.desk, &git.repository.worktree).into();
             Ok(answer)
         });
-        Ok((shown, work.within(WITHIN)))
+        Ok((shown, work.within(WITHIN).affecting(Vec::new())))
     })
 }
 

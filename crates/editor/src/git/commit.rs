@@ -58,7 +58,7 @@ pub(crate) fn commit(mut args: Args, scene: Scene) -> Doing<Opened> {
             answer["unsaved"] = unsaved(&scene.desk, &git.repository.worktree).into();
             Ok(answer)
         });
-        Ok((shown, work.within(WITHIN)))
+        Ok((shown, work.within(WITHIN).affecting(Vec::new())))
     })
 }
 

@@ -51,7 +51,7 @@ pub(crate) fn prepared(
     let changes = changes(site, edit, texts)?;
     if changes.is_empty() {
         let none = json!({ "files": [], "is_preview": mode == Mode::Preview });
-        return Ok((Shown::plain("Change nothing"), Work::new(move |_| Ok(none))));
+        return Ok((Shown::plain("Change nothing"), Work::new(move |_| Ok(none)).affecting(Vec::new())));
     }
     if mode == Mode::Preview {
         let told = |change: &Change| json!({ "path": change.buffer.path(), "version": change.version, "edits": change.edits.len() });
@@ -59,7 +59,7 @@ pub(crate) fn prepared(
         let plan = Plan::of(changes, reason)?;
         let title = format!("Preview: {}", plan.title());
         let work = Work::new(move |_| Ok(json!({ "files": files, "diff": plan.unified(), "is_preview": true })));
-        return Ok((Shown::plain(title), work));
+        return Ok((Shown::plain(title), work.affecting(Vec::new())));
     }
     planned(&site.scene, changes, reason, |edited| {
         let files: Vec<Value> = edited.iter().map(Edited::told).collect();

@@ -51,7 +51,7 @@ pub(crate) fn fix(mut args: Args, scene: Scene) -> Doing<(Shown, Work)> {
                 let fixes: Vec<Value> = all.into_iter().take(MAX_FIXES).collect();
                 Ok(json!({ "fixes": fixes, "is_complete": is_complete }))
             });
-            return Ok((shown, work.within(PATIENCE * 3)));
+            return Ok((shown, work.within(PATIENCE * 3).affecting(Vec::new())));
         };
         let answer = offered(&site, range, &named).await?;
         let edit = edit_of(&site, &answer.value, &title).await?;

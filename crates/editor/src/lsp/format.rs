@@ -54,7 +54,7 @@ pub(crate) fn format(mut args: Args, scene: Scene) -> Doing<(Shown, Work)> {
             if changes.is_empty() {
                 let (title, path) = (format!("Format {}", site.path().display()), site.path().to_owned());
                 let same = json!({ "path": path, "version": before, "edits": 0, "is_changed": false });
-                return Ok((Shown::plain(title), Work::new(move |_| Ok(same))));
+                return Ok((Shown::plain(title), Work::new(move |_| Ok(same)).affecting(Vec::new())));
             }
             planned(&site.scene, changes, "format", formatted)
         })

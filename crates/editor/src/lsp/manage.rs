@@ -30,6 +30,7 @@ pub(crate) fn manage(mut args: Args, scene: Scene) -> Doing<(Shown, Work)> {
             "list" => "Look at the language servers".to_owned(),
             what => format!("{} the language servers", if what == "stop" { "Stop" } else { "Restart" }),
         };
+        let only_looks = what == "list";
         let work = Work::task(move |_| async move {
             let servers = &scene.desk.servers;
             let is_within = |folder: &Path| scene.ground.holds(folder);
@@ -50,7 +51,7 @@ pub(crate) fn manage(mut args: Args, scene: Scene) -> Doing<(Shown, Work)> {
             }
             Ok(json!({ "servers": told, "plugins": [] }))
         });
-        Ok((Shown::plain(title), work))
+        Ok((Shown::plain(title), if only_looks { work.looking() } else { work }))
     })
 }
 

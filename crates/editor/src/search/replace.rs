@@ -129,17 +129,17 @@ fn planned(changes: Vec<Change>, is_preview: bool, is_complete: bool, scene: &Sc
             answer["is_complete"] = (is_complete && !is_cut).into();
             Ok(answer)
         });
-        return Ok((shown, work));
+        return Ok((shown, work.affecting(Vec::new())));
     }
     let (picture, desk, by) = (plan.clone(), scene.desk.clone(), scene.holder.clone());
-    let (shown, writes) = (Shown::plain(plan.title()), plan.written_bytes());
+    let (shown, writes, effects) = (Shown::plain(plan.title()), plan.written_bytes(), plan.effects());
     let work = Work::new(move |_| {
         let made = desk.buffers.make(&plan, &by)?;
         let file =
             |made: &Edited| json!({ "path": made.buffer.path(), "version": made.version, "replacements": made.edits });
         Ok(answer(made.iter().map(file).collect()))
     });
-    Ok((shown, work.writing(writes).pictured(move || picture.shown())))
+    Ok((shown, work.writing(writes).affecting(effects).pictured(move || picture.shown())))
 }
 
 fn too_many(why: String) -> Refusal {

@@ -70,7 +70,11 @@ pub(super) const VERBS: &[Verb] = &[
             PATH,
             needs("content", Text, "What it is to hold."),
             ENCODING,
-            may("digest", Text, "The digest of what it held when you read it; refused if it is another by now."),
+            may(
+                "digest",
+                Text,
+                "The digest of what it held when you read it; refused if it is another by now. Without it the person is asked.",
+            ),
         ],
         r#"{"path":"VERSION","content":"1.2.0\n"}"#,
     ),
@@ -86,7 +90,7 @@ pub(super) const VERBS: &[Verb] = &[
         &[
             PATH,
             needs("new_path", Text, "What it is to be called."),
-            may("overwrite", Boolean, "Whether to replace what is there."),
+            may("overwrite", Boolean, "Whether to replace what is there, after a person has confirmed it."),
         ],
         r#"{"path":"src/old.rs","new_path":"src/new.rs"}"#,
     ),

@@ -66,6 +66,9 @@ fn card(one: &ConfirmationView, now: Moment) -> Markup {
                 " · nothing runs until you decide"
             }
             (exactly(one))
+            @for why in one.shown["because"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+                p.trouble { b { "Because " } (visible(why)) }
+            }
             div.decide data-step="decide" {
                 button type="button" data-deny { "Deny…" }
                 // What a tool has become is taken for good, or not at all.
@@ -139,9 +142,6 @@ fn exactly(one: &ConfirmationView) -> Markup {
                     }
                 }
                 _ => { pre.json tabindex="0" aria-label="The exact step" { (visible_lines(&pretty(&one.shown))) } }
-            }
-            @for open in one.shown["open"].as_array().into_iter().flatten() {
-                p.trouble { (visible(open.as_str().unwrap_or_default())) }
             }
             details data-key={ (one.confirmation_id) "-all" } {
                 summary { "Full details (JSON)" }

@@ -1,11 +1,12 @@
 //! One order: by whom it is done, what is shown of it, and the doing. The same shape as the built-in editor's own.
 
+mod affects;
 mod errand;
 mod lists;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use prism_core::policy::{Action, Category, Code, Refusal, Risk};
+use prism_core::policy::{Action, Category, Code, Effect, Refusal, Risk, Whose};
 use prism_editor::{Located, Order, Progress, Shown};
 use serde_json::{Value, json};
 
@@ -179,6 +180,28 @@ impl Prepared {
         match &self.way {
             Way::BuiltIn(prepared, _) | Way::Beside(prepared, ..) => prepared.writes(),
             Way::Plugin(_) | Way::Listing(_) | Way::Kept { .. } => 0,
+        }
+    }
+
+    /// What it does to files, as far as that is known. An editor is asked what it would change.
+    pub async fn effects(&mut self) -> Result<Option<Vec<Effect>>, Refusal> {
+        match &mut self.way {
+            Way::BuiltIn(prepared, _) | Way::Beside(prepared, ..) => Ok(prepared.effects().map(<[Effect]>::to_vec)),
+            Way::Plugin(errand) => errand.effects(&self.router).await.map(Some),
+            Way::Kept { path, verb: "close_buffer" } => {
+                let what = format!("{}: a text that was kept aside, and is nowhere else, is dropped", path.display());
+                Ok(Some(vec![Effect::Loss { what, whose: Whose::Others }]))
+            }
+            Way::Listing(_) | Way::Kept { .. } => Ok(Some(Vec::new())),
+        }
+    }
+
+    /// Whether it changes nothing at all, whatever else its verb may do.
+    pub fn only_looks(&self) -> bool {
+        match &self.way {
+            Way::BuiltIn(prepared, _) | Way::Beside(prepared, ..) => prepared.only_looks(),
+            Way::Listing(listing) => listing.only_looks(),
+            Way::Plugin(_) | Way::Kept { .. } => false,
         }
     }
 

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use prism_core::policy::{Action, Code, Decision, Refusal, Risk, Scope, decide};
+use prism_core::policy::{self, Action, Code, Decision, Effect, Refusal, Risk, Scope, decide};
 use prism_editor::{Happening, Holder, Order, Progress, edit_bytes};
 use prism_os::sandbox::Network;
 use serde_json::{Map, Value, json};
@@ -110,12 +110,16 @@ impl Gate {
         if let Err(refusal) = live.grant.limits.allow_edit(prepared.writes()) {
             return Err(self.refused(held, action.verb, args, refusal));
         }
-        if confirms {
+        let effects = prepared.effects().await.map_err(|refusal| self.refused(held, action.verb, args, refusal))?;
+        let because = self.because(held, action, effects.as_deref());
+        let mut because = because.map_err(|refusal| self.refused(held, action.verb, args, refusal))?;
+        if (confirms && !prepared.only_looks()) || !because.is_empty() {
             let shown = prepared.shown().await.map_err(|refusal| self.refused(held, action.verb, args, refusal))?;
             let shown = serde_json::to_value(shown).unwrap_or_default();
             let mut shown = json!({"action": action.verb, "shown": shown});
-            if let Some(lacks) = &lacks {
-                shown["open"] = json!(open_without(lacks));
+            because.extend(lacks.iter().flat_map(|lacks| open_without(lacks)));
+            if !because.is_empty() {
+                shown["because"] = json!(because);
             }
             self.shown_to_person(held, action, args, shown).await?;
         }
@@ -163,7 +167,7 @@ impl Gate {
         let title = "Start language servers for this grant, as it needs them";
         let shown =
             json!({"kind": "plain", "title": title, "lines": ["they are asked about once, and end with the grant"]});
-        let shown = json!({"action": "start_language_servers", "shown": shown, "open": open_without(lacks)});
+        let shown = json!({"action": "start_language_servers", "shown": shown, "because": open_without(lacks)});
         self.shown_to_person(held, action, args, shown).await?;
         live.lets_servers_run.store(true, Ordering::Relaxed);
         Ok(())
@@ -188,6 +192,7 @@ impl Gate {
         }
         refusal.into()
     }
+            live.has_seen(policy::seen_of(effects.as_deref().unwrap_or_default()));
 }
 
 fn late(action: &Action, deadline: Duration) -> Refusal {
@@ -209,5 +214,12 @@ fn over(ended: Ended) -> Trouble {
         Ended::Expired => Code::Expired,
         Ended::Revoked => Code::Revoked,
     };
+    /// Why the person is to see an action first, whatever its verb: for what it does to files (R-05 … R-07). Nothing, if they are
+    /// not.
+    fn because(&self, held: &Held, action: &Action, effects: Option<&[Effect]>) -> Result<Vec<String>, Refusal> {
+        let live = &held.live;
+        policy::weigh(action, effects, live.grant.confirms_changes, |seen| live.take_seen(seen))
+    }
+
     Refusal::new(code, "the grant is over").into()
 }

@@ -12,7 +12,7 @@ use std::{
 
 use prism_core::{
     Time,
-    policy::{Bucket, Grant, Limits, Scopes},
+    policy::{Bucket, Grant, Limits, Scopes, Seen},
 };
 use prism_editor::Happening;
 use prism_store::gate::GrantRow;
@@ -28,6 +28,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Refusals of one grant that are written down each: a second, and at once. Of the rest it is said how many they were.
 const REFUSALS_PER_SECOND: u32 = 5;
 const REFUSALS_AT_ONCE: u32 = 50;
+/// Texts that a person has allowed and that are not saved yet. Of more the oldest is forgotten, and they are asked again.
+const MAX_SEEN: usize = 64;
 
 /// How a grant ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +63,8 @@ struct Inner {
     trespasses: VecDeque<Time>,
     last: VecDeque<Done>,
     served: Served,
+    /// What the person has allowed to be edited, until it is saved.
+    seen: VecDeque<Seen>,
 }
 
 /// An action that was done, or was not.
@@ -103,6 +107,7 @@ impl Live {
             trespasses: VecDeque::new(),
             last: VecDeque::new(),
             served: Served::default(),
+            seen: VecDeque::new(),
         };
         Some(Self {
             id: row.id,
@@ -167,6 +172,25 @@ impl Live {
             trespasses.pop_front();
         }
         trespasses.len() >= MAX_TRESPASSES
+    }
+
+    /// Notes what the person has allowed, so that saving it is not another question.
+    pub(super) fn has_seen(&self, parts: Vec<Seen>) {
+        let seen = &mut self.inner().seen;
+        for part in parts {
+            seen.retain(|known| *known != part);
+            seen.push_back(part);
+        }
+        while seen.len() > MAX_SEEN {
+            seen.pop_front();
+        }
+    }
+
+    /// Whether the person has allowed this. It counts once: what was saved and taken back by hand is another matter.
+    pub(super) fn take_seen(&self, part: &Seen) -> bool {
+        let seen = &mut self.inner().seen;
+        let at = seen.iter().position(|known| known == part);
+        at.and_then(|at| seen.remove(at)).is_some()
     }
 
     pub(super) fn did(&self, done: Done) {

@@ -18,12 +18,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use prism_core::policy::{Action, Risk, Scopes};
+use prism_core::policy::Scopes;
 use serde_json::{Value, json};
 
 use self::table::{Row, rows};
 use crate::support::{
-    gate::{Gate, Granted, Holder, answer},
+    gate::{Gate, Granted, Holder},
     process, until,
 };
 
@@ -74,19 +74,9 @@ async fn holder(gate: &Gate, scopes: &[&str]) -> (Granted, Holder) {
 async fn came_to(gate: &Gate, holder: &mut Holder, verb: &str, args: &Value) -> String {
     let begun = Instant::now();
     let id = holder.begins(verb, args.clone()).await;
-    let asks = Action::named(verb).is_some_and(|action| action.risk == Risk::Destroys);
-    let mut person = std::pin::pin!(async {
-        if !asks {
-            std::future::pending::<()>().await;
-        }
-        loop {
-            let shown = gate.confirmation().await;
-            answer(gate, &shown, &shown["digest"], true).await;
-        }
-    });
     let result = tokio::select! {
         result = holder.result(&id) => result,
-        () = &mut person => unreachable!("the person goes on"),
+        () = gate.answers(true) => unreachable!("the person goes on"),
     };
     assert!(begun.elapsed() < WITHIN, "{verb} {args}: {:?}", begun.elapsed());
     if result["status"] == "ok" {

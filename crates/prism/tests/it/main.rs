@@ -35,6 +35,7 @@ mod gate_attacks;
 mod gate_cli;
 mod gate_flow;
 mod gate_grants;
+mod gate_holds;
 mod gate_tools;
 mod health;
 mod hub;

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::support::{
-    gate::{Gate, Holder},
+    gate::{Gate, Holder, answer},
     plugin::{Editor, Left, VERBS, owning, register, state},
     until,
 };
@@ -136,7 +136,11 @@ async fn a_text_that_both_sides_changed_is_kept_and_told_of() {
     let kept = holder.does("open_file", json!({"path": "main.rs", "kept": true})).await;
     assert_eq!(kept["data"]["kept"][0]["content"], "fn agent_alone() {}\n", "{kept}");
     assert_eq!(holder.refused("close_buffer", json!({"path": "main.rs", "kept": true})).await, "bad_arguments");
-    let dropped = holder.does("close_buffer", json!({"path": "main.rs", "kept": true, "discard": true})).await;
+    let dropping = holder.begins("close_buffer", json!({"path": "main.rs", "kept": true, "discard": true})).await;
+    let shown = gate.confirmation().await;
+    assert!(shown["shown"]["because"][0].as_str().is_some_and(|why| why.contains("kept aside")), "R-07: {shown}");
+    answer(&gate, &shown, &shown["digest"], true).await;
+    let dropped = holder.result(&dropping).await;
     assert_eq!(dropped["status"], "ok", "{dropped}");
     assert_eq!(holder.refused("open_file", json!({"path": "main.rs", "kept": true})).await, "not_found");
 }

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use prism_editor::digest_of;
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -45,7 +46,7 @@ async fn every_verb_that_the_editor_has_goes_through_it() {
     let (gate, mut holder, editor) = with_editor(&["*"]).await;
     for (verb, args, expected) in [
         ("create_file", json!({"path": "a/b.txt", "content": "one\n", "parents": true}), "/path"),
-        ("write_file", json!({"path": "a/b.txt", "content": "two words\n"}), "/digest"),
+        ("write_file", json!({"path": "a/b.txt", "content": "two words\n", "digest": digest_of(b"one\n")}), "/digest"),
         ("rename_file", json!({"path": "a/b.txt", "new_path": "a/c.txt"}), "/new_path"),
         ("search_files", json!({"pattern": "*.txt"}), "/entries/0"),
         ("open_file", json!({"path": "a/c.txt"}), "/version"),

@@ -287,7 +287,7 @@ async fn without_a_sandbox_builds_are_asked_about_each_time_and_language_servers
     for allow in [false, true] {
         let id = holder.begins("build_project", json!({"tool": "make"})).await;
         let shown = gate.confirmation().await;
-        let open = shown["shown"]["open"].to_string();
+        let open = shown["shown"]["because"].to_string();
         assert!(open.contains("bubblewrap is not installed") && open.contains("reach the network"), "{shown}");
         assert!(!Path::new(&gate.path("built")).exists());
         answer(&gate, &shown, &shown["digest"], allow).await;

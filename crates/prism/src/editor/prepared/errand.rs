@@ -16,13 +16,17 @@ use super::super::{
 };
 
 pub(super) struct Errand {
-    order: Order,
-    plugin: Arc<Plugin>,
-    paths: Vec<PathBuf>,
+    pub(super) order: Order,
+    pub(super) plugin: Arc<Plugin>,
+    pub(super) paths: Vec<PathBuf>,
     /// The terminal that it is about, as its holder calls it.
     terminal: Option<String>,
     /// What the editor said it would do, if that was shown.
-    preview: Option<Value>,
+    pub(super) preview: Option<Value>,
+    /// A command with the files that it runs, if that was shown.
+    command: Option<Shown>,
+    /// What is saved, of all that is open and unsaved: what was looked at.
+    pub(super) saves: Option<Vec<String>>,
 }
 
 /// How long a verb may take.
@@ -36,13 +40,21 @@ const NO_VERSION: &str = "the editor does not say which version it has";
 
 impl Errand {
     pub(super) fn new(order: Order, plugin: Arc<Plugin>, paths: Vec<PathBuf>) -> Self {
-        Self { order, plugin, paths, terminal: None, preview: None }
+        Self { order, plugin, paths, terminal: None, preview: None, command: None, saves: None }
     }
 
     pub(super) fn at_terminal(mut order: Order, terminal: Terminal) -> Self {
         let name = order.args.insert("terminal".to_owned(), terminal.inner);
         let name = name.and_then(|name| name.as_str().map(str::to_owned));
-        Self { order, plugin: terminal.plugin, paths: Vec::new(), terminal: name, preview: None }
+        Self {
+            order,
+            plugin: terminal.plugin,
+            paths: Vec::new(),
+            terminal: name,
+            preview: None,
+            command: None,
+            saves: None,
+        }
     }
 
     /// The editor has `within`; who waits for it has a little more, so that it is the editor that is too late.
@@ -71,7 +83,11 @@ impl Errand {
             "delete_file" | "rename_file" | "create_file" | "exec_command" | "open_terminal" => {
                 // What these are about is the disk, and the built-in editor knows how to draw that.
                 match router.builtin.prepare(self.copied()).await {
-                    Ok(prepared) => Ok(prepared.shown()),
+                    Ok(prepared) => {
+                        let shown = prepared.shown();
+                        self.command = matches!(shown, Shown::Command { .. }).then(|| shown.clone());
+                        Ok(shown)
+                    }
                     Err(refusal) if refusal.code == Code::Unsupported => Ok(self.plain()),
                     Err(refusal) => Err(refusal),
                 }
@@ -84,15 +100,23 @@ impl Errand {
         }
     }
 
-    fn is_about_one_text(&self) -> bool {
+    pub(super) fn is_about_one_text(&self) -> bool {
         let args = &self.order.args;
         self.paths.len() == 1 && !["files", "all", "undo", "redo"].iter().any(|name| args.contains_key(*name))
     }
 
     async fn shown_text(&mut self) -> Result<Shown, Refusal> {
         let path = self.paths[0].display().to_string();
+        let (old, new) = self.texts().await?;
+        let old_text_digest = Some(digest_of(old.as_bytes()));
+        let unified = unified(&path, Some(old.as_bytes()), new.as_bytes());
+        Ok(Shown::Diff { path, old_text_digest, unified })
+    }
+
+    /// The text that it is about as it is, and as it will be; and binds the errand to it.
+    pub(super) async fn texts(&mut self) -> Result<(String, String), Refusal> {
         let text = self.bind_version(0).await?;
-        let (old, new) = match self.order.verb.verb {
+        Ok(match self.order.verb.verb {
             "edit_buffer" => {
                 let new = edited_by(&text, &self.order.args)?;
                 (text, new)
@@ -107,10 +131,7 @@ impl Errand {
                 let disk = disk.ok().and_then(Result::ok).unwrap_or_default();
                 (String::from_utf8_lossy(&disk).into_owned(), text)
             }
-        };
-        let old_text_digest = Some(digest_of(old.as_bytes()));
-        let unified = unified(&path, Some(old.as_bytes()), new.as_bytes());
-        Ok(Shown::Diff { path, old_text_digest, unified })
+        })
     }
 
     /// Edits of several files, which are made all or none.
@@ -181,7 +202,7 @@ impl Errand {
         Ok(shown)
     }
 
-    async fn previewed(&self) -> Result<Value, Refusal> {
+    pub(super) async fn previewed(&self) -> Result<Value, Refusal> {
         let mut args = self.order.args.clone();
         args.insert("preview".to_owned(), true.into());
         let preview = self.ask(self.order.verb.verb, args).await?;
@@ -195,7 +216,7 @@ impl Errand {
         Shown::Plain { title, lines: self.order.args.iter().map(line).collect() }
     }
 
-    fn copied(&self) -> Order {
+    pub(super) fn copied(&self) -> Order {
         let Order { verb, args, roots, holder } = &self.order;
         Order { verb, args: args.clone(), roots: roots.clone(), holder: holder.clone() }
     }
@@ -213,6 +234,12 @@ impl Errand {
             && self.previewed().await? != *shown
         {
             return Err(Refusal::new(Code::Changed, "the editor would now change something else than was shown"));
+        }
+        if let Some(shown) = &self.command
+            && router.builtin.prepare(self.copied()).await?.shown() != *shown
+        {
+            let why = "a file that the command runs has changed since it was shown; try again";
+            return Err(Refusal::new(Code::Changed, why));
         }
         if self.order.verb.verb == "save_buffer" && self.order.args.get("all") == Some(&Value::Bool(true)) {
             return self.save_granted().await;
@@ -253,16 +280,11 @@ impl Errand {
 
     /// Has all unsaved texts saved that are granted. The editor may have others, which are not this holder's to save.
     async fn save_granted(&self) -> Result<Value, Refusal> {
-        let mut listed = self.ask("get_buffers", Map::new()).await?;
-        let listed = listed.get_mut("buffers").and_then(Value::as_array_mut).map(std::mem::take).unwrap_or_default();
-        let unsaved =
-            listed.iter().filter(|buffer| buffer["is_dirty"] == true).filter_map(|buffer| buffer["path"].as_str());
-        let granted = unsaved.filter(|path| self.order.roots.iter().any(|root| root.is_above(path)));
         let mut saved = Vec::new();
-        for path in granted {
+        for path in self.saves.iter().flatten() {
             let mut args = self.order.args.clone();
             args.remove("all");
-            args.insert("path".to_owned(), path.into());
+            args.insert("path".to_owned(), path.as_str().into());
             saved.push(match self.ask("save_buffer", args).await {
                 Ok(told) => sifted(told, &self.order.roots)?,
                 Err(Refusal { code, message, .. }) => {
@@ -273,7 +295,7 @@ impl Errand {
         Ok(json!({ "saved": saved }))
     }
 
-    async fn ask(&self, verb: &str, args: Map<String, Value>) -> Result<Value, Refusal> {
+    pub(super) async fn ask(&self, verb: &str, args: Map<String, Value>) -> Result<Value, Refusal> {
         if !self.plugin.can(verb) {
             let why = format!("{} cannot {verb}, so what would happen cannot be shown", self.plugin.about.kind);
             return Err(Refusal::new(Code::Unsupported, why));

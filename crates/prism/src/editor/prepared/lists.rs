@@ -48,6 +48,11 @@ impl Listing {
         self.builtin.as_ref().map_or_else(plain, prism_editor::Prepared::shown)
     }
 
+    /// A list is made by looking, wherever it comes from.
+    pub(super) fn only_looks(&self) -> bool {
+        self.builtin.as_ref().is_none_or(|builtin| self.what == What::Buffers || builtin.only_looks())
+    }
+
     pub(super) fn deadline(&self) -> Duration {
         self.builtin.as_ref().map_or(USUAL, prism_editor::Prepared::deadline) + USUAL
     }

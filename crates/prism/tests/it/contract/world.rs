@@ -17,7 +17,7 @@ use super::{
 };
 use crate::support::{
     DEADLINE,
-    gate::{Gate, Holder, answer},
+    gate::{Gate, Holder},
 };
 
 /// What `repository` means.
@@ -158,13 +158,14 @@ impl<'a> World<'a> {
 
     async fn act(&mut self, action: &str, args: &Map<String, Value>, allows: bool) -> Value {
         let op = args.get("op").and_then(Value::as_str);
-        let asks = Action::asked(action, op).is_ok_and(|action| action.risk == Risk::Destroys);
+        // Whether a change is asked about is decided by what it does.
+        let asks = Action::asked(action, op)
+            .is_ok_and(|action| matches!(action.risk, Risk::Changes | Risk::Destroys) || action.verb == "close_buffer");
         let id = self.holder.begins(action, Value::Object(args.clone())).await;
         let gate = self.gate;
         let mut person = std::pin::pin!(async move {
             if asks {
-                let shown = gate.confirmation().await;
-                answer(gate, &shown, &shown["digest"], allows).await;
+                gate.answers(allows).await;
             }
             std::future::pending::<()>().await;
         });

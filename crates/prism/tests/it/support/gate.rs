@@ -12,7 +12,7 @@ use tokio_tungstenite::{
     tungstenite::{self, Message, client::IntoClientRequest, protocol::frame::coding::CloseCode},
 };
 
-use super::{Daemon, Home, Launch, Reply, Request, soon, until};
+use super::{Daemon, Home, Launch, Reply, Request, soon, stays, until};
 
 /// A build may take its time, and pings come meanwhile.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(180);
@@ -186,6 +186,19 @@ impl Gate {
         })
         .await;
         found
+    }
+
+    /// A person who gives everything that waits the same answer, for as long as it is polled: with verbs that may have to be
+    /// asked about, or not.
+    pub(crate) async fn answers(&self, allow: bool) {
+        stays("the person is there", Duration::from_secs(3600), async || {
+            let waiting = self.seen("/mcp/confirmations").await["confirmations"][0].clone();
+            if waiting.is_object() {
+                answer(self, &waiting, &waiting["digest"], allow).await;
+            }
+            true
+        })
+        .await;
     }
 
     // --- Sockets ---
