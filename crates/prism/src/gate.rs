@@ -45,6 +45,7 @@ use tokio::{
 };
 use tracing::info;
 
+pub use act::Waiter;
 pub use confirm::{Answer, Question, Verdict};
 pub use desk::Changes;
 pub use grants::{Given, Narrow};

@@ -21,7 +21,8 @@ use resources::Open;
 
 use crate::{
     builtin::kit::{Call, DataTool, Failure, Hints, Reply, Server},
-    gate::{Gate, Held, Trouble},
+    calls::Patience,
+    gate::{Gate, Held, Trouble, Waiter},
 };
 
 pub const NAME: &str = "editor";
@@ -55,7 +56,8 @@ fn instructions(holder: &Holder) -> String {
         "A person has granted you to work in {}, and nowhere else. Paths are absolute, or relative to the first of these. \
          Texts are open buffers: open_file, then edit_buffer with the version you saw, then save_buffer; until then builds, \
          git and commands do not see the change. Lines and characters count from zero, in UTF-16 units. What deletes \
-         or runs something waits until the person has seen it, and may be refused. An error has a code and says what to do.",
+         or runs something, or changes what the person's own tools run, waits until the person has seen it, and may be \
+         refused; if that takes long, call again as you are told. An error has a code and says what to do.",
         roots.join(", ")
     )
 }
@@ -122,7 +124,10 @@ impl Holder {
     /// Has the gate do it, and meanwhile tells the client how far it is.
     async fn act(&self, verb: &str, args: Map<String, Value>, call: &Call) -> Result<Value, Trouble> {
         let (progress, mut notes) = Progress::channel();
-        let mut acting = pin!(self.gate.act(&self.held, verb, args, progress));
+        // As for any other call: who does not hear that it waits is told to come back before it gives up (R-08).
+        let patience = if call.hears_progress() { Patience::Long } else { Patience::Short };
+        let waiter = Waiter::client(progress, patience, call.cancelled());
+        let mut acting = pin!(self.gate.act(&self.held, verb, args, waiter));
         let mut still = interval_at(tokio::time::Instant::now() + STILL, STILL);
         let mut told = Told::default();
         let outcome = loop {

@@ -1,6 +1,8 @@
 //! One action of a holder's: decided, written down, prepared, shown if it has to be, done, and written down again.
 
 use std::{
+    future::pending,
+    pin::Pin,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -13,6 +15,7 @@ use prism_editor::{Happening, Holder, Order, Progress, edit_bytes};
 use prism_os::sandbox::Network;
 use serde_json::{Map, Value, json};
 use tokio::{sync::broadcast, time::timeout};
+use uuid::Uuid;
 
 use super::{
     Gate, Question, Trouble, Verdict,
@@ -20,11 +23,18 @@ use super::{
     paper::{About, in_short},
     secret::hash,
 };
-use crate::calls::Asked;
+use crate::calls::{Asked, Patience};
 
 /// How long it may take to open what an action is about. Where a language server has to work out what will be done, it is part
 /// of it.
 const PREPARED_WITHIN: Duration = Duration::from_secs(60);
+
+/// Who waits for an action.
+pub struct Waiter<'a> {
+    progress: Progress,
+    patience: Patience,
+    gone: Pin<Box<dyn Future<Output = ()> + Send + 'a>>,
+}
 
 /// What came of an action.
 pub struct Outcome {
@@ -35,7 +45,7 @@ pub struct Outcome {
 
 impl Gate {
     /// Does what a holder asks for, or says why not. Long work says how far it is.
-    pub async fn act(&self, held: &Held, name: &str, mut args: Map<String, Value>, progress: Progress) -> Outcome {
+    pub async fn act(&self, held: &Held, name: &str, mut args: Map<String, Value>, waiter: Waiter<'_>) -> Outcome {
         let op = args.get("op").and_then(Value::as_str).map(str::to_owned);
         let asked = Action::asked(name, op.as_deref());
         if asked.as_ref().is_ok_and(|action| action.verb != name) {
@@ -54,7 +64,7 @@ impl Gate {
                     self.came_to(held, &verb, &begun, &format!("error: {}", ended.name()));
                     Err(over(ended))
                 }
-                result = self.act_as(held, action, &args, &begun, progress) => result,
+                result = self.act_as(held, action, &args, &begun, waiter) => result,
             },
             Err(why) => Err(self.refused(held, &verb, &args, Refusal::new(Code::UnknownAction, why))),
         };
@@ -83,7 +93,7 @@ impl Gate {
         action: &'static Action,
         args: &Value,
         begun: &AtomicU64,
-        progress: Progress,
+        mut waiter: Waiter<'_>,
     ) -> Result<Value, Trouble> {
         let live = &held.live;
         let Value::Object(members) = args else { return Err(Trouble::bad("args is an object")) };
@@ -98,7 +108,7 @@ impl Gate {
             Decision::Allow => lacks.is_some() && action.risk == Risk::Runs,
         };
         if let Some(lacks) = &lacks {
-            self.ask_for_servers(held, action, args, lacks).await?;
+            self.ask_for_servers(held, action, args, lacks, &mut waiter).await?;
         }
         let network = if live.grant.scopes.has(Scope::AllNetwork) { Network::All } else { Network::Own };
         let holder = Holder { id: live.id, name: live.agent.clone(), network };
@@ -121,12 +131,13 @@ impl Gate {
             if !because.is_empty() {
                 shown["because"] = json!(because);
             }
-            self.shown_to_person(held, action, args, shown).await?;
+            self.shown_to_person(held, action, args, shown, &mut waiter).await?;
+            live.has_seen(policy::seen_of(effects.as_deref().unwrap_or_default()));
         }
         begun.store(self.record(About::holder(live), action.verb, args, "allowed").await?, Ordering::Relaxed);
         // No action waits without a deadline (A-06). Dropped, it ends what it has started.
         let deadline = prepared.deadline();
-        let result = timeout(deadline, prepared.run(progress)).await;
+        let result = timeout(deadline, prepared.run(waiter.progress)).await;
         let result = result.unwrap_or_else(|_| Err(late(action, deadline))).map_err(Trouble::from);
         let told = result.as_ref().map_or_else(|trouble| format!("error: {}", trouble.code), |_| "ok".to_owned());
         self.came_to(held, action.verb, begun, &told);
@@ -134,14 +145,40 @@ impl Gate {
     }
 
     /// Has a person allow it, as it is shown.
-    async fn shown_to_person(&self, held: &Held, action: &Action, args: &Value, shown: Value) -> Result<(), Trouble> {
+    async fn shown_to_person(
+        &self,
+        held: &Held,
+        action: &Action,
+        args: &Value,
+        shown: Value,
+        waiter: &mut Waiter<'_>,
+    ) -> Result<(), Trouble> {
         let live = &held.live;
         let digest = hash(json!([live.id.to_string(), args, shown]).to_string().as_bytes());
-        let (agent, wait) = (live.agent.clone(), self.settings().gate.confirm_within);
+        let settings = self.settings();
+        let wait = match waiter.patience {
+            Patience::Long => settings.gate.confirm_within,
+            Patience::Short => settings.gate.call_wait.min(settings.gate.confirm_within),
+        };
+        let agent = live.agent.clone();
         let question =
             Question { kind: "action", grant: Some(live.id), agent, digest, shown, wait, asked: Asked::default() };
-        let why = match self.ask_person(question).await? {
+        // First: what nobody waits for any more is not done, however soon the Allow comes (R-08). Dropped, the question is
+        // taken back.
+        let said = tokio::select! {
+            biased;
+            () = &mut waiter.gone => {
+                let why = "the call was taken back while the person was asked";
+                return Err(self.refused(held, action.verb, args, Refusal::new(Code::Denied, why)));
+            }
+            said = self.ask_person(question) => said?,
+        };
+        let why = match said {
             Verdict::Allowed => return Ok(()),
+            Verdict::Unanswered(id) if waiter.patience == Patience::Short => {
+                self.refused_as(held, action.verb, args, "waiting");
+                return Err(waits(action, id));
+            }
             Verdict::Denied(reason) => reason.unwrap_or_else(|| "the person said no".to_owned()),
             Verdict::Unanswered(_) => "nobody answered in time".to_owned(),
             Verdict::TooMany => "too much waits for the person already; try again later".to_owned(),
@@ -159,7 +196,14 @@ impl Gate {
 
     /// A language server reads what the folders hold, and some can be had to run it. Where there is no sandbox around them a person
     /// is asked once for each grant, not for each look at a file. (S-24)
-    async fn ask_for_servers(&self, held: &Held, action: &Action, args: &Value, lacks: &str) -> Result<(), Trouble> {
+    async fn ask_for_servers(
+        &self,
+        held: &Held,
+        action: &Action,
+        args: &Value,
+        lacks: &str,
+        waiter: &mut Waiter<'_>,
+    ) -> Result<(), Trouble> {
         let live = &held.live;
         if !action.asks_language_server() || live.lets_servers_run.load(Ordering::Relaxed) {
             return Ok(());
@@ -168,9 +212,16 @@ impl Gate {
         let shown =
             json!({"kind": "plain", "title": title, "lines": ["they are asked about once, and end with the grant"]});
         let shown = json!({"action": "start_language_servers", "shown": shown, "because": open_without(lacks)});
-        self.shown_to_person(held, action, args, shown).await?;
+        self.shown_to_person(held, action, args, shown, waiter).await?;
         live.lets_servers_run.store(true, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Why the person is to see an action first, whatever its verb: for what it does to files (R-05 … R-07). Nothing, if they are
+    /// not.
+    fn because(&self, held: &Held, action: &Action, effects: Option<&[Effect]>) -> Result<Vec<String>, Refusal> {
+        let live = &held.live;
+        policy::weigh(action, effects, live.grant.confirms_changes, |seen| live.take_seen(seen))
     }
 
     /// Writes down what came of an action that had begun.
@@ -182,17 +233,45 @@ impl Gate {
     }
 
     fn refused(&self, held: &Held, verb: &str, args: &Value, refusal: Refusal) -> Trouble {
+        self.refused_as(held, verb, args, refusal.code.name());
+        refusal.into()
+    }
+
+    /// Writes down that an action was not done.
+    fn refused_as(&self, held: &Held, verb: &str, args: &Value, code: &str) {
         let live = &held.live;
         if let Some(before) = live.may_write_refusal(self.clock.now()) {
             let mut args = args.clone();
             if before > 0 {
                 args["refused_before"] = before.into();
             }
-            self.record_behind(About::holder(live), verb, &args, &format!("refused: {}", refusal.code.name()));
+            self.record_behind(About::holder(live), verb, &args, &format!("refused: {code}"));
         }
-        refusal.into()
     }
-            live.has_seen(policy::seen_of(effects.as_deref().unwrap_or_default()));
+}
+
+// === impl Waiter ===
+
+impl<'a> Waiter<'a> {
+    /// One that hears of everything as it comes, and waits for a person as long as it takes.
+    pub fn patient(progress: Progress) -> Self {
+        Self { progress, patience: Patience::Long, gone: Box::pin(pending()) }
+    }
+
+    /// A client that is told to come back if the person takes longer than clients wait.
+    pub(crate) fn client(progress: Progress, patience: Patience, gone: impl Future<Output = ()> + Send + 'a) -> Self {
+        Self { progress, patience, gone: Box::pin(gone) }
+    }
+}
+
+/// Not done yet, and how to go on.
+fn waits(action: &Action, id: Uuid) -> Trouble {
+    let why = format!(
+        "not done yet: confirmation {id} waits for a person. Call {} with the same arguments again once it was allowed (in \
+         the console, or with `prism confirm {id}`)",
+        action.verb
+    );
+    Trouble::new("waiting", 202, why)
 }
 
 fn late(action: &Action, deadline: Duration) -> Refusal {
@@ -214,12 +293,5 @@ fn over(ended: Ended) -> Trouble {
         Ended::Expired => Code::Expired,
         Ended::Revoked => Code::Revoked,
     };
-    /// Why the person is to see an action first, whatever its verb: for what it does to files (R-05 … R-07). Nothing, if they are
-    /// not.
-    fn because(&self, held: &Held, action: &Action, effects: Option<&[Effect]>) -> Result<Vec<String>, Refusal> {
-        let live = &held.live;
-        policy::weigh(action, effects, live.grant.confirms_changes, |seen| live.take_seen(seen))
-    }
-
     Refusal::new(code, "the grant is over").into()
 }

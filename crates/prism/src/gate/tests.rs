@@ -116,7 +116,10 @@ fn members(value: Value) -> Map<String, Value> {
 }
 
 async fn act(gate: &Gate, held: &Held, action: &str, args: Value) -> Result<Value, &'static str> {
-    gate.act(held, action, members(args), Progress::unseen()).await.result.map_err(|trouble| trouble.code)
+    gate.act(held, action, members(args), Waiter::patient(Progress::unseen()))
+        .await
+        .result
+        .map_err(|trouble| trouble.code)
 }
 
 // the token is for who asked, once.
@@ -455,7 +458,10 @@ async fn a_holder_who_keeps_trying_what_it_may_not_is_shown_the_door() {
     let mut tries = 0;
     loop {
         tries += 1;
-        let outcome = world.gate.act(&small, "delete_file", members(json!({"path": "x"})), Progress::unseen()).await;
+        let outcome = world
+            .gate
+            .act(&small, "delete_file", members(json!({"path": "x"})), Waiter::patient(Progress::unseen()))
+            .await;
         assert_eq!(outcome.result.unwrap_err().code, "forbidden");
         if outcome.trespassed {
             break;

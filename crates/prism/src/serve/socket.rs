@@ -24,7 +24,7 @@ use tokio_tungstenite::{
 use uuid::Uuid;
 
 use super::{Server, access, body::Body, fault::Denial, route::Answering};
-use crate::gate::{Gate, Held, Trouble};
+use crate::gate::{Gate, Held, Trouble, Waiter};
 
 /// The largest message of a holder's: an edit at the largest limit, and its wrapping.
 const MAX_MESSAGE: usize = 16 << 20;
@@ -280,7 +280,7 @@ async fn answer(gate: &Gate, held: &Held, text: &str, answers: &mpsc::Sender<Sai
         }
     };
     let (progress, mut notes) = Progress::channel();
-    let mut acting = pin!(gate.act(held, &command.action, command.args, progress));
+    let mut acting = pin!(gate.act(held, &command.action, command.args, Waiter::patient(progress)));
     let outcome = loop {
         tokio::select! {
             biased;

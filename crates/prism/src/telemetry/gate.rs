@@ -167,7 +167,7 @@ impl GateMetrics {
     /// Counts an action by what came of it: `ok`, or the name of a code.
     pub fn acted(&self, verb: &str, result: &str) {
         let action = Action::named(verb).map_or(OTHER, |action| action.verb);
-        let codes = Code::ALL.into_iter().map(Code::name).chain(["ok"]);
+        let codes = Code::ALL.into_iter().map(Code::name).chain(["ok", "waiting"]);
         self.actions.get_or_create(&ActionLabels { action, result: known(codes, result) }).inc();
     }
 

@@ -163,6 +163,75 @@ async fn what_destroys_waits_for_the_person_and_a_no_is_told() {
     }
 }
 
+// a client that does not hear that it waits is told to come back before it gives up, and a late Allow counts.
+#[tokio::test]
+async fn a_client_without_progress_is_told_to_call_again_and_the_question_stays() {
+    let gate = Gate::start_with("[gate]\ncall_wait = \"300ms\"\n").await;
+    let granted = gate.granted(&["delete:files"]).await;
+    let client = client(&gate, &granted).initialize().await;
+    let delete = json!({"path": "main.rs"});
+    let told = called(&client, "delete_file", delete.clone()).await;
+    assert_eq!((&told["isError"], &told["structuredContent"]["code"]), (&json!(true), &json!("waiting")), "{told}");
+    let waiting = gate.confirmation().await;
+    let message = text(&told["structuredContent"]["message"]);
+    assert!(message.contains(&text(&waiting["confirmation_id"])) && message.contains("same arguments"), "{message}");
+    gate.audited("delete_file", "refused: waiting").await;
+    // Asked again while it waits, it is the same question.
+    let again = called(&client, "delete_file", delete.clone()).await;
+    assert_eq!(again["structuredContent"]["message"], message.as_str(), "{again}");
+    answer(&gate, &waiting, &waiting["digest"], true).await;
+    assert!(std::fs::exists(gate.path("main.rs")).unwrap(), "nothing is done that nobody waits for");
+    let done = called(&client, "delete_file", delete).await;
+    assert_ne!(done["isError"], true, "{done}");
+    assert!(!std::fs::exists(gate.path("main.rs")).unwrap());
+}
+
+// one that hears of progress waits on.
+#[tokio::test]
+async fn a_client_with_a_progress_token_waits_as_long_as_the_person_needs() {
+    let gate = Gate::start_with("[gate]\ncall_wait = \"1ms\"\n").await;
+    let granted = gate.granted(&["delete:files"]).await;
+    let client = client(&gate, &granted).initialize().await;
+    let call = json!({"name": "delete_file", "arguments": {"path": "main.rs"}, "_meta": {"progressToken": "t"}});
+    let deciding = async {
+        let waiting = gate.confirmation().await;
+        answer(&gate, &waiting, &waiting["digest"], true).await;
+    };
+    let (reply, ()) = tokio::join!(client.ask("tools/call", call), deciding);
+    let answer = reply.answer().await;
+    assert_ne!(answer["result"]["isError"], true, "{answer}");
+    assert!(!std::fs::exists(gate.path("main.rs")).unwrap());
+}
+
+// an Allow that comes right behind the client's leaving does nothing.
+#[tokio::test]
+async fn what_was_taken_back_is_not_done_however_soon_the_allow_comes() {
+    let gate = Gate::start().await;
+    let granted = gate.granted(&["delete:files"]).await;
+    for (name, ends_session) in [("a", false), ("b", true)] {
+        std::fs::write(gate.path(name), "x").unwrap();
+        let client = client(&gate, &granted).initialize().await;
+        let message = json!({"jsonrpc": "2.0", "id": 77, "method": "tools/call",
+                             "params": {"name": "delete_file", "arguments": {"path": name}}});
+        let before = gate.audit().len();
+        let leaving = async {
+            let waiting = gate.confirmation().await;
+            match ends_session {
+                true => drop(client.delete().await),
+                false => {
+                    let cancelled = json!({"jsonrpc": "2.0", "method": "notifications/cancelled",
+                                           "params": {"requestId": 77}});
+                    client.post(&cancelled).await;
+                }
+            }
+            answer(&gate, &waiting, &waiting["digest"], true).await;
+        };
+        let (_, ()) = tokio::join!(client.post(&message), leaving);
+        gate.audited_after(before, "delete_file", "refused: denied").await;
+        assert!(std::fs::exists(gate.path(name)).unwrap());
+    }
+}
+
 // a holder that goes on trying what it may not loses its sessions.
 #[tokio::test]
 async fn who_goes_on_trespassing_has_to_begin_anew() {

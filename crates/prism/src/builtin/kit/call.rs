@@ -62,6 +62,11 @@ impl Call {
         self.note("notifications/progress", params);
     }
 
+    /// Whether its client hears of progress, and so knows that the call is not lost.
+    pub fn hears_progress(&self) -> bool {
+        self.params.meta.token.is_some()
+    }
+
     /// Logs to the client, if it wants notes of that level (N-05). Never waits, as above.
     /// What `meta` says stands beside the call's correlation id, or in its place.
     pub fn log(&self, level: Level, logger: Option<&str>, data: Value, meta: Option<Map<String, Value>>) {

@@ -89,14 +89,14 @@ pub(super) fn in_full(row: &Value, now: i64) -> Vec<Line> {
         // What this program does not know of is shown as it came.
         _ => add("", &serde_json::to_string_pretty(what).unwrap_or_default()),
     }
-    lines
-}
-
-/// A difference in the colours of one.
     for (at, why) in shown["because"].as_array().into_iter().flatten().enumerate() {
         let why = visible_line(why.as_str().unwrap_or_default());
         lines.push(vec![label(if at == 0 { "because" } else { "" }), (why, Some(Colour::Yellow))]);
     }
+    lines
+}
+
+/// A difference in the colours of one.
 fn diff(unified: &str) -> Vec<Line> {
     let line = |line: &str| {
         let colour = match line.as_bytes().first() {
