@@ -20,6 +20,19 @@ pub struct Happening {
     pub data: Value,
 }
 
+impl Happening {
+    /// What a holder is told of it: of what others do, not the command that they run.
+    pub fn told_to(&self, holder: u128) -> Value {
+        let mut data = self.data.clone();
+        if let (Some(own), Some(members)) = (self.event.own, data.as_object_mut())
+            && self.by != Some(holder)
+        {
+            members.remove(own);
+        }
+        data
+    }
+}
+
 /// Where happenings are told.
 #[derive(Clone, Debug)]
 pub(crate) struct Happenings(broadcast::Sender<Arc<Happening>>);

@@ -12,10 +12,17 @@ pub struct Event {
     /// The source's category: the `event` of the message, whose data names the event itself.
     pub category: &'static str,
     needs: &'static [Scope],
+    /// The member of its data that only the one is told whose doing it is.
+    pub own: Option<&'static str>,
 }
 
 const fn row(category: &'static str, name: &'static str, needs: &'static [Scope]) -> Event {
-    Event { name, category, needs }
+    Event { name, category, needs, own: None }
+}
+
+/// One with a command line, which may hold what is nobody else's business.
+const fn command(name: &'static str) -> Event {
+    Event { own: Some("command"), ..row(TERMINAL, name, &[ExecTerminal, RunCommands]) }
 }
 
 const EDITOR: &str = "editor_state";
@@ -44,10 +51,10 @@ const TABLE: &[Event] = &[
     row(PROJECT, "test_results", &[TestCode]),
     row(PROJECT, "workspace_changed", &[ManageWorkspace, ExploreProject]),
     row(PROJECT, "config_updated", &[ManageWorkspace]),
-    row(TERMINAL, "command_executed", &[ExecTerminal, RunCommands]),
+    command("command_executed"),
     row(TERMINAL, "output_received", &[ExecTerminal, RunCommands]),
-    row(TERMINAL, "process_started", &[ExecTerminal, RunCommands]),
-    row(TERMINAL, "process_ended", &[ExecTerminal, RunCommands]),
+    command("process_started"),
+    command("process_ended"),
     row(GIT, "branch_changed", &[GitStatus, GitBranch]),
     row(GIT, "commit_made", &[GitStatus, GitCommit]),
     row(GIT, "status_updated", &[GitStatus]),

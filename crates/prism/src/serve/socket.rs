@@ -168,7 +168,7 @@ async fn serve(gate: Arc<Gate>, held: Held, mut socket: Socket, mut hang_up: wat
                 let told = match happening {
                     Ok(happening) if held.hears_of(&happening) => {
                         seq += 1;
-                        event(&happening, seq)
+                        event(&happening, held.id(), seq)
                     }
                     Ok(_) => continue,
                     Err(RecvError::Lagged(count)) => {
@@ -247,8 +247,8 @@ fn greeting(held: &Held) -> String {
 }
 
 /// An event as the source has it: its category, and in its data its name. Numbered, so that a holder sees if it missed one.
-fn event(happening: &Happening, seq: u64) -> String {
-    let mut data = happening.data.clone();
+fn event(happening: &Happening, holder: u128, seq: u64) -> String {
+    let mut data = happening.told_to(holder);
     data["event"] = happening.event.name.into();
     json!({"type": "event", "event": happening.event.category, "seq": seq, "data": data}).to_string()
 }

@@ -242,3 +242,19 @@ async fn a_look_at_the_language_servers_asks_nobody_and_a_stop_does() {
     let (_, stopped) = asked(&gate, &mut holder, "manage_plugins", json!({"do": "stop"}), false).await;
     assert_eq!(stopped["data"]["code"], "denied", "{stopped}");
 }
+
+//
+#[tokio::test]
+async fn nobody_is_told_the_command_lines_of_others() {
+    let gate = Gate::start().await;
+    let scopes = ["run:commands"];
+    let mut one = gate.hold(&gate.approve(&gate.ask("one", &scopes).await, json!({})).await).await;
+    let mut other = gate.hold(&gate.approve(&gate.ask("other", &scopes).await, json!({})).await).await;
+    let (_, ran) = asked(&gate, &mut one, "exec_command", json!({"command": "echo secret"}), true).await;
+    data(ran);
+    for name in ["process_started", "process_ended", "command_executed"] {
+        let heard = other.event(name).await;
+        assert_eq!(heard["data"]["command"], Value::Null, "{heard}");
+        assert!(!heard.to_string().contains("secret"), "{heard}");
+    }
+}
