@@ -76,7 +76,11 @@ impl Gate {
     /// Takes a request. A person hears of it once it is on disk.
     pub async fn request(&self, ask: Ask, asker: Asker) -> Result<Value, Trouble> {
         let scopes = self.understood(&ask)?;
-        let roots = folders(ask.roots.clone()).await?;
+        // Whether a folder is there is told to who asks for it, as one that has mistyped it should know. Whoever goes on asking is
+        // seen in the log (L3).
+        let roots = folders(ask.roots.clone()).await.inspect_err(|trouble| {
+            self.record_refusal(&ask.agent_id, "request_access", &json!({"roots": ask.roots}), trouble.code);
+        })?;
         // The management secret lies there: who could read it could approve.
         let own = self.audit.folder().parent().and_then(|home| home.canonicalize().ok());
         if let Some(own) = own

@@ -199,6 +199,25 @@ async fn an_approval_only_narrows_and_is_made_once() {
     assert_eq!(usize::from(one.is_ok()) + usize::from(other.is_ok()), 1, "one decision");
 }
 
+// L3: it is told, and it is on record.
+#[tokio::test]
+async fn whoever_asks_for_folders_that_are_not_there_is_told_and_seen_in_the_log() {
+    let world = World::new().await;
+    let ask = json!({"agent_id": "a", "scopes": ["*"], "roots": [format!("{}/none", world.root())], "reason": "r"});
+    let refused = world.gate.request(serde_json::from_value(ask).unwrap(), Asker::default()).await.unwrap_err();
+    assert!(refused.message.contains("is no folder on this machine"), "{refused:?}");
+    let seen = async {
+        loop {
+            let lines = world.gate.lines(Query { limit: 100, ..Query::default() }).await.unwrap();
+            if format!("{lines:?}").contains("refused: bad_arguments") {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(LONG, seen).await.expect("a line");
+}
+
 // A-08
 #[tokio::test]
 async fn what_is_approved_is_the_folder_itself_and_not_a_link_to_it() {
