@@ -46,7 +46,7 @@ pub(crate) fn prepare(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Re
     let most = LONGEST_TIME.as_millis() as u64;
     let timeout_ms = args.number("timeout_ms", 1, most)?.unwrap_or(USUAL_TIME.as_millis() as u64);
     args.done()?;
-    let launch = Launch::open(scene, &words, env, cwd.as_deref())?;
+    let launch = Launch::open(scene, &words, env, cwd.as_deref())?.with_scripts(&words);
     let shown = launch.shown(words, timeout_ms);
     let patience = Duration::from_millis(timeout_ms);
     Ok((shown, Work::task(move |_| run(launch, patience)).within(patience + SLACK)))

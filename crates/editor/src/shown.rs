@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::Script;
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Shown {
@@ -13,6 +15,9 @@ pub enum Shown {
         /// What is added to the usual environment.
         env: BTreeMap<String, String>,
         timeout_ms: u64,
+        /// The files of the granted folders that it runs, as far as that can be told from its words.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        runs: Vec<Script>,
     },
     /// A file as it will be, against what it is.
     Diff {

@@ -88,7 +88,7 @@ impl Buffer {
         {
             let mut state = buffer.state();
             // Whose it was has not been kept.
-            state.hands.push(Holder { id: NOBODY, name: "somebody before Prism was started again".to_owned() });
+            state.hands.push(Holder { id: NOBODY, name: "somebody before Prism was started again".to_owned(), ..Holder::default() });
             (state.digest, state.version) = (text::digest_of(text.as_bytes()), next());
         }
         buffer
@@ -242,7 +242,7 @@ impl State {
         }
         match self.hands.len() {
             ..MAX_HANDS => self.hands.push(by.clone()),
-            MAX_HANDS => self.hands.push(Holder { id: NOBODY, name: "others".to_owned() }),
+            MAX_HANDS => self.hands.push(Holder { id: NOBODY, name: "others".to_owned(), ..Holder::default() }),
             _ => {}
         }
     }

@@ -26,6 +26,7 @@ use crate::{
     happening::Happenings,
     runtime::failed,
     scene::Scene,
+    script::Scripts,
 };
 
 #[derive(Debug)]
@@ -38,6 +39,8 @@ pub(crate) struct Launch {
     work_dir: WorkDir,
     pub(crate) cwd: PathBuf,
     pub(crate) scene: Scene,
+    /// What the person sees of what it runs, and it must still be that.
+    scripts: Scripts,
 }
 
 /// What was started, and what has to be kept while it runs.
@@ -71,12 +74,19 @@ impl Launch {
         let folder = way.folder()?;
         let work_dir = folder.dir_for_command().map_err(|error| way.refusal(error))?;
         let cwd = place(&folder, cwd.unwrap_or("."));
-        Ok(Self { words, env, way, folder, work_dir, cwd, scene: scene.clone() })
+        Ok(Self { words, env, way, folder, work_dir, cwd, scene: scene.clone(), scripts: Scripts::default() })
+    }
+
+    /// Has it shown with the files that its words run, which must be the same when it is started (L10). Blocks.
+    pub(crate) fn with_scripts(mut self, words: &Words) -> Self {
+        self.scripts = Scripts::of(&self.scene, words, &self.cwd);
+        self
     }
 
     /// What a person sees of it, with the words as they were given.
     pub(crate) fn shown(&self, words: Words, timeout_ms: u64) -> Shown {
-        Shown::Command { command: words, cwd: self.cwd.display().to_string(), env: self.env.clone(), timeout_ms }
+        let (cwd, env, runs) = (self.cwd.display().to_string(), self.env.clone(), self.scripts.shown());
+        Shown::Command { command: words, cwd, env, timeout_ms, runs }
     }
 
     /// One of the commands that may run at the same time.
@@ -105,6 +115,7 @@ impl Launch {
         desk.blocking(move |_| {
             let desk = &self.scene.desk;
             self.way.is_still(&self.folder)?;
+            self.scripts.are_still()?;
             let around = desk.fences.around(&self.scene.ground, &self.scene.holder)?;
             let run = Run::new(&desk.owner);
             let mut env = desk.env.clone();

@@ -39,7 +39,7 @@ pub(crate) fn open(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refus
     let size = size(&mut args)?.unwrap_or(Size { rows: 24, cols: 80 });
     args.done()?;
     env.entry("TERM".to_owned()).or_insert_with(|| "xterm-256color".to_owned());
-    let launch = Launch::open(scene, &words, env, cwd.as_deref())?;
+    let launch = Launch::open(scene, &words, env, cwd.as_deref())?.with_scripts(&words);
     // There is no time that it has to end by.
     let shown = launch.shown(words, 0);
     scene.desk.terminals.admit(scene.holder.id)?;

@@ -39,7 +39,13 @@ async fn what_is_shown_is_what_runs() {
     let prepared = place.prepare("exec_command", args).await.unwrap();
     let cwd = text(&place.path("sub")).to_owned();
     let env = [("A".to_owned(), "b".to_owned())].into();
-    let shown = Shown::Command { command: Words::List(list.clone()), cwd: cwd.clone(), env, timeout_ms: 5000 };
+    let shown = Shown::Command {
+        command: Words::List(list.clone()),
+        cwd: cwd.clone(),
+        env,
+        timeout_ms: 5000,
+        runs: Vec::new(),
+    };
     assert_eq!(prepared.shown(), shown);
     let told = json!({ "kind": "command", "command": list, "cwd": cwd, "env": { "A": "b" }, "timeout_ms": 5000 });
     assert_eq!(serde_json::to_value(&shown).unwrap(), told);

@@ -105,6 +105,7 @@ fn exactly(one: &ConfirmationView) -> Markup {
                 "command" => {
                     pre.command tabindex="0" aria-label="The exact command" { code { (visible_lines(&command(shown))) } }
                     (facts(&[("in", text(shown, "cwd")), ("run by", runner(shown).to_owned()), ("with", environment(shown)), ("at most", limit(shown))]))
+                    @for script in shown["runs"].as_array().into_iter().flatten() { (ran(script)) }
                 }
                 "diff" => { (diff(&text(shown, "unified"), &text(shown, "path"))) }
                 "delete" => {
@@ -149,6 +150,21 @@ fn exactly(one: &ConfirmationView) -> Markup {
                 p.fine { "Digest " code { (one.digest) } }
             }
         }
+    }
+}
+
+/// A file that a command runs: which one, and what is in it.
+fn ran(script: &Value) -> Markup {
+    html! {
+        p.sub {
+            "It runs " code { (visible(&text(script, "path"))) } ", " (size(script)) ", SHA-256 " code { (visible(&text(script, "digest"))) }
+            ". If that changes before, it is not run."
+        }
+        @match script["content"].as_str() {
+            Some(content) => { pre.json tabindex="0" aria-label="What is in it" { (visible_lines(content)) } }
+            None => { p.sub { "It is no text, so it is not shown." } }
+        }
+        @if script["is_cut"] == true && script["content"].is_string() { p.trouble { "Only its beginning is shown." } }
     }
 }
 
@@ -341,6 +357,24 @@ mod tests {
         let shown = json!({"kind": "delete", "path": "/w/a.rs", "what": "file", "bytes": 53});
         let page = asked("action", json!({"action": "delete_file", "shown": shown}));
         assert!(page.contains("This deletes a file of 53 B. It cannot be undone."), "{page}");
+    }
+
+    // L10
+    #[test]
+    fn what_a_command_runs_is_shown_with_it() {
+        let script = json!({"path": "/w/s.sh", "bytes": 9, "digest": "abc", "content": "rm -rf x\n", "is_cut": false});
+        let shown = json!({"kind": "command", "command": "sh s.sh", "cwd": "/w", "runs": [script]});
+        let page = asked("action", json!({"action": "exec_command", "shown": shown}));
+        assert!(page.contains("/w/s.sh") && page.contains("rm -rf x") && page.contains("abc"), "{page}");
+        assert!(!page.contains("Only its beginning"), "{page}");
+    }
+
+    //
+    #[test]
+    fn why_it_is_shown_is_said() {
+        let shown = json!({"kind": "diff", "path": "/w/.envrc", "unified": "+x\n"});
+        let page = asked("action", json!({"shown": shown, "because": ["/w/.envrc: a shell <b>runs</b> it"]}));
+        assert!(page.contains("Because </b>/w/.envrc: a shell &lt;b&gt;runs&lt;/b&gt; it"), "{page}");
     }
 
     #[test]

@@ -258,3 +258,25 @@ async fn nobody_is_told_the_command_lines_of_others() {
         assert!(!heard.to_string().contains("secret"), "{heard}");
     }
 }
+
+// L10
+#[tokio::test]
+async fn a_command_that_runs_a_script_shows_it_and_does_not_run_another() {
+    let gate = Gate::start().await;
+    fs::write(gate.path("s.sh"), "echo seen > ran\n").unwrap();
+    let mut holder = gate.hold(&gate.granted(&["run:commands"]).await).await;
+    let command = json!({"command": "sh s.sh"});
+    let id = holder.begins("exec_command", command.clone()).await;
+    let question = gate.confirmation().await;
+    let script = &question["shown"]["shown"]["runs"][0];
+    assert_eq!((&script["path"], &script["content"]), (&json!(gate.path("s.sh")), &json!("echo seen > ran\n")));
+    assert_eq!(script["digest"], digest_of(b"echo seen > ran\n"), "{question}");
+    fs::write(gate.path("s.sh"), "echo unseen > ran\n").unwrap();
+    answer(&gate, &question, &question["digest"], true).await;
+    assert_eq!(holder.result(&id).await["data"]["code"], "changed");
+    assert!(!fs::exists(gate.path("ran")).unwrap());
+    // Asked again, it is about what is there now.
+    let (_, ran) = asked(&gate, &mut holder, "exec_command", command, true).await;
+    data(ran);
+    assert_eq!(fs::read_to_string(gate.path("ran")).unwrap(), "unseen\n");
+}

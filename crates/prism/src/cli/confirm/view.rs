@@ -58,6 +58,10 @@ pub(super) fn in_full(row: &Value, now: i64) -> Vec<Line> {
             if let Some(ms) = what["timeout_ms"].as_u64() {
                 add("for", &format!("{} s at most", ms.div_ceil(1000)));
             }
+            // What the words only name is a part of it, too.
+            for script in what["runs"].as_array().into_iter().flatten() {
+                ran(&mut add, script);
+            }
             // Behind the command's last line, and in another colour than what is run.
             let lines_of_shell = what["command"].as_str().map(|shell| shell.split('\n').count());
             if let Some(last) = lines_of_shell.and_then(|count| lines.get_mut(count)) {
@@ -94,6 +98,21 @@ pub(super) fn in_full(row: &Value, now: i64) -> Vec<Line> {
         lines.push(vec![label(if at == 0 { "because" } else { "" }), (why, Some(Colour::Yellow))]);
     }
     lines
+}
+
+/// A file that a command runs: which one, and what is in it.
+fn ran(add: &mut impl FnMut(&str, &str), script: &Value) {
+    let text = |name: &str| script[name].as_str().unwrap_or_default();
+    let bytes = script["bytes"].as_u64().unwrap_or_default();
+    add("runs", &visible_line(text("path")));
+    add("", &format!("{bytes} bytes, SHA-256 {}; it is not run if it changes before", text("digest")));
+    match script["content"].as_str() {
+        Some(content) => content.lines().for_each(|line| add("", &format!("| {line}"))),
+        None => add("", "(no text, so it is not shown)"),
+    }
+    if script["is_cut"] == true && script["content"].is_string() {
+        add("", "(only its beginning is shown)");
+    }
 }
 
 /// A difference in the colours of one.
@@ -133,6 +152,32 @@ mod tests {
             json!({"agent_id": "fixer", "state": "waiting", "expires_at": "1970-01-01T00:10:00Z", "shown": shown});
         let line = |line: &Line| line.iter().map(|(text, _)| text.as_str()).collect::<String>().trim_end().to_owned();
         in_full(&row, 0).iter().map(line).collect()
+    }
+
+    // L10
+    #[test]
+    fn what_a_command_runs_is_a_part_of_it() {
+        let script = json!({"path": "/p/s.sh", "bytes": 9, "digest": "ab", "content": "rm -rf x\n", "is_cut": true});
+        let lines = drawn(json!({"shown": {"kind": "command", "command": "sh s.sh", "cwd": "/p", "runs": [script]}}));
+        assert_eq!(
+            lines[1..],
+            [
+                "  command  sh s.sh   (run with sh -c)",
+                "  in       /p",
+                "  runs     /p/s.sh",
+                "           9 bytes, SHA-256 ab; it is not run if it changes before",
+                "           | rm -rf x",
+                "           (only its beginning is shown)",
+            ]
+        );
+    }
+
+    //
+    #[test]
+    fn why_it_is_shown_is_said() {
+        let diff = json!({"kind": "diff", "path": "/p/.envrc", "unified": "+x\n"});
+        let lines = drawn(json!({"shown": diff, "because": ["/p/.envrc: a shell runs it\n  change   /p/a"]}));
+        assert_eq!(lines.last().unwrap(), "  because  /p/.envrc: a shell runs it\\n  change   /p/a");
     }
 
     //
