@@ -5,7 +5,7 @@ use std::{
     fs::{self, File},
     os::{fd::AsFd, unix::fs::MetadataExt},
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, PoisonError, RwLock},
     time::Duration,
 };
 
@@ -19,9 +19,14 @@ pub(crate) struct Ground {
     closed: Arc<Closed>,
 }
 
-/// Folders that no grant opens, whatever lies above them: Prism's own, with the secret that grants are approved with.
+/// What no grant opens, whatever lies above it: Prism's own folder, with the secret that grants are approved with; and the
+/// files elsewhere that say what Prism starts and believes, or that hold its secrets.
 #[derive(Debug, Default)]
-pub(crate) struct Closed(Vec<PathBuf>);
+pub(crate) struct Closed {
+    folders: Vec<PathBuf>,
+    /// Which these are changes with the config.
+    files: RwLock<Vec<PathBuf>>,
+}
 
 /// A path of an agent's: the granted folder that it is in by name, open, and the way down from there.
 #[derive(Debug)]
@@ -87,14 +92,15 @@ impl Ground {
         granted && !self.closed.holds(path)
     }
 
-    /// Refuses a folder that a closed one lies beneath, for whoever reaches all that is in it.
+    /// Refuses a folder that a closed one lies beneath, for whoever reaches all that is in it. A closed file is no reason: a
+    /// project with a `prism.toml` in its repository is a project like others.
     pub(crate) fn refuse_around_closed(&self, folder: &Path) -> Result<(), Refusal> {
         self.closed.check(folder)?;
-        self.closed.check_above(folder)
+        if lies_in(&self.closed.folders, folder) { Err(closed()) } else { Ok(()) }
     }
 
     pub(crate) fn closed_folders(&self) -> &[PathBuf] {
-        &self.closed.0
+        self.closed.folders()
     }
 
     /// The first granted folder itself.
@@ -291,35 +297,80 @@ impl Nearest {
 
 impl Closed {
     pub(crate) fn new(folders: Vec<PathBuf>) -> Self {
-        Self(folders.into_iter().map(|folder| fs::canonicalize(&folder).unwrap_or(folder)).collect())
+        let folders = folders.into_iter().map(|folder| fs::canonicalize(&folder).unwrap_or(folder)).collect();
+        Self { folders, files: RwLock::default() }
     }
 
     pub(crate) fn folders(&self) -> &[PathBuf] {
-        &self.0
+        &self.folders
     }
 
-    /// Refuses what lies in a closed folder, by where the kernel says that the opened thing is.
+    /// Closes these files and no others. One that is not there yet is closed under its name, and a link with what it leads to.
+    pub(crate) fn close_files(&self, files: &[PathBuf]) {
+        let mut real: Vec<PathBuf> = Vec::new();
+        for file in files {
+            let absolute = std::path::absolute(file).unwrap_or_else(|_| file.clone());
+            let folder = absolute.parent().and_then(|folder| fs::canonicalize(folder).ok());
+            let named = folder.zip(absolute.file_name()).map_or(absolute.clone(), |(folder, name)| folder.join(name));
+            real.extend([Some(named), fs::canonicalize(&absolute).ok()].into_iter().flatten());
+        }
+        real.sort();
+        real.dedup();
+        *self.files.write().unwrap_or_else(PoisonError::into_inner) = real;
+    }
+
+    /// Refuses what is closed, by where the kernel says that the opened thing is.
     pub(crate) fn check(&self, place: &Path) -> Result<(), Refusal> {
-        if self.holds(place) { Err(closed()) } else { Ok(()) }
+        if is_in(&self.folders, place) {
+            return Err(closed());
+        }
+        if self.is_file(place) { Err(closed_file(place)) } else { Ok(()) }
     }
 
-    /// Tells whether a closed folder lies somewhere beneath, so that who walks there has to look out.
+    /// Tells whether something closed lies somewhere beneath, so that who walks there has to look out.
     pub(crate) fn is_beneath(&self, place: &Path) -> bool {
-        self.0.iter().any(|closed| closed.starts_with(place))
+        lies_in(&self.folders, place) || self.file_in(place).is_some()
     }
 
     pub(crate) fn holds(&self, place: &Path) -> bool {
-        self.0.iter().any(|closed| place.starts_with(closed))
+        is_in(&self.folders, place) || self.is_file(place)
     }
 
-    /// Refuses what a closed folder lies in, as whoever moves that moves both.
+    /// Refuses what something closed lies in, as whoever moves that moves both.
     fn check_above(&self, place: &Path) -> Result<(), Refusal> {
-        if self.is_beneath(place) { Err(closed()) } else { Ok(()) }
+        if lies_in(&self.folders, place) {
+            return Err(closed());
+        }
+        self.file_in(place).map_or(Ok(()), |file| Err(closed_file(&file)))
     }
+
+    fn is_file(&self, place: &Path) -> bool {
+        self.files.read().unwrap_or_else(PoisonError::into_inner).iter().any(|file| file == place)
+    }
+
+    fn file_in(&self, place: &Path) -> Option<PathBuf> {
+        let files = self.files.read().unwrap_or_else(PoisonError::into_inner);
+        files.iter().find(|file| file.starts_with(place)).cloned()
+    }
+}
+
+fn is_in(folders: &[PathBuf], place: &Path) -> bool {
+    folders.iter().any(|closed| place.starts_with(closed))
+}
+
+fn lies_in(folders: &[PathBuf], place: &Path) -> bool {
+    folders.iter().any(|closed| closed.starts_with(place))
 }
 
 fn closed() -> Refusal {
     Refusal::new(Code::OutsideRoot, "Prism's own folder is part of no grant")
+}
+
+fn closed_file(file: &Path) -> Refusal {
+    let file = quoted(&file.display().to_string());
+    let why =
+        "Prism is configured by it, or reads a secret from it; it is part of no grant, and only a person changes it";
+    Refusal::new(Code::OutsideRoot, format!("{file}: {why}"))
 }
 
 /// Where something that is open is; as it was written where the system does not tell.

@@ -148,6 +148,12 @@ impl Runtime {
         Ok(Prepared::new(self.0.clone(), opened))
     }
 
+    /// Closes these files to all verbs, and no others: what the daemon is configured by, wherever that lies. Builds and
+    /// commands are kept from folders only, as a fence that goes around a file leaves nobody room to make another beside it.
+    pub fn close_files(&self, files: &[PathBuf]) {
+        self.0.closed.close_files(files);
+    }
+
     /// Whether what it runs is kept to the granted folders.
     pub fn has_fence(&self) -> bool {
         self.0.settings.fence

@@ -48,6 +48,7 @@ pub mod stop;
 mod talk;
 mod target;
 pub mod tools;
+pub mod trust;
 pub mod uninstall;
 mod verbs;
 mod visible;
@@ -95,6 +96,8 @@ enum Command {
     Doctor(doctor::Doctor),
     /// Remove a server
     Remove(remove::Remove),
+    /// Look at a project's config, and let it count
+    Trust(trust::Trust),
     /// Add Prism to Cursor, Claude Code, VS Code, …
     Install(install::Install),
     /// Remove Prism from them; restores each file exactly
@@ -176,6 +179,7 @@ impl Cli {
             Command::Add(add) => return add.run(&env),
             Command::List(list) => list.run(&env)?,
             Command::Remove(remove) => remove.run(&env)?,
+            Command::Trust(trust) => return trust.run(&env),
             Command::Status(status) => return status.run(&env),
             Command::Doctor(doctor) => return doctor.run(&env),
             Command::Install(install) => return install.run(&env),

@@ -36,6 +36,7 @@ pub mod raw;
 pub mod secret;
 mod times;
 mod tools;
+pub mod trust;
 mod value;
 
 #[cfg(test)]
@@ -213,6 +214,8 @@ pub struct Flags {
 pub enum ConfigError {
     #[error("cannot read {}", path.display())]
     Read { path: PathBuf, source: io::Error },
+    #[error("{} cannot be read, and so nobody knows which configs you trust", path.display())]
+    Trust { path: PathBuf, source: io::Error },
     #[error("{} does not exist\n  fix: prism add NAME --config {} -- COMMAND", path.display(), path.display())]
     NoFile { path: PathBuf },
     #[error("{at}: {problem}{}{}", at.quoted(), fix.as_deref().map(|fix| format!("\n  fix: {fix}")).unwrap_or_default())]

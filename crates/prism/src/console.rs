@@ -16,6 +16,7 @@ pub mod page;
 pub mod requests;
 pub mod signals;
 pub mod trend;
+pub mod untrusted;
 pub mod words;
 
 use std::sync::atomic::AtomicBool;

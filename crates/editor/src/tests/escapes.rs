@@ -219,3 +219,40 @@ async fn what_prisms_own_folder_lies_in_is_not_moved() {
     }
     assert!(home.join("management-token").exists());
 }
+
+// C1: what Prism is configured by is closed like its own folder, wherever it lies, also before it is there.
+#[tokio::test]
+async fn files_that_prism_is_configured_by_are_neither_read_nor_changed_nor_moved() {
+    let place = Place::new();
+    fs::create_dir(place.path("sub")).unwrap();
+    fs::write(place.path("sub/prism.toml"), "port = 1").unwrap();
+    fs::write(place.path("real.json"), "{}").unwrap();
+    fs::write(place.path("a"), "").unwrap();
+    symlink("real.json", place.path("linked.json")).unwrap();
+    let files = ["sub/prism.toml", "linked.json", "later.toml"].map(|name| place.path(name));
+    place.runtime.close_files(&files);
+    let refused = [
+        ("open_file", json!({ "path": "sub/prism.toml" })),
+        ("write_file", json!({ "path": "sub/prism.toml", "content": "port = 2" })),
+        ("delete_file", json!({ "path": "sub/prism.toml" })),
+        ("rename_file", json!({ "path": "sub/prism.toml", "new_path": "b" })),
+        ("rename_file", json!({ "path": "a", "new_path": "sub/prism.toml", "overwrite": true })),
+        ("rename_file", json!({ "path": "sub", "new_path": "b" })),
+        ("write_file", json!({ "path": "later.toml", "content": "port = 2" })),
+        ("create_file", json!({ "path": "later.toml" })),
+        ("write_file", json!({ "path": "linked.json", "content": "" })),
+        ("write_file", json!({ "path": "real.json", "content": "" })),
+    ];
+    for (verb, args) in &refused {
+        let refusal = place.run(verb, args.clone()).await.unwrap_err();
+        assert_eq!(refusal.code, Code::OutsideRoot, "{verb} {args}: {refusal:?}");
+        assert!(refusal.message.contains("only a person changes it"), "{verb} {args}: {refusal:?}");
+    }
+    assert_eq!(fs::read_to_string(place.path("sub/prism.toml")).unwrap(), "port = 1");
+    let found = place.run("find_in_project", json!({ "text": "port = 1" })).await.unwrap();
+    assert!(!found.to_string().contains("prism.toml"), "{found}");
+    place.run("create_file", json!({ "path": "sub/beside.toml", "content": "x" })).await.unwrap();
+    // Another config is in effect.
+    place.runtime.close_files(&[]);
+    place.run("write_file", json!({ "path": "sub/prism.toml", "content": "port = 2" })).await.unwrap();
+}

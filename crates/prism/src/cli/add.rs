@@ -100,6 +100,12 @@ pub(super) fn config_option(config: Option<&Path>) -> Vec<String> {
     }
 }
 
+/// What is said of a change to a file that does not count.
+pub(super) fn unseen(target: &Path) -> String {
+    let fix = say::command(&["prism".to_owned(), "trust".to_owned(), target.display().to_string()]);
+    format!("you have not seen what else that file says, so none of it counts yet\n  fix: {fix}")
+}
+
 // === impl Add ===
 
 impl Add {
@@ -131,7 +137,7 @@ impl Add {
         if target.parent() == Some(&places.home) {
             Home::find(env)?;
         }
-        let mut draft = Draft::open(&target).context("nothing was added")?;
+        let mut draft = Draft::open(&target, &places.home).context("nothing was added")?;
         let replaced = draft.written().destinations.get(&self.name).cloned();
         if replaced.is_some() && !self.force {
             bail!(
@@ -155,6 +161,8 @@ impl Add {
         let mut meant = draft.written().destinations.clone();
         meant.insert(self.name.clone(), added.clone());
         let path = draft.path().to_owned();
+        // One that is named with --config counts where it is named.
+        let counts = draft.counts() || self.config.is_some();
         let written = draft.save(&meant).with_context(|| {
             format!("cannot add {:?}; these lines by hand would do it:\n\n{}", self.name, self.lines(folder.as_ref()))
         })?;
@@ -185,7 +193,11 @@ impl Add {
         text.push_str(&self.next(daemon.as_ref(), taker.is_some()));
         // From here on the folder is where it is on this machine.
         let found = Destination { cwd: folder.map(|folder| folder.real), ..added };
-        Ok(Report { text: text.trim_end().to_owned(), warnings: self.warnings(&found, env), taker })
+        let mut warnings = self.warnings(&found, env);
+        if !counts {
+            warnings.push(unseen(&target));
+        }
+        Ok(Report { text: text.trim_end().to_owned(), warnings, taker: taker.filter(|_| counts) })
     }
 
     /// Returns the destination as it will be written, but for the cap that it has from the file.

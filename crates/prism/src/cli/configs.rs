@@ -197,8 +197,7 @@ fn settings(here: &Path, env: &Env) -> anyhow::Result<Config> {
     if let Ok(loaded) = file::load(&places, &[], &Flags::default(), env) {
         return Ok(loaded.config);
     }
-    let written = places.find().ok().flatten().and_then(|path| file::load_written(&path).ok());
-    Ok(written.unwrap_or_default())
+    Ok(file::load_counting(&places).ok().flatten().unwrap_or_default())
 }
 
 // === impl Outcome ===

@@ -3,6 +3,8 @@
 
 mod view;
 
+pub(super) use view::visible;
+
 use std::{process::ExitCode, time::Duration};
 
 use serde_json::{Value, json};

@@ -17,7 +17,7 @@ use super::{
     say,
 };
 use crate::{
-    config::{Config, Env},
+    config::{Config, Env, trust::Untrusted},
     home::{Home, TokenOrigin},
     lock::Lock,
     registration::{self, Registration},
@@ -56,6 +56,10 @@ pub struct Daemon {
     pub config: Config,
     /// Where the config is from.
     pub file: Option<PathBuf>,
+    /// Files that no agent may touch.
+    pub guarded: Vec<PathBuf>,
+    /// Files that do not count as they are.
+    pub untrusted: Vec<Untrusted>,
     /// The destination that is at `/mcp`.
     pub root: Option<String>,
     pub authenticated: bool,
@@ -131,7 +135,8 @@ impl Daemon {
         let mut running = Running::start(self.config, self.root.as_deref(), token, home.path(), lasting, log).await?;
         let mut ends =
             [signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?, signal(SignalKind::hangup())?];
-        running.front.about().configured_by(self.file.as_deref(), None);
+        running.front.guard_files(&self.guarded);
+        running.front.about().configured_by(self.file.as_deref(), None, &self.untrusted);
         running.accept(listener);
         let path = socket.map(|(listener, path)| {
             running.front.about().listens_on(&path);

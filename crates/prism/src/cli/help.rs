@@ -9,7 +9,7 @@ use super::Cli;
 
 /// The commands, in the order in which a newcomer needs them. Each is in one group; a test sees to it.
 const GROUPS: [(&str, &[&str]); 7] = [
-    ("Servers", &["add", "list", "remove", "import", "run"]),
+    ("Servers", &["add", "list", "remove", "trust", "import", "run"]),
     ("Editors and agents", &["install", "uninstall", "migrate", "stdio"]),
     ("The daemon", &["serve", "status", "doctor", "logs", "stop", "restart", "service"]),
     ("Agents among themselves", &["signal", "signals", "wait", "mesh", "wake", "acp"]),

@@ -8,6 +8,7 @@ use anyhow::Context;
 use super::{
     add,
     configs::{Outcome, Place, Surfaces},
+    say,
 };
 use crate::{
     config::{
@@ -62,7 +63,7 @@ impl Import {
             None => place.home.path().join(NAME),
         };
         let mut outcomes = Vec::new();
-        let mut draft = Draft::open(&target).context("nothing was imported")?;
+        let mut draft = Draft::open(&target, place.home.path()).context("nothing was imported")?;
         let mut meant = draft.written().destinations.clone();
         let max_sessions = draft.written().max_sessions;
         let mut edits = Vec::new();
@@ -118,7 +119,11 @@ impl Import {
             })?;
             if !self.surfaces.dry_run {
                 change.remember(&place.records)?;
+                let counts = draft.counts() || self.config.is_some();
                 draft.save(&meant).context("nothing was imported")?;
+                if !counts {
+                    say::warning(&add::unseen(&target));
+                }
             }
             let text = format!("imported {imported} into {}", target.display());
             outcomes.push(Outcome::done(None, &change, text));

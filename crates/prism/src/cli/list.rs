@@ -31,7 +31,9 @@ struct Known(Vec<LearnedEra>);
 impl List {
     /// Prints one line for each destination.
     pub fn run(self, env: &Env) -> anyhow::Result<()> {
-        say::line(&self.text(Path::new(""), env)?);
+        let here = Path::new("");
+        say::line(&self.text(here, env)?);
+        say::untrusted(&file::unseen(&add::places(self.config.as_deref(), here, env)?)?);
         Ok(())
     }
 

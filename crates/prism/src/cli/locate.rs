@@ -53,8 +53,7 @@ pub(super) fn locate(config: Option<&Path>, env: &Env) -> anyhow::Result<Located
 fn configured(explicit: Option<&Path>, home: &Path, env: &Env) -> anyhow::Result<Config> {
     let places = Places { explicit: explicit.map(Path::to_owned), here: PathBuf::new(), home: home.to_owned() };
     let around = Raw::default().config(env, &Flags::default())?;
-    let Some(path) = places.find()? else { return Ok(around) };
-    let mut config = file::load_written(&path)?;
+    let Some(mut config) = file::load_counting(&places)? else { return Ok(around) };
     if env.var("PRISM_PORT").is_some() {
         config.port = around.port;
     }

@@ -31,7 +31,7 @@ use crate::{
     client::{Client, Fault, Manners, Options, Wanted, Watch},
     config::{
         Config, Env, Flags, Http,
-        file::{self, Places},
+        file::{self, Loaded, Places},
         raw,
     },
     drive::{
@@ -152,7 +152,8 @@ impl Toward {
     pub(super) async fn reach(&self, name: Option<&str>, env: &Env) -> anyhow::Result<Reach> {
         let home = daemon::home(env)?;
         let places = Places { explicit: self.config.clone(), here: PathBuf::new(), home: home.path().to_owned() };
-        let config = file::load(&places, &[], &Flags::default(), env)?.config;
+        let Loaded { config, untrusted, .. } = file::load(&places, &[], &Flags::default(), env)?;
+        say::untrusted(&untrusted);
         // What Prism is itself is there without being configured.
         let is_own = name.is_some_and(|name| [builtin::prism::NAME, builtin::workspace::NAME].contains(&name));
         if config.destinations.is_empty() && !is_own {

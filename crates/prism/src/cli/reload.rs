@@ -59,7 +59,13 @@ impl Reloader {
 
     async fn reload(&self, front: &Front) {
         let outcome = match self.load() {
-            Ok(loaded) => front.reload(loaded.config, loaded.file.as_deref()).await.map_err(anyhow::Error::from),
+            Ok(loaded) => {
+                front.guard_files(&loaded.guarded);
+                front
+                    .reload(loaded.config, loaded.file.as_deref(), &loaded.untrusted)
+                    .await
+                    .map_err(anyhow::Error::from)
+            }
             Err(error) => Err(error),
         };
         if let Err(error) = outcome {

@@ -45,7 +45,7 @@ impl Remove {
         let Some(path) = places.find()? else {
             bail!("there is no {}, so there is nothing to remove", places.home.join(file::NAME).display());
         };
-        let mut draft = Draft::open(&path).context("nothing was removed")?;
+        let mut draft = Draft::open(&path, &places.home).context("nothing was removed")?;
         let mut meant = draft.written().destinations.clone();
         let Some(removed) = meant.remove(&self.name) else {
             let known = raw::by_nearness(&self.name, meant.keys().map(String::as_str));

@@ -97,6 +97,8 @@ impl Run {
         let daemon = Daemon {
             config,
             file: None,
+            guarded: Vec::new(),
+            untrusted: Vec::new(),
             root: Some(NAME.to_owned()),
             authenticated: !self.no_auth,
             socket: None,

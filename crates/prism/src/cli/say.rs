@@ -14,7 +14,7 @@ use std::{
 
 use prism_core::unseen;
 
-use crate::config::{Destination, Env};
+use crate::config::{Destination, Env, trust::Untrusted};
 
 /// What is worth a colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,6 +173,13 @@ pub fn error(error: &anyhow::Error) {
 pub fn command(words: &[String]) -> String {
     let quoted: Vec<Cow<'_, str>> = words.iter().map(|word| quoted(word)).collect();
     quoted.join(" ")
+}
+
+/// Says which files do not count as they are.
+pub(super) fn untrusted(files: &[Untrusted]) {
+    for file in files {
+        warning(&format!("{}\n  fix: {}", file.why(), file.fix()));
+    }
 }
 
 /// Returns where a destination's server is: its command, or its URL without the query.

@@ -18,7 +18,9 @@ use super::{
 use crate::{
     config::{
         Config, Env, Flags,
-        file::{self, Loaded, Places},
+        file::{self, Loaded, Named, Places},
+        raw::Raw,
+        trust::Trust,
     },
     home::{Home, TokenOrigin},
     lock::{Holder, Lock, LockError},
@@ -88,9 +90,7 @@ impl Serve {
             return self.start_in_background(env, &home, &folder);
         }
         if self.check {
-            let loaded = self.reloader(env, &home, &folder).load()?;
-            self.warn(&loaded, env);
-            return Ok(ExitCode::SUCCESS);
+            return self.check(env, &home, &folder);
         }
         let lock = match Lock::take(home.path()) {
             Ok(lock) => lock,
@@ -105,6 +105,7 @@ impl Serve {
         // launchd has been told to write there, too.
         let to_file = self.detached || self.supervised.as_deref() == Some(LAUNCHD);
         let log_file = to_file.then(|| home.path().join(start::LOG));
+        self.mean(&home, &folder)?;
         let reloader = self.reloader(env, &home, &folder);
         let loaded = reloader.load()?;
         self.warn(&loaded, env);
@@ -117,6 +118,8 @@ impl Serve {
         let daemon = Daemon {
             config: loaded.config,
             file: file.clone(),
+            guarded: loaded.guarded,
+            untrusted: loaded.untrusted,
             root: None,
             authenticated: !self.no_auth,
             socket: Some(home.path().join("prism.sock")),
@@ -134,6 +137,7 @@ impl Serve {
         if start::running(home.path()).is_some() {
             return Ok(self.already_running(home, None));
         }
+        self.mean(home, folder)?;
         // What is wrong with the config is said here and now, not in a log.
         let loaded = self.reloader(env, home, folder).load()?;
         self.warn(&loaded, env);
@@ -175,19 +179,51 @@ impl Serve {
         }
     }
 
-    /// How the config is read, now and whenever it changes.
-    fn reloader(&self, env: &Env, home: &Home, folder: &Path) -> Reloader {
+    /// Says what is wrong with what the files say now, and whether that counts.
+    fn check(&self, env: &Env, home: &Home, folder: &Path) -> anyhow::Result<ExitCode> {
+        let places = self.places(home, folder);
+        let loaded = file::load(&places, &self.mcp_json, &self.flags(), env)?;
+        for untrusted in &loaded.untrusted {
+            Raw::parse(&untrusted.path, &untrusted.text)?.config(env, &self.flags())?;
+        }
+        self.warn(&loaded, env);
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// What is named on the command line counts as it is now if somebody has just typed that, and else as it was then.
+    fn mean(&self, home: &Home, folder: &Path) -> anyhow::Result<()> {
+        let typed = !self.detached && self.supervised.is_none();
+        let named = if typed { Named::Now } else { Named::Before };
+        for changed in file::mean(&self.places(home, folder), &self.mcp_json, named)? {
+            say::note(&format!(
+                "{} has changed since it last counted; named here, it counts as it is now",
+                changed.display()
+            ));
+        }
+        Ok(())
+    }
+
+    fn places(&self, home: &Home, folder: &Path) -> Places {
         // Where the daemon goes on from is another folder than where it was started.
         let here = if self.detached { folder.to_owned() } else { PathBuf::new() };
-        let places = Places { explicit: self.config.clone(), here, home: home.path().to_owned() };
-        let (hub_mode, workspace) = (self.hub_mode.clone(), self.workspace.clone());
-        let flags = Flags { hub_mode, workspace, ..self.flags.clone() };
-        let (mcp_json, env) = (self.mcp_json.clone(), env.clone());
-        let files = places.candidates().into_iter().chain(mcp_json.clone()).collect();
-        Reloader::new(files, move || Ok(file::load(&places, &mcp_json, &flags, &env)?))
+        Places { explicit: self.config.clone(), here, home: home.path().to_owned() }
+    }
+
+    fn flags(&self) -> Flags {
+        Flags { hub_mode: self.hub_mode.clone(), workspace: self.workspace.clone(), ..self.flags.clone() }
+    }
+
+    /// How the config is read, now and whenever it changes.
+    fn reloader(&self, env: &Env, home: &Home, folder: &Path) -> Reloader {
+        let places = self.places(home, folder);
+        let (mcp_json, flags, env) = (self.mcp_json.clone(), self.flags(), env.clone());
+        let trusted = Trust::of(home.path()).file();
+        let files = places.candidates().into_iter().chain(mcp_json.clone()).chain([trusted]).collect();
+        Reloader::new(files, move || Ok(file::load_as(&places, &mcp_json, &flags, &env, Named::Before)?))
     }
 
     fn warn(&self, loaded: &Loaded, env: &Env) {
+        say::untrusted(&loaded.untrusted);
         for warning in &loaded.warnings {
             say::warning(&warning.to_string());
         }

@@ -20,7 +20,9 @@ use super::{
     mcp_json::{self, Warning},
     raw::Raw,
     secret,
+    trust::{Standing, Trust, Untrusted},
 };
+use crate::registration;
 
 /// The name of the file, in the folder where one works and in Prism's home.
 pub const NAME: &str = "prism.toml";
@@ -44,6 +46,26 @@ pub struct Loaded {
     pub file: Option<PathBuf>,
     /// What was left out of the JSON files, and why.
     pub warnings: Vec<Warning>,
+    /// Files that do not count as they are, as the person has not seen that.
+    pub untrusted: Vec<Untrusted>,
+    /// What no agent may touch: the files that it comes from, or would come from, and those that its secrets are in.
+    pub guarded: Vec<PathBuf>,
+}
+
+/// What it is worth that a file was named on a command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Named {
+    /// Somebody has just done that, and means what the file says now.
+    Now,
+    /// That was some time ago: only what was seen counts.
+    Before,
+}
+
+/// Reads config files as far as they count.
+struct Reader {
+    trust: Trust,
+    named: Named,
+    untrusted: Vec<Untrusted>,
 }
 
 /// A config file while it is being changed. Holds a lock, so two `prism add` at once both find their place.
@@ -55,21 +77,36 @@ pub struct Draft {
     before: String,
     written: Config,
     mode: u32,
+    /// What is to be told of it once it is saved, if it counted before: that what the person has it say, the person has seen.
+    seen_as: Option<(Trust, PathBuf)>,
+    counts: bool,
     _lock: File,
 }
 
-/// Loads the config that the daemon runs on.
+/// Loads the config that a daemon would run on which is started here and now.
 pub fn load(places: &Places, json_files: &[PathBuf], flags: &Flags, env: &Env) -> Result<Loaded, ConfigError> {
-    let file = places.find()?;
-    let raw = match &file {
-        Some(path) => Raw::parse(path, &read(path)?)?,
-        None => Raw::default(),
+    load_as(places, json_files, flags, env, Named::Now)
+}
+
+/// Loads it as `named` says. What the person has not seen counts as it was seen, or not at all.
+pub fn load_as(
+    places: &Places,
+    json_files: &[PathBuf],
+    flags: &Flags,
+    env: &Env,
+    named: Named,
+) -> Result<Loaded, ConfigError> {
+    let mut reader = Reader::new(places, named);
+    let (file, raw) = match reader.config(places)? {
+        Some((path, text)) => (Some(path.clone()), Raw::parse(&path, &text)?),
+        None => (None, Raw::default()),
     };
     let mut config = raw.config(env, flags)?;
     let exposed = file.as_deref().and_then(|file| exposed(file, &config));
     let mut warnings = Vec::new();
     for path in json_files {
-        let import = mcp_json::load(path, env)?;
+        let Some(text) = reader.text(path, true)? else { continue };
+        let import = mcp_json::parse(path, &text, env)?;
         warnings.extend(import.warnings);
         for (name, destination) in import.destinations {
             if config.destinations.contains_key(&name) {
@@ -90,7 +127,18 @@ pub fn load(places: &Places, json_files: &[PathBuf], flags: &Flags, env: &Env) -
     if config.workspace.is_none() {
         config.workspace = file.as_deref().and_then(|file| places.project(file));
     }
-    Ok(Loaded { config, file, warnings })
+    let guarded =
+        places.candidates().into_iter().chain(json_files.to_vec()).chain(secret_files(&config, env)).collect();
+    Ok(Loaded { config, file, warnings, untrusted: reader.untrusted, guarded })
+}
+
+/// The files that secrets of servers are in.
+fn secret_files(config: &Config, env: &Env) -> Vec<PathBuf> {
+    let variables =
+        config.destinations.values().flat_map(|one| one.env.values()).map(|value| secret::of_variable(value));
+    let headers = config.destinations.values().flat_map(|one| &one.http).flat_map(|http| http.headers.values());
+    let all = variables.chain(headers.map(|value| secret::of_header(value)));
+    all.flatten().filter_map(|reference| reference.file(env)).collect()
 }
 
 /// Warns of a secret that is written out in a file that others can read.
@@ -114,6 +162,43 @@ fn exposed(file: &Path, config: &Config) -> Option<Warning> {
     })
 }
 
+/// Loads what the config says by itself, as far as it counts: no environment, no flags. `None`: there is none.
+pub fn load_counting(places: &Places) -> Result<Option<Config>, ConfigError> {
+    let found = Reader::new(places, Named::Now).config(places)?;
+    found.map(|(path, text)| Raw::parse(&path, &text)?.written()).transpose()
+}
+
+/// Returns the files that were found and do not count as they are.
+pub fn unseen(places: &Places) -> Result<Vec<Untrusted>, ConfigError> {
+    let mut reader = Reader::new(places, Named::Now);
+    reader.config(places)?;
+    Ok(reader.untrusted)
+}
+
+/// Notes for the files that a daemon is started with that the person means what they say: those that are named on the
+/// command line, and a link in Prism's home to elsewhere. Those that are not named `Now` only if they were never seen.
+/// Returns the files that were seen as something else.
+pub fn mean(places: &Places, json_files: &[PathBuf], named: Named) -> Result<Vec<PathBuf>, ConfigError> {
+    let trust = Trust::of(&places.home);
+    let cannot = |source| ConfigError::Trust { path: trust.file(), source };
+    let mut changed = Vec::new();
+    let mut files: Vec<(PathBuf, Named)> =
+        places.explicit.iter().chain(json_files).map(|file| (file.clone(), named)).collect();
+    files.push((places.home.join(NAME), Named::Before));
+    for (path, named) in files {
+        // What is not there or cannot be read is refused where it is loaded.
+        let Ok(text) = read(&path) else { continue };
+        match trust.standing(&path, &text).map_err(cannot)? {
+            Standing::Own | Standing::Seen => continue,
+            Standing::Changed(_) if named == Named::Before => continue,
+            Standing::Changed(_) => changed.push(path.clone()),
+            Standing::Unknown => {}
+        }
+        trust.see(&path, &text, registration::now()).map_err(cannot)?;
+    }
+    Ok(changed)
+}
+
 /// Loads what a file says by itself: no environment, no flags.
 pub fn load_written(path: &Path) -> Result<Config, ConfigError> {
     Raw::parse(path, &read(path)?)?.written()
@@ -134,6 +219,46 @@ pub(super) fn read(path: &Path) -> Result<String, ConfigError> {
             fix: Some("save the file as UTF-8".to_owned()),
         }
     })
+}
+
+// === impl Reader ===
+
+impl Reader {
+    fn new(places: &Places, named: Named) -> Self {
+        Self { trust: Trust::of(&places.home), named, untrusted: Vec::new() }
+    }
+
+    /// Returns the first config that counts, and its text.
+    fn config(&mut self, places: &Places) -> Result<Option<(PathBuf, String)>, ConfigError> {
+        if let Some(path) = &places.explicit {
+            return Ok(self.text(path, true)?.map(|text| (path.clone(), text)));
+        }
+        for path in places.candidates() {
+            if !exists(&path)? {
+                continue;
+            }
+            if let Some(text) = self.text(&path, false)? {
+                return Ok(Some((path, text)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the text of a file as far as it counts. It is read once: what was compared is what is taken.
+    fn text(&mut self, path: &Path, is_named: bool) -> Result<Option<String>, ConfigError> {
+        let text = read(path)?;
+        let standing = self.trust.standing(path, &text);
+        let seen = match standing.map_err(|source| ConfigError::Trust { path: self.trust.file(), source })? {
+            Standing::Own | Standing::Seen => return Ok(Some(text)),
+            _ if is_named && self.named == Named::Now => return Ok(Some(text)),
+            // Only the person puts a link into Prism's home.
+            Standing::Unknown if self.trust.is_in_home(path) => return Ok(Some(text)),
+            Standing::Unknown => None,
+            Standing::Changed(seen) => Some(seen.text),
+        };
+        self.untrusted.push(Untrusted { path: super::trust::name_of(path), text, seen: seen.clone() });
+        Ok(seen)
+    }
 }
 
 // === impl Places ===
@@ -188,9 +313,11 @@ fn exists(path: &Path) -> Result<bool, ConfigError> {
 // === impl Draft ===
 
 impl Draft {
-    /// Opens a file for a change, or begins one that is not there yet. A file that is broken stays as it is.
-    pub fn open(path: &Path) -> Result<Self, ConfigError> {
+    /// Opens a file for a change, or begins one that is not there yet. A file that is broken stays as it is. If the person
+    /// had seen it as it was, what they have changed here they have seen as well.
+    pub fn open(path: &Path, home: &Path) -> Result<Self, ConfigError> {
         let cannot_read = |source| ConfigError::Read { path: path.to_owned(), source };
+        let (trust, named) = (Trust::of(home), path.to_owned());
         let path = follow(path).map_err(cannot_read)?;
         let folder = folder_of(&path);
         let lock = File::open(folder).map_err(|source| ConfigError::Read { path: folder.to_owned(), source })?;
@@ -207,7 +334,18 @@ impl Draft {
         let written = Raw::parse(&path, &before)?.written()?;
         let document =
             before.replace("\r\n", "\n").parse().map_err(|_| ConfigError::Edit { path: path.clone(), source: None })?;
-        Ok(Self { document, path, before, written, mode, _lock: lock })
+        let standing = trust.standing(&named, &before);
+        let standing = standing.map_err(|source| ConfigError::Trust { path: trust.file(), source })?;
+        let counts = before.trim().is_empty() || matches!(standing, Standing::Own | Standing::Seen);
+        let seen_as = (counts && standing != Standing::Own).then_some((trust, named));
+        Ok(Self { document, path, before, written, mode, seen_as, counts, _lock: lock })
+    }
+
+    /// Tells whether what is written here counts at once. In a file that the person has never seen it does not: what else
+    /// stands there would come with it.
+    #[must_use]
+    pub fn counts(&self) -> bool {
+        self.counts
     }
 
     /// Returns the file itself, behind any links.
@@ -233,6 +371,10 @@ impl Draft {
             return Err(ConfigError::Edit { path: self.path, source: None });
         }
         replace(&self.path, &text, self.mode).map_err(|source| ConfigError::Write { path: self.path, source })?;
+        if let Some((trust, named)) = self.seen_as {
+            let seen = trust.see(&named, &text, registration::now());
+            seen.map_err(|source| ConfigError::Trust { path: trust.file(), source })?;
+        }
         Ok(config)
     }
 

@@ -11,7 +11,7 @@ use std::{
 use serde_json::{Map, Value};
 
 use super::{
-    ConfigError, Destination, Env, Http, Origin, Place, Transport, file,
+    ConfigError, Destination, Env, Http, Origin, Place, Transport,
     http::{self, HeaderError},
     raw, secret,
 };
@@ -59,12 +59,8 @@ struct Entry {
     left_out: Vec<String>,
 }
 
-/// Loads the servers of a file. Their `max_sessions` is at its default; the caller knows the real one.
-pub fn load(path: &Path, env: &Env) -> Result<Import, ConfigError> {
-    parse(path, &file::read(path)?, env)
-}
-
-/// Parses the text of such a file; `path` is for messages, and for folders relative to it.
+/// Parses the text of such a file; `path` is for messages, and for folders relative to it. The servers' `max_sessions` is at
+/// its default; the caller knows the real one.
 pub fn parse(path: &Path, text: &str, env: &Env) -> Result<Import, ConfigError> {
     let document: Value =
         serde_json::from_str(text.trim_start_matches('\u{feff}')).map_err(|error| refuse(path, text, &error))?;

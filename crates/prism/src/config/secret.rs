@@ -161,6 +161,15 @@ impl Reference<'_> {
         !matches!(self, Self::Variable(_))
     }
 
+    /// Returns the file that it is in, if it is in one.
+    #[must_use]
+    pub fn file(self, env: &Env) -> Option<PathBuf> {
+        match self {
+            Self::File(path) => Some(expanded(path, env)),
+            Self::Variable(_) | Self::Keyring { .. } => None,
+        }
+    }
+
     fn look_up(self, env: &Env) -> Result<String, SecretError> {
         match self {
             Self::Variable(variable) if OWN_SECRETS.contains(&variable) => {

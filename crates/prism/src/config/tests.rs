@@ -14,6 +14,7 @@ use super::{
 
 mod children;
 mod page;
+mod trust;
 
 fn config(text: &str) -> Result<Config, ConfigError> {
     config_in(text, &Env::default(), &Flags::default())
@@ -477,7 +478,7 @@ fn a_draft_that_does_not_read_back_as_meant_is_not_written() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("prism.toml");
     std::fs::write(&path, "port = 1\n").unwrap();
-    let mut draft = Draft::open(&path).unwrap();
+    let mut draft = Draft::open(&path, folder.path()).unwrap();
     draft.document["port"] = toml_edit::value(2);
     let error = draft.save(&BTreeMap::new()).unwrap_err();
     assert!(matches!(error, ConfigError::Edit { .. }), "{error}");
@@ -566,7 +567,7 @@ fn json_destinations_join_those_of_the_file_and_never_replace_them() {
     std::fs::write(folder.path().join("prism.toml"), "max_sessions = 3\n[destination.a]\ncommand = [\"toml\"]")
         .unwrap();
     std::fs::write(&json, r#"{"mcpServers": {"a": {"command": "json"}, "b": {"command": "json"}}}"#).unwrap();
-    let places = Places { explicit: None, here: folder.path().to_owned(), home: "/nowhere".into() };
+    let places = Places { explicit: None, here: folder.path().to_owned(), home: folder.path().to_owned() };
     let loaded = load(&places, &[json], &Flags::default(), &Env::default()).unwrap();
     assert_eq!(loaded.config.destinations["a"].command, ["toml"]);
     assert_eq!(loaded.config.destinations["b"].command, ["json"]);

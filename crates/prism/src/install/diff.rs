@@ -21,6 +21,15 @@ const SECRET_NAMES: [&str; 7] = ["authorization", "token", "key", "secret", "pas
 
 /// Returns what changes in a file; `None` is a file that is not there.
 pub(crate) fn lines(path: &Path, before: Option<&str>, after: Option<&str>) -> Vec<Line> {
+    lines_as(path, before, after, masked)
+}
+
+/// The same with secrets, for a person who is to see all of it.
+pub(crate) fn lines_in_full(path: &Path, before: Option<&str>, after: Option<&str>) -> Vec<Line> {
+    lines_as(path, before, after, str::to_owned)
+}
+
+fn lines_as(path: &Path, before: Option<&str>, after: Option<&str>, shown: fn(&str) -> String) -> Vec<Line> {
     let diff = TextDiff::from_lines(before.unwrap_or_default(), after.unwrap_or_default());
     let name = |text: Option<&str>| text.map_or_else(|| "/dev/null".to_owned(), |_| path.display().to_string());
     let mut lines = vec![Line::Head(format!("--- {}", name(before))), Line::Head(format!("+++ {}", name(after)))];
@@ -28,7 +37,7 @@ pub(crate) fn lines(path: &Path, before: Option<&str>, after: Option<&str>) -> V
     for hunk in unified.context_radius(AROUND).iter_hunks() {
         lines.push(Line::Head(hunk.header().to_string()));
         for change in hunk.iter_changes() {
-            let text = masked(change.value().trim_end_matches(['\n', '\r']));
+            let text = shown(change.value().trim_end_matches(['\n', '\r']));
             lines.push(match change.tag() {
                 ChangeTag::Equal => Line::Same(format!(" {text}")),
                 ChangeTag::Insert => Line::Added(format!("+{text}")),

@@ -1,7 +1,7 @@
 //! The daemon's whole time: what answers requests now, the config that takes its place, idle sessions, and the end.
 
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     sync::{
         Arc, PoisonError, RwLock,
         atomic::{AtomicBool, Ordering},
@@ -18,7 +18,7 @@ use tracing::{info, warn};
 
 use super::{Change, DestinationError, Server, behind_hub, status::About};
 use crate::{
-    config::Config,
+    config::{Config, trust::Untrusted},
     console::{Console, trend::Counted},
     drive::{
         Destination, Hub, Sessions,
@@ -91,7 +91,12 @@ impl Front {
 
     /// Goes on with another config. Destinations that are as they were do not notice; sessions of those that are not go
     /// on with the new ones (D-09). Where we listen changes with a restart only.
-    pub async fn reload(&self, config: Config, file: Option<&Path>) -> Result<(), DestinationError> {
+    pub async fn reload(
+        &self,
+        config: Config,
+        file: Option<&Path>,
+        untrusted: &[Untrusted],
+    ) -> Result<(), DestinationError> {
         let _turn = self.reloading.lock().await;
         if self.life.is_stopping() {
             return Ok(());
@@ -102,7 +107,7 @@ impl Front {
         let (mesh, editor) = (before.config.mesh.clone(), before.config.editor.clone());
         let config = Config { address, port, login_path, mesh, editor, ..config };
         if config == before.config {
-            self.life.about.configured_by(file, restart);
+            self.life.about.configured_by(file, restart, untrusted);
             return Ok(());
         }
         let (next, changes) = before.next(config, &self.parts)?;
@@ -124,8 +129,15 @@ impl Front {
             }
         }
         self.hub.reloaded();
-        self.life.about.configured_by(file, restart);
+        self.life.about.configured_by(file, restart, untrusted);
         Ok(())
+    }
+
+    /// Closes the files that the config is from to every agent. (C1)
+    pub fn guard_files(&self, files: &[PathBuf]) {
+        if let Some(gate) = &self.parts.gate {
+            gate.router().guard_files(files);
+        }
     }
 
     /// What the daemon knows of itself.

@@ -28,7 +28,7 @@ use super::{
     body::Body,
     fault::{FOREIGN_SESSION, json},
 };
-use crate::config::Env;
+use crate::config::{Env, trust::Untrusted};
 use crate::drive::{
     Command, Destination, Entry, LinkHandle,
     sessions::Role,
@@ -48,6 +48,8 @@ pub struct About {
     token: String,
     socket: OnceLock<PathBuf>,
     config: Mutex<Config>,
+    /// Files that do not count as they are.
+    untrusted: Mutex<Vec<Untrusted>>,
     /// When the config was last read.
     taken: Mutex<Option<Instant>>,
 }
@@ -61,6 +63,7 @@ impl About {
             token,
             socket: OnceLock::new(),
             config: Mutex::default(),
+            untrusted: Mutex::default(),
             taken: Mutex::default(),
         }
     }
@@ -74,14 +77,24 @@ impl About {
     }
 
     /// The config of this file is in effect, but for what only a restart changes.
-    pub fn configured_by(&self, file: Option<&Path>, restart: Option<String>) {
+    pub fn configured_by(&self, file: Option<&Path>, restart: Option<String>, untrusted: &[Untrusted]) {
         let absolute = |file: &Path| std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
         let file = file.map(|file| absolute(file).display().to_string());
-        let state = if restart.is_some() { ConfigState::NeedsRestart } else { ConfigState::Ok };
-        let now = Config { file, state, error: restart, taken_s: None };
+        let unseen: Vec<String> = untrusted.iter().map(|one| format!("{}; {}", one.why(), one.fix())).collect();
+        let (state, error) = match (unseen.is_empty(), restart) {
+            (false, _) => (ConfigState::Untrusted, Some(unseen.join("; "))),
+            (true, Some(why)) => (ConfigState::NeedsRestart, Some(why)),
+            (true, None) => (ConfigState::Ok, None),
+        };
+        let now = Config { file, state, error, taken_s: None };
         self.has_read();
+        *self.untrusted.lock().unwrap_or_else(PoisonError::into_inner) = untrusted.to_vec();
         let before = std::mem::replace(&mut *self.config(), now.clone());
         match now.error {
+            Some(why) if state == ConfigState::Untrusted && before.error.as_ref() != Some(&why) => {
+                warn!(why, "A config waits for you to see it");
+            }
+            Some(_) if state == ConfigState::Untrusted => {}
             Some(why) if before.error.as_ref() != Some(&why) => {
                 warn!(why, "The config is in effect, but for one thing")
             }
@@ -96,6 +109,11 @@ impl About {
         self.has_read();
         let mut config = self.config();
         (config.state, config.error) = (ConfigState::KeptOld, Some(error.to_owned()));
+    }
+
+    /// What waits for the person to see it.
+    pub fn untrusted(&self) -> Vec<Untrusted> {
+        self.untrusted.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn has_read(&self) {

@@ -94,6 +94,7 @@ mod support;
 mod survival;
 mod telling;
 mod tools;
+mod trust;
 mod upstream;
 mod upstream_faults;
 mod upstream_floods;

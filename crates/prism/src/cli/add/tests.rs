@@ -15,6 +15,7 @@ use prism_store::Store;
 use super::*;
 use crate::{
     cli::{list::List, remove::Remove},
+    config::trust::Trust,
     drive::destination::key,
 };
 
@@ -34,6 +35,13 @@ impl Desk {
             fs::write(desk.file(), text).unwrap();
         }
         desk
+    }
+
+    /// The person has seen what is there.
+    fn trusting(self) -> Self {
+        let home = self.here().join("home");
+        Trust::of(&home).see(&self.file(), &self.text(), String::new()).unwrap();
+        self
     }
 
     fn here(&self) -> &Path {
@@ -113,7 +121,7 @@ fn the_first_destination_makes_a_file_at_home_for_its_owner_alone() {
 
 #[test]
 fn a_new_destination_goes_to_the_end_and_nothing_else_moves() {
-    let desk = Desk::new(Some(COMMENTED));
+    let desk = Desk::new(Some(COMMENTED)).trusting();
     let report = desk
         .add("web --process per_session --env A=b=c --env T=env:NOPE --cwd /tmp --max-sessions 3 -- nosuch it's")
         .unwrap();
@@ -422,7 +430,7 @@ fn a_list_makes_no_database_and_does_without_one_that_is_broken() {
 
 #[test]
 fn a_url_is_added_with_what_was_said_of_it() {
-    let desk = Desk::new(Some(COMMENTED));
+    let desk = Desk::new(Some(COMMENTED)).trusting();
     let report = desk
         .add(
             "docs --url https://example.com/mcp?a=b --type sse --header Authorization=env:NOPE --header X-Key:k=v \

@@ -40,7 +40,9 @@ pub(super) fn check(explicit: Option<&Path>, patient: &Patient) -> (Option<Confi
             Finding::ok(WHAT, format!("{}, {count}", absolute(path)))
         }
     };
-    (Some(loaded.config), vec![finding])
+    let unseen = loaded.untrusted.iter().map(|one| Finding::wrong(WHAT, one.why(), one.fix()));
+    let findings = unseen.chain([finding]).collect();
+    (Some(loaded.config), findings)
 }
 
 fn absolute(path: &Path) -> String {

@@ -80,6 +80,11 @@ fn running(status: &Status, patient: &Patient) -> Vec<Finding> {
     match daemon.config.state {
         ConfigState::Ok => {}
         ConfigState::NeedsRestart => findings.push(Finding::note("config", why, "prism restart")),
+        // What to type depends on the file, and is said with it.
+        ConfigState::Untrusted => {
+            let (said, fix) = why.rsplit_once("; ").unwrap_or((&why, "prism trust"));
+            findings.push(Finding::wrong("config", said.to_owned(), fix.to_owned()));
+        }
         ConfigState::KeptOld => {
             let said = format!("a change of it is not in effect: {why}");
             findings.push(Finding::wrong("config", said, "mend it and save it"));

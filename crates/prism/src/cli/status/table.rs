@@ -92,6 +92,7 @@ fn head(status: &Status) -> Vec<Line> {
     let said = match daemon.config.state {
         ConfigState::Ok => None,
         ConfigState::NeedsRestart => Some(format!("the config was changed and is in effect, but for one thing: {why}")),
+        ConfigState::Untrusted => Some(format!("a config waits for you to see it: {why}")),
         ConfigState::KeptOld => {
             Some(format!("the config was changed and is not in effect, the one before it is: {why}"))
         }

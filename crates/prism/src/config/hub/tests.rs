@@ -13,6 +13,7 @@ use super::{
             Raw,
             keys::{HUB_KEYS, PROFILE_KEYS, WORKSPACE_KEYS},
         },
+        trust::Trust,
     },
     *,
 };
@@ -302,6 +303,13 @@ impl Desk {
         load(&self.places, json, &Flags::default(), &Env::default())
     }
 
+    /// Writes a project's own config that the person has seen.
+    fn here(&self, text: &str) {
+        let path = self.places.here.join("prism.toml");
+        fs::write(&path, text).unwrap();
+        Trust::of(&self.places.home).see(&path, text, String::new()).unwrap();
+    }
+
     fn workspace(&self) -> Option<PathBuf> {
         self.load(&[]).unwrap().config.workspace
     }
@@ -315,8 +323,10 @@ fn a_project_s_own_config_makes_its_folder_the_workspace() {
     fs::write(desk.places.home.join("prism.toml"), "port = 1").unwrap();
     assert_eq!(desk.workspace(), None, "the one in Prism's home is about no project");
     fs::write(desk.places.here.join("prism.toml"), "port = 1").unwrap();
+    assert_eq!(desk.workspace(), None, "nobody has seen it");
+    desk.here("port = 1");
     assert_eq!(desk.workspace(), Some(root.join("here")));
-    fs::write(desk.places.here.join("prism.toml"), "[workspace]\nroot = \"/srv\"").unwrap();
+    desk.here("[workspace]\nroot = \"/srv\"");
     assert_eq!(desk.workspace(), Some("/srv".into()));
 
     desk.places.explicit = Some(desk.places.here.join("../other.toml"));
@@ -334,7 +344,7 @@ fn a_profile_may_name_the_servers_of_an_editor_s_file() {
     let json = desk.folder.path().join("mcp.json");
     fs::write(&json, r#"{"mcpServers": {"json": {"command": "x"}, "off": {"command": "x", "disabled": true}}}"#)
         .unwrap();
-    fs::write(desk.places.here.join("prism.toml"), "[profile.a]\nonly = [\"json\", \"off\"]").unwrap();
+    desk.here("[profile.a]\nonly = [\"json\", \"off\"]");
     let loaded = desk.load(std::slice::from_ref(&json)).unwrap();
     assert_eq!(loaded.config.profiles["a"].only, Some(texts(["json", "off"])));
     assert_eq!(loaded.warnings.len(), 1, "about the one that is off");

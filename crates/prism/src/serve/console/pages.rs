@@ -16,7 +16,7 @@ use crate::{
         door::Session,
         grants,
         page::{self, Frame, Page, Waiting},
-        requests, signals,
+        requests, signals, untrusted,
         words::Moment,
     },
     gate::{Gate, Trouble},
@@ -51,7 +51,7 @@ pub(super) async fn page(server: &Arc<Server>, page: Page, session: &Session, qu
 
 async fn content(server: &Arc<Server>, page: Page, query: &str, now: Moment) -> Result<Markup, Trouble> {
     let gate = || server.gate.as_deref().ok_or_else(without);
-    Ok(match page {
+    let shown = match page {
         Page::Requests => requests::page(&gate()?.requests(false)?, now),
         Page::Grants => grants::page(&gate()?.grants(false)?, now),
         Page::Confirmations => confirmations::page(&gate()?.confirmations(false)?, now),
@@ -61,7 +61,9 @@ async fn content(server: &Arc<Server>, page: Page, query: &str, now: Moment) -> 
             let everything = server.mesh.as_ref().and_then(|mesh| mesh.everything().ok());
             signals::page(everything.as_ref(), now)
         }
-    })
+    };
+    let notices = untrusted::notices(&server.life.about.untrusted());
+    Ok(html! { (notices) (shown) })
 }
 
 async fn audit(server: &Arc<Server>, gate: &Gate, query: &str, now: Moment) -> Result<Markup, Trouble> {

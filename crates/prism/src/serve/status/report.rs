@@ -44,7 +44,8 @@ pub struct Config {
     /// `null`: there is none, and everything is at its default.
     pub file: Option<String>,
     pub state: ConfigState,
-    /// What is wrong with the file as it is now, if the old config was kept; or what a restart would change.
+    /// What is wrong with the file as it is now, if the old config was kept; what a restart would change; or what you have
+    /// not seen yet, and what to type.
     pub error: Option<String>,
     /// How long ago the file was last read and taken, or not taken.
     pub taken_s: Option<f64>,
@@ -60,6 +61,8 @@ pub enum ConfigState {
     NeedsRestart,
     /// The file was changed and could not be read: what it said before is in effect.
     KeptOld,
+    /// A file says what you have not seen: what you saw last is in effect, or nothing of it.
+    Untrusted,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

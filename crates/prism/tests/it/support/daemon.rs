@@ -38,6 +38,8 @@ pub(crate) struct Launch {
     config: Option<String>,
     variables: Vec<(&'static str, String)>,
     home: Home,
+    /// Where it is started; in its home, if nobody says.
+    folder: Option<PathBuf>,
     /// Where its MCP endpoint is, if there is one at the root.
     path: &'static str,
     /// What it can read on stdin.
@@ -116,7 +118,8 @@ impl Launch {
 
     /// `prism` with whatever arguments.
     pub(crate) fn prism(arguments: Vec<String>) -> Self {
-        Self { arguments, config: None, variables: Vec::new(), home: Home::new(), path: "/nowhere", stdin: None }
+        let (config, variables, folder, stdin) = (None, Vec::new(), None, None);
+        Self { arguments, config, variables, home: Home::new(), folder, path: "/nowhere", stdin }
     }
 
     pub(crate) fn env(mut self, name: &'static str, value: &str) -> Self {
@@ -126,6 +129,11 @@ impl Launch {
 
     pub(crate) fn home(self, home: &Home) -> Self {
         Self { home: home.clone(), ..self }
+    }
+
+    /// From this folder.
+    pub(crate) fn folder(self, folder: &Path) -> Self {
+        Self { folder: Some(folder.to_owned()), ..self }
     }
 
     /// With a config of its own.
@@ -199,7 +207,7 @@ impl Launch {
             .env("HOME", self.home.path())
             .env("PRISM_HOME", self.home.path())
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
-            .current_dir(self.home.path())
+            .current_dir(self.folder.as_deref().unwrap_or(self.home.path()))
             .stdin(if self.stdin.is_some() { Stdio::piped() } else { Stdio::null() })
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());

@@ -67,6 +67,25 @@ impl Gate {
         Self { daemon: launch.start().await, folder }
     }
 
+    /// Started in the project that is granted, on a config there which the person has seen.
+    pub(crate) async fn start_in_project(config: &str) -> Self {
+        let (home, folder) = (Home::new(), Home::new());
+        fs::write(folder.path().join("prism.toml"), config).expect("the folder can be written to");
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        let prism = |line: &[&str]| Launch::prism(words(line)).home(&home).folder(folder.path());
+        prism(&["trust", "--yes"]).output().await;
+        Self { daemon: prism(&["serve", "--port", "0"]).start().await, folder }
+    }
+
+    /// Stops that one, and starts the next.
+    pub(crate) async fn started_in_project_again(self) -> Self {
+        let Self { daemon, folder } = self;
+        let home = daemon.home().clone();
+        daemon.stop().await;
+        let serve = ["serve", "--port", "0"].map(str::to_owned).to_vec();
+        Self { daemon: Launch::prism(serve).home(&home).folder(folder.path()).start().await, folder }
+    }
+
     /// Kills the daemon and starts the next one in the same home.
     pub(crate) async fn killed_and_started(mut self, settings: &str) -> Self {
         self.daemon.kill().await;
