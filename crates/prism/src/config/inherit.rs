@@ -16,7 +16,7 @@ pub enum Inherit {
 }
 
 /// Prism's own secrets. No child gets them, whatever it is to inherit.
-pub(super) const OWN_SECRETS: [&str; 1] = ["PRISM_API_KEY"];
+pub(crate) const OWN_SECRETS: [&str; 2] = ["PRISM_API_KEY", "MCP_TOKEN"];
 
 /// What every child inherits: none of it is a secret, and without it programs do not find their home, their network or
 /// themselves.
@@ -214,7 +214,10 @@ mod tests {
     fn all_is_all_but_our_own_secrets() {
         use std::os::unix::ffi::OsStrExt;
         assert!(takes(&Inherit::All, "ANYTHING"));
-        assert!(!takes(&Inherit::All, "PRISM_API_KEY"));
+        // M1: nor the one that decides what agents may do.
+        for name in ["PRISM_API_KEY", "MCP_TOKEN"] {
+            assert!(!takes(&Inherit::All, name) && !takes(&Inherit::Also(vec![name.to_owned()]), name), "{name}");
+        }
         assert!(Inherit::All.takes(OsStr::from_bytes(b"\xff")));
         assert!(!Inherit::Allowed.takes(OsStr::from_bytes(b"\xff")));
     }

@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 use super::{
     ConfigError, Destination, Env, Http, Origin, Place, Transport,
     http::{self, HeaderError},
+    inherit::OWN_SECRETS,
     raw, secret,
 };
 
@@ -296,7 +297,11 @@ impl Scope<'_> {
     }
 
     fn value(&self, inner: &str) -> Result<Option<String>, String> {
-        let variable = |name: &str| self.env.var(name).and_then(|value| value.to_str()).map(str::to_owned);
+        // Prism's own secrets are given to no server, by this way neither. (M1)
+        let variable = |name: &str| {
+            let value = self.env.var(name).filter(|_| !OWN_SECRETS.contains(&name));
+            value.and_then(|value| value.to_str()).map(str::to_owned)
+        };
         if let Some(name) = inner.strip_prefix("env:") {
             return variable(name).map(Some).ok_or_else(|| missing(name));
         }

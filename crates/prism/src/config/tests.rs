@@ -544,8 +544,19 @@ fn an_entry_that_cannot_be_used_is_left_out_with_its_reason() {
 fn what_an_editor_would_fill_in_is_filled_in() {
     let text = r#"{"servers": {"a": {"command": "${userHome}/x", "args":
         ["${workspaceFolder}/y", "${env:T}-${T}", "${NOPE:-z}", "echo ${LATER} ${"]}}}"#;
-    let import = import(text, &Env::from([("HOME", "/home/me"), ("T", "t")]));
-    assert_eq!(import.destinations["a"].command, ["/home/me/x", "/srv/app/y", "t-t", "z", "echo ${LATER} ${"]);
+    let env = Env::from([("HOME", "/home/me"), ("T", "t"), ("MCP_TOKEN", "own"), ("PRISM_API_KEY", "own")]);
+    let from = |text: &str| import(text, &env);
+    assert_eq!(from(text).destinations["a"].command, ["/home/me/x", "/srv/app/y", "t-t", "z", "echo ${LATER} ${"]);
+    // M1
+    for own in ["MCP_TOKEN", "PRISM_API_KEY"] {
+        let text = format!(r#"{{"servers": {{"a": {{"command": "x", "env": {{"T": "${{env:{own}}}"}}}}}}}}"#);
+        let import = from(&text);
+        assert!(
+            import.destinations.is_empty() && import.warnings[0].to_string().contains(own),
+            "{:?}",
+            import.warnings
+        );
+    }
 }
 
 #[test]

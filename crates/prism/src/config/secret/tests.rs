@@ -55,14 +55,16 @@ fn a_file_that_holds_no_secret_says_why() {
 
 #[test]
 fn a_variable_that_is_missing_is_named_and_our_own_is_not_given_away() {
-    let env = Env::from([("A", "hunter2"), ("EMPTY", ""), ("PRISM_API_KEY", "hunter2")]);
+    let env = Env::from([("A", "hunter2"), ("EMPTY", ""), ("PRISM_API_KEY", "hunter2"), ("MCP_TOKEN", "hunter2")]);
     assert_eq!(resolve("env:A", &env).unwrap(), "hunter2");
     for name in ["NOPE", "EMPTY"] {
         let error = resolve(&format!("env:{name}"), &env).unwrap_err().to_string();
         assert!(error.contains(&format!("wants the environment variable {name}, which is not set")), "{error}");
     }
-    let error = resolve("env:PRISM_API_KEY", &env).unwrap_err().to_string();
-    assert!(error.contains("Prism's own") && !error.contains("hunter2"), "{error}");
+    for own in ["PRISM_API_KEY", "MCP_TOKEN"] {
+        let error = resolve(&format!("env:{own}"), &env).unwrap_err().to_string();
+        assert!(error.contains("Prism's own") && !error.contains("hunter2"), "{error}");
+    }
 }
 
 /// A program in the place of the one that asks the keyring.
