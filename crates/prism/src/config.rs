@@ -19,6 +19,7 @@ pub use gate::{Audit, AuditCalls, Gate};
 pub use http::{Http, Transport, may_forward};
 pub use hub::{Hub, HubMode, Profile};
 pub use inherit::Inherit;
+pub(crate) use inherit::OWN_SECRETS;
 pub use mesh::Mesh;
 pub use times::{OwnTimes, Times};
 pub use tools::{Pin, Tools};

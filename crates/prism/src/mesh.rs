@@ -114,8 +114,8 @@ impl Mesh {
         }
         let now = Clock::start().now();
         while !store.expire(now.0, ENDED_AT_START).await?.is_empty() {}
-        let allowed =
-            Allowed { tmux: settings.tmux, editor_chat: settings.editor_chat, desktop: settings.desktop, env, home };
+        let config::Mesh { tmux, editor_chat, desktop, ref secrets, .. } = settings;
+        let allowed = Allowed { tmux, editor_chat, desktop, env, home, secrets: secrets.clone() };
         let mesh = Arc::new_cyclic(|this: &Weak<Self>| Self {
             state: Mutex::new(State {
                 core: core::Mesh::new(settings.patience),

@@ -23,7 +23,7 @@ mod tmux;
 mod told;
 mod wait;
 
-use std::{borrow::Cow, path::PathBuf, pin::Pin, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, path::PathBuf, pin::Pin, sync::Arc};
 
 use prism_core::mesh::Path;
 use serde_json::{Map, Value};
@@ -153,6 +153,8 @@ pub struct Allowed {
     pub env: Env,
     /// Prism's own folder: nothing in it is anybody's token.
     pub home: PathBuf,
+    /// The secrets that agents may point to, by name, as the config has them.
+    pub secrets: BTreeMap<String, String>,
 }
 
 /// All adapters, one for each path.
@@ -164,7 +166,7 @@ pub struct Adapters {
 
 impl Adapters {
     pub fn new(inside: &Arc<dyn Inside>, allowed: &Allowed) -> Self {
-        let secrets = secret::Secrets::new(allowed.env.clone(), allowed.home.clone());
+        let secrets = secret::Secrets::new(allowed);
         let table: Vec<Box<dyn WakeAdapter>> = vec![
             Box::new(wait::Wait::new(inside.clone())),
             Box::new(codex_app_server::CodexAppServer::new(secrets.clone())),

@@ -132,12 +132,13 @@ pub fn load_as(
     Ok(Loaded { config, file, warnings, untrusted: reader.untrusted, guarded })
 }
 
-/// The files that secrets of servers are in.
+/// The files that secrets are in.
 fn secret_files(config: &Config, env: &Env) -> Vec<PathBuf> {
     let variables =
         config.destinations.values().flat_map(|one| one.env.values()).map(|value| secret::of_variable(value));
     let headers = config.destinations.values().flat_map(|one| &one.http).flat_map(|http| http.headers.values());
-    let all = variables.chain(headers.map(|value| secret::of_header(value)));
+    let contacts = config.mesh.secrets.values().map(|value| secret::of_variable(value));
+    let all = variables.chain(headers.map(|value| secret::of_header(value))).chain(contacts);
     all.flatten().filter_map(|reference| reference.file(env)).collect()
 }
 

@@ -1,6 +1,6 @@
 //! Settings of the mesh: how patiently agents are woken, how long they may take, what may be done to reach them.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use prism_core::mesh::{Patience, Terms};
 
@@ -23,6 +23,8 @@ pub struct Mesh {
     pub editor_chat: bool,
     /// Whether the person may be sent notices.
     pub desktop: bool,
+    /// What agents may point to that opens another program's door, by name, as it is written: `file:PATH` or `env:NAME`.
+    pub secrets: BTreeMap<String, String>,
 }
 
 impl Default for Mesh {
@@ -38,6 +40,7 @@ impl Default for Mesh {
             tmux: false,
             editor_chat: false,
             desktop: true,
+            secrets: BTreeMap::new(),
         }
     }
 }
@@ -72,6 +75,7 @@ mod tests {
             tmux = true
             editor_chat = true
             desktop = false
+            secrets = { opencode = "env:OPENCODE_SERVER_PASSWORD", codex = "file:/t" }
         "#;
         let seconds = Duration::from_secs;
         let defaults = Patience::default();
@@ -90,10 +94,24 @@ mod tests {
             tmux: true,
             editor_chat: true,
             desktop: false,
+            secrets: BTreeMap::from([
+                ("codex".to_owned(), "file:/t".to_owned()),
+                ("opencode".to_owned(), "env:OPENCODE_SERVER_PASSWORD".to_owned()),
+            ]),
             ..Mesh::default()
         };
         assert_eq!(read(text), expected);
         assert_eq!(read(""), Config::default().mesh);
+    }
+
+    #[test]
+    fn a_secret_of_the_mesh_is_never_written_out() {
+        let error = config_in("[mesh]\nsecrets = { a = \"hunter2\" }", &Env::default(), &Flags::default()).unwrap_err();
+        let said = error.to_string();
+        assert!(
+            said.contains("mesh.secrets.a is neither file:PATH nor env:NAME") && !said.contains("hunter2"),
+            "{said}"
+        );
     }
 
     #[test]

@@ -18,7 +18,10 @@ use tokio::time::{Instant, timeout_at};
 
 use self::wire::{Failed, Wire};
 use super::{
-    AgentFacts, Bell, Contact, Doing, Probe, Rung, To, WakeAdapter, Why, loopback::Server, secret::Secrets, told,
+    AgentFacts, Bell, Contact, Doing, Probe, Rung, To, WakeAdapter, Why,
+    loopback::Server,
+    secret::{Pointed, Secrets},
+    told,
 };
 
 /// How long one ring may take, from the connection to the turn's number. Measured: 25 ms.
@@ -38,7 +41,8 @@ pub(super) struct Thread {
     server: Address,
     /// `None`: the only one that the server has loaded.
     id: Option<String>,
-    token_file: Option<PathBuf>,
+    /// Where the token is.
+    token: Option<Pointed>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,8 +77,8 @@ impl CodexAppServer {
 
     /// Connects, says who we are, and finds the thread.
     async fn enter(&self, thread: &Thread) -> Result<(Wire, String, State), Failed> {
-        let token = match &thread.token_file {
-            Some(file) => Some(self.secrets.in_file(file).await.map_err(|why| Failed::Broken(why.into()))?),
+        let token = match &thread.token {
+            Some(token) => Some(self.secrets.look_up(token).await.map_err(|why| Failed::Broken(why.into()))?),
             None => None,
         };
         let mut wire = Wire::connect(&thread.server, token.as_deref()).await?;
@@ -178,7 +182,8 @@ impl WakeAdapter for CodexAppServer {
     }
 
     fn check(&self, told: &Value) -> Result<(), String> {
-        Thread::read(told).map(|_| ())
+        let thread = Thread::read(told)?;
+        thread.token.map_or(Ok(()), |token| self.secrets.check(&token))
     }
 
     fn attach(&self, agent: &Arc<AgentFacts>) -> Option<Contact> {
@@ -213,14 +218,19 @@ impl WakeAdapter for CodexAppServer {
 
 impl Thread {
     fn read(told: &Value) -> Result<Self, String> {
-        let told = told::Fields::read("codex_app_server", told, &["url", "thread", "token_file"])?;
+        let told = told::Fields::read("codex_app_server", told, &["url", "thread", "secret", "token_file"])?;
         let url = told.wanted("url")?;
         let server = match url.strip_prefix("unix://") {
             Some(path) if path.starts_with('/') => Address::Unix(path.into()),
             Some(_) => return Err(told.wrong("url", &format!("must be an address on this machine, as in {EXAMPLE}"))),
             None => Address::Net(Server::parse(url, "ws", EXAMPLE).map_err(|why| told.wrong("url", &why))?),
         };
-        Ok(Self { server, id: told.text("thread")?.map(str::to_owned), token_file: told.file("token_file")? })
+        let named = told.text("secret")?.map(|name| Pointed::Named(name.to_owned()));
+        let in_file = told.file("token_file")?.map(Pointed::File);
+        if named.is_some() && in_file.is_some() {
+            return Err(told.wrong("secret", "and token_file exclude each other"));
+        }
+        Ok(Self { server, id: told.text("thread")?.map(str::to_owned), token: named.or(in_file) })
     }
 }
 

@@ -7,7 +7,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use hyper::{Method, header::HeaderValue};
 use prism_core::mesh::Path;
@@ -18,7 +18,7 @@ use super::{
     AgentFacts, Bell, Contact, Doing, Probe, Rung, To, WakeAdapter, Why,
     http::{self, Answer, Line},
     loopback::Server,
-    secret::Secrets,
+    secret::{Pointed, Secrets},
     told::Fields,
 };
 
@@ -26,7 +26,7 @@ use super::{
 const DEADLINE: Duration = Duration::from_secs(5);
 /// What OpenCode calls its user, unless it is told otherwise.
 const USER: &str = "opencode";
-const KNOWN: [&str; 5] = ["url", "session", "username", "password_env", "password_file"];
+const KNOWN: [&str; 6] = ["url", "session", "username", "secret", "password_env", "password_file"];
 
 pub(super) struct Opencode {
     secrets: Secrets,
@@ -39,14 +39,8 @@ pub(super) struct Prompted {
     server: Server,
     session: String,
     user: String,
-    password: Option<Password>,
-}
-
-/// Where the password is. It is never in a contact.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Password {
-    Env(String),
-    File(PathBuf),
+    /// Where the password is. It is never in a contact.
+    password: Option<Pointed>,
 }
 
 enum Failed {
@@ -108,12 +102,8 @@ impl Opencode {
     }
 
     async fn authorization(&self, at: &Prompted) -> Result<Option<HeaderValue>, Failed> {
-        let password = match &at.password {
-            None => return Ok(None),
-            Some(Password::Env(name)) => self.secrets.in_env(name),
-            Some(Password::File(path)) => self.secrets.in_file(path).await,
-        };
-        let password = password.map_err(|why| Failed::Broken(why.into()))?;
+        let Some(password) = &at.password else { return Ok(None) };
+        let password = self.secrets.look_up(password).await.map_err(|why| Failed::Broken(why.into()))?;
         let words = base64(format!("{}:{password}", at.user).as_bytes());
         let mut value = HeaderValue::from_str(&format!("Basic {words}"))
             .map_err(|_| Failed::Broken("the password is none that a header can hold".into()))?;
@@ -159,7 +149,8 @@ impl WakeAdapter for Opencode {
     }
 
     fn check(&self, told: &Value) -> Result<(), String> {
-        Prompted::read(told).map(|_| ())
+        let at = Prompted::read(told)?;
+        at.password.map_or(Ok(()), |password| self.secrets.check(&password))
     }
 
     fn attach(&self, agent: &Arc<AgentFacts>) -> Option<Contact> {
@@ -202,15 +193,13 @@ impl Prompted {
         if !session.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')) {
             return Err(told.wrong("session", "must be OpenCode's own name of the session, as in ses_…"));
         }
-        let password = match (told.text("password_env")?, told.file("password_file")?) {
-            (None, None) => None,
-            (Some(name), None) if name.starts_with("OPENCODE_") => Some(Password::Env(name.to_owned())),
-            (Some(_), None) => {
-                return Err(told.wrong("password_env", "must name a variable that begins with OPENCODE_"));
-            }
-            (None, Some(path)) => Some(Password::File(path)),
-            (Some(_), Some(_)) => return Err(told.wrong("password_env", "and password_file exclude each other")),
-        };
+        let named = told.text("secret")?.map(|name| Pointed::Named(name.to_owned()));
+        let in_env = told.text("password_env")?.map(|name| Pointed::Env(name.to_owned()));
+        let in_file = told.file("password_file")?.map(Pointed::File);
+        if [&named, &in_env, &in_file].into_iter().flatten().count() > 1 {
+            return Err(told.wrong("secret", "and password_env and password_file exclude each other"));
+        }
+        let password = named.or(in_env).or(in_file);
         let user = told.text("username")?.unwrap_or(USER);
         if user.contains(':') {
             return Err(told.wrong("username", "must have no colon"));

@@ -195,7 +195,7 @@ fn what_an_agent_tells_wrongly_is_refused_with_what_to_say_instead() {
     for (wake, says) in [
         (json!({ "telepathy": {} }), "wake.telepathy is no wake path"),
         (json!({ "sse": {} }), "wake.sse takes nothing"),
-        (json!({ "codex_app_server": 1 }), "must be an object with url, thread, token_file"),
+        (json!({ "codex_app_server": 1 }), "must be an object with url, thread, secret, token_file"),
         (json!({ "codex_app_server": {} }), "wake.codex_app_server.url is missing"),
         (json!({ "codex_app_server": { "url": "ws://example.com:1" } }), "on this machine"),
         (json!({ "codex_app_server": { "url": "unix://rel" } }), "on this machine"),
@@ -206,7 +206,7 @@ fn what_an_agent_tells_wrongly_is_refused_with_what_to_say_instead() {
         (json!({ "opencode": { "url": "http://127.0.0.1:1", "session": "../x" } }), "session"),
         (
             json!({ "opencode": { "url": "http://127.0.0.1:1", "session": "s", "password_env": "AWS_KEY" } }),
-            "OPENCODE_",
+            "secrets = { NAME = \"env:AWS_KEY\" }",
         ),
         (json!({ "tmux": { "pane": "0" } }), "as in %3"),
     ] {

@@ -68,7 +68,7 @@ pub(in crate::config) const TOOLS_KEYS: [&str; 5] = ["allow", "confirm", "deny",
 pub(in crate::config) const HUB_KEYS: [&str; 5] = ["prefix", "mode", "patience", "first_patience", "longest_name"];
 
 /// The keys below `[mesh]`.
-pub(in crate::config) const MESH_KEYS: [&str; 12] = [
+pub(in crate::config) const MESH_KEYS: [&str; 13] = [
     "climb_after",
     "confirm_within",
     "max_wake_attempts",
@@ -81,6 +81,7 @@ pub(in crate::config) const MESH_KEYS: [&str; 12] = [
     "tmux",
     "editor_chat",
     "desktop",
+    "secrets",
 ];
 
 /// The keys below `[gate]`.

@@ -1,11 +1,13 @@
 //! `[mesh]`, as written, and its way into a [`Mesh`].
 
 use serde::Deserialize;
+use toml::Spanned;
 
-use super::{Around, Raw, Setting};
+use super::{Around, Raw, Setting, Texts, understand};
 use crate::config::{
     ConfigError, Mesh,
-    value::{boolean, count, duration},
+    secret::{self, Reference},
+    value::{Written, boolean, count, duration, variable},
 };
 
 /// `[mesh]`, as written.
@@ -24,6 +26,7 @@ pub(super) struct RawMesh {
     tmux: Setting,
     editor_chat: Setting,
     desktop: Setting,
+    secrets: Option<Spanned<Texts>>,
 }
 
 impl Raw {
@@ -53,6 +56,21 @@ impl Raw {
             desktop: boolean => mesh.desktop,
         );
         mesh.patience.max_attempts[0] = u32::try_from(attempts).unwrap_or(u32::MAX);
+        for (name, value) in written.secrets.iter().flat_map(|secrets| secrets.get_ref()) {
+            let at = self.source.origin_without_text(name.span());
+            let key = format!("mesh.secrets.{}", name.get_ref());
+            let value = understand(&key, &Written::from(value.get_ref()), variable, &at)?;
+            if !matches!(secret::of_variable(&value), Some(Reference::File(_) | Reference::Variable(_))) {
+                let fix = "say where it is: \"file:~/.codex/ws-token\" or \"env:OPENCODE_SERVER_PASSWORD\"".to_owned();
+                return Err(ConfigError::Value {
+                    at,
+                    key,
+                    problem: "is neither file:PATH nor env:NAME".to_owned(),
+                    fix,
+                });
+            }
+            mesh.secrets.insert(name.get_ref().clone(), self.anchored(value, around));
+        }
         Ok(mesh)
     }
 }

@@ -155,12 +155,38 @@ async fn serve(
 }
 
 fn adapter() -> CodexAppServer {
-    let allowed = Allowed::default();
-    CodexAppServer::new(Secrets::new(allowed.env, allowed.home))
+    CodexAppServer::new(Secrets::new(&Allowed::default()))
+}
+
+/// One that may use the file that this agent points to.
+fn adapter_for(told: &Value) -> CodexAppServer {
+    CodexAppServer::new(Secrets::new(&allowed_for(told)))
+}
+
+fn allowed_for(told: &Value) -> Allowed {
+    let listed = told["token_file"].as_str().map(|file| ("codex".to_owned(), format!("file:{file}")));
+    Allowed { secrets: listed.into_iter().collect(), ..Allowed::default() }
 }
 
 async fn ring(told: &Value) -> Rung {
-    rung(&adapter(), told).await
+    rung(&adapter_for(told), told).await
+}
+
+// H9
+#[tokio::test]
+async fn a_token_file_that_the_persons_config_does_not_list_is_neither_taken_nor_sent() {
+    let server = Server::start(Mood::Idle).await;
+    let told = server.told();
+    let refused = adapter().check(&told).unwrap_err();
+    assert!(refused.contains("below [mesh]") && refused.contains("/token"), "{refused}");
+    // One that an earlier Prism has taken up.
+    let kept = contact(&adapter_for(&told), &told);
+    assert!(failed(adapter().ring(&kept, &bell()).await).contains("does not list"));
+    assert!(server.methods().is_empty(), "nothing was sent");
+    adapter_for(&told).check(&told).unwrap();
+    let named = json!({ "url": server.url, "thread": "t-1", "secret": "codex" });
+    assert_eq!(rung(&adapter_for(&told), &named).await, Rung::Rang);
+    assert!(!server.methods().is_empty());
 }
 
 #[tokio::test]
@@ -212,10 +238,11 @@ async fn the_only_thread_need_not_be_named() {
 #[tokio::test]
 async fn a_probe_starts_no_turn() {
     let server = Server::start(Mood::Active).await;
-    let adapter = adapter();
+    let adapter = adapter_for(&server.told());
     assert_eq!(adapter.probe(&contact(&adapter, &server.told())).await, Probe::There);
     assert_eq!(server.methods(), ["initialize", "initialized", "thread/read"]);
     let gone = Server::start(Mood::NotLoaded).await;
+    let adapter = adapter_for(&gone.told());
     assert!(matches!(adapter.probe(&contact(&adapter, &gone.told())).await, Probe::Absent(_)));
 }
 
@@ -252,7 +279,8 @@ async fn a_token_file_must_look_like_one() {
 async fn nothing_of_prisms_own_is_a_token() {
     let server = Server::start(Mood::Idle).await;
     let told = server.told();
-    let adapter = CodexAppServer::new(Secrets::new(Allowed::default().env, server.folder.path().to_owned()));
+    let home = server.folder.path().to_owned();
+    let adapter = CodexAppServer::new(Secrets::new(&Allowed { home, ..allowed_for(&told) }));
     let why = failed(adapter.ring(&contact(&adapter, &told), &bell()).await);
     assert!(why.contains("Prism's own folder"), "{why}");
 }
@@ -289,7 +317,7 @@ async fn what_is_no_websocket_is_a_failure() {
 #[tokio::test]
 async fn a_server_that_says_nothing_costs_no_more_than_the_deadline() {
     let server = Server::start(Mood::Silent).await;
-    let adapter = CodexAppServer { deadline: Duration::from_millis(50), ..adapter() };
+    let adapter = CodexAppServer { deadline: Duration::from_millis(50), ..adapter_for(&server.told()) };
     let why = failed(adapter.ring(&contact(&adapter, &server.told()), &bell()).await);
     assert!(why.contains("within 50ms"), "{why}");
 }
@@ -298,7 +326,7 @@ async fn a_server_that_says_nothing_costs_no_more_than_the_deadline() {
 #[tokio::test]
 async fn of_a_turn_that_is_not_answered_in_time_nobody_knows() {
     let server = Server::start(Mood::Slow).await;
-    let adapter = CodexAppServer { deadline: Duration::from_secs(1), ..adapter() };
+    let adapter = CodexAppServer { deadline: Duration::from_secs(1), ..adapter_for(&server.told()) };
     let rung = adapter.ring(&contact(&adapter, &server.told()), &bell()).await;
     assert!(matches!(&rung, Rung::Unanswered(why) if why.contains("within 1s")), "{rung:?}");
     assert_eq!(server.last()["method"], "turn/start");

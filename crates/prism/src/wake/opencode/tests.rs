@@ -2,6 +2,7 @@
 //! go wrong on the way there.
 
 use std::{
+    collections::BTreeMap,
     fs,
     future::pending,
     io,
@@ -19,7 +20,7 @@ use tokio::net::TcpListener;
 
 use super::{
     super::{
-        Probe, Rung, WakeAdapter,
+        Allowed, Probe, Rung, WakeAdapter,
         secret::Secrets,
         tests::{TEXT, bell, contact, failed, rung},
     },
@@ -103,7 +104,9 @@ async fn serve(request: Request<Incoming>, mood: Mood, asked: Asked) -> io::Resu
 
 fn adapter() -> Opencode {
     let env = Env::from([("OPENCODE_SERVER_PASSWORD", "pass:word"), ("OPENCODE_OTHER", "wr0ng")]);
-    Opencode::new(Secrets::new(env, "/nowhere".into()))
+    let listed = ["OPENCODE_SERVER_PASSWORD", "OPENCODE_OTHER", "OPENCODE_UNSET"];
+    let secrets = listed.map(|name| (name.to_lowercase(), format!("env:{name}")));
+    Opencode::new(Secrets::new(&Allowed { env, secrets: secrets.into(), ..Allowed::default() }))
 }
 
 async fn ring(told: &Value) -> Rung {
@@ -171,8 +174,41 @@ async fn a_password_may_be_in_a_file() {
     let file = folder.path().join("password");
     fs::write(&file, "pass:word\n").unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
-    let told = json!({ "url": server.url, "session": "ses_1", "password_file": file });
-    assert_eq!(ring(&told).await, Rung::Rang);
+    let listed = BTreeMap::from([("mine".to_owned(), format!("file:{}", file.display()))]);
+    let adapter = Opencode::new(Secrets::new(&Allowed { secrets: listed, ..Allowed::default() }));
+    for (key, value) in [("password_file", json!(file)), ("secret", json!("mine"))] {
+        let mut told = json!({ "url": server.url, "session": "ses_1" });
+        told[key] = value;
+        adapter.check(&told).unwrap();
+        assert_eq!(adapter.ring(&contact(&adapter, &told), &bell()).await, Rung::Rang, "{key}");
+    }
+}
+
+// H9: an agent has whatever it points to sent to where it says.
+#[tokio::test]
+async fn what_the_persons_config_does_not_list_is_neither_taken_nor_sent() {
+    let server = Server::start(Mood::Good).await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("vault-token");
+    fs::write(&file, "pass:word\n").unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    for (key, value, add) in [
+        ("password_file", json!(file), format!("file:{}", file.display())),
+        ("password_env", json!("OPENCODE_HIDDEN"), "env:OPENCODE_HIDDEN".to_owned()),
+        ("secret", json!("vault"), "vault = ".to_owned()),
+    ] {
+        let mut told = json!({ "url": server.url, "session": "ses_1" });
+        told[key] = value;
+        let refused = adapter().check(&told).unwrap_err();
+        assert!(refused.contains("below [mesh]") && refused.contains(&add), "{key}: {refused}");
+        // One that an earlier Prism has taken up.
+        let listed = [("vault", format!("file:{}", file.display())), ("NAME", "env:OPENCODE_HIDDEN".to_owned())];
+        let secrets = listed.map(|(name, listed)| (name.to_owned(), listed)).into();
+        let lenient = Opencode::new(Secrets::new(&Allowed { secrets, ..Allowed::default() }));
+        let kept = contact(&lenient, &told);
+        assert!(failed(adapter().ring(&kept, &bell()).await).contains("does not list"), "{key}");
+    }
+    assert!(server.paths().is_empty(), "nothing was sent");
 }
 
 #[tokio::test]
