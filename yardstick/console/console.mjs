@@ -295,8 +295,10 @@ await part('destinations and signals', async () => {
   for (let at = 0; at < 6; at += 1) await daemon.type('call', 'demo', 'echo', `text=hello ${at}`).catch((error) => { if (!at) check('prism call', false, error.message); });
   await daemon.type('call', 'demo', 'stderr', 'text=cache miss, reading from disk').catch(() => {});
   await daemon.type('call', 'broken', 'x').catch(() => {});
-  for (const [agent, surface] of [['sable', 'claude_code'], ['otter', 'codex']]) await daemon.post('/prism/mesh/start', { agent, surface, workspace: project });
-  await daemon.post('/prism/mesh/send', { to: 'otter', agent: 'sable', type: 'Question', body: 'Which port?' });
+  const start = (agent, surface) => daemon.post('/prism/mesh/start', { agent, surface, workspace: project });
+  const { session } = (await start('sable', 'claude_code')).body;
+  await start('otter', 'codex');
+  await daemon.post('/prism/mesh/send', { to: 'otter', session, type: 'Question', body: 'Which port?' });
   await page.goto(at('destinations'));
   await browser.live();
   await page.locator('.destination', { hasText: 'demo' }).locator('.spark .line, .spark .dots').waitFor({ state: 'attached' });

@@ -115,7 +115,8 @@ async function oneRow(row) {
     home.type('add', 'demo', '--', prism, 'demo-server');
     home.typeIn(work, 'install', row.agent, ...(row.hooks ? ['--hooks'] : []), ...(row.project ? ['--project'] : []));
     home.type('serve', '--detach');
-    for (const agent of SENDERS) await mesh(home, 'start', { agent, surface: 'script' });
+    home.sessions = [];
+    for (const agent of SENDERS) home.sessions.push((await mesh(home, 'start', { agent, surface: 'script' })).session);
     sat = await seat.sit({ home, env, work, served: row.served });
     terminal = openTerminal(home, env, work, sat.words);
     const agent = { home, model, terminal, idle: () => seat.idle({ home: home.path, screen: terminal.screen, sat }) };
@@ -313,7 +314,7 @@ function shown(agent, path, woken, took) {
 async function send({ home, model }, time) {
   const before = model.requests.length;
   const began = performance.now();
-  const { signal_id } = await mesh(home, 'send', { to: 'mike', agent: SENDERS[time], type: 'Question', body: 'Are you ready?' });
+  const { signal_id } = await mesh(home, 'send', { to: 'mike', session: home.sessions[time], type: 'Question', body: 'Are you ready?' });
   const at = performance.now();
   return { id: signal_id, time, at, took: at - began, before };
 }

@@ -93,6 +93,8 @@ struct State {
     facts: HashMap<Name, Facts>,
     by_mcp: HashMap<u128, Name>,
     by_instance: HashMap<u128, Name>,
+    /// Clients, by their session or shim, whose name another has taken since.
+    displaced: HashMap<u128, Name>,
     streams: Streams,
     polls: Polls,
 }
@@ -122,6 +124,7 @@ impl Mesh {
                 facts: HashMap::new(),
                 by_mcp: HashMap::new(),
                 by_instance: HashMap::new(),
+                displaced: HashMap::new(),
                 streams: Streams::default(),
                 polls: Polls::default(),
             }),

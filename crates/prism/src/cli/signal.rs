@@ -197,6 +197,8 @@ fn ask(
     shown: impl FnOnce(&Value) -> anyhow::Result<()>,
 ) -> anyhow::Result<ExitCode> {
     let mesh = Mesh::started(env)?;
+    // The clients' token is nobody's name.
+    let mesh = mesh.as_person(env).unwrap_or(mesh);
     reach::run(async move {
         shown(&mesh.call(verb, arguments, PATIENCE).await?)?;
         Ok(ExitCode::SUCCESS)

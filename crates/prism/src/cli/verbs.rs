@@ -128,7 +128,9 @@ impl Mesh {
 
     /// Returns the same daemon, to be shown the person's secret; `None` where that cannot be read, or is for another daemon.
     pub(super) fn as_person(&self, env: &Env) -> Option<Self> {
-        let token = home::existing_management(env).ok().flatten().filter(|_| env.var("PRISM_URL").is_none())?;
+        // The file is of the daemon of this home; the variable, of whichever daemon the environment speaks of.
+        let fits = env.var("PRISM_URL").is_none() || env.var("MCP_TOKEN").is_some();
+        let token = home::existing_management(env).ok().flatten().filter(|_| fits)?;
         Some(Self { target: self.target.clone(), token })
     }
 

@@ -26,6 +26,8 @@ use crate::{
 /// Names of agents, those included that are away. Beyond it no new one can start; one that nobody has seen for a month is
 /// forgotten.
 const MAX_AGENTS: usize = 10_000;
+/// Clients that are remembered as displaced. Beyond it all are forgotten, and told less.
+const MAX_DISPLACED: usize = 1024;
 /// Changes of what a surface supports that are remembered for each agent; the oldest goes first.
 const MAX_CHANGES: usize = 16;
 /// Notes that are kept of each agent; the oldest goes first.
@@ -123,9 +125,11 @@ impl Mesh {
             self.store.agent_notes(agent, 1).unwrap_or_default().pop().map(|(at, note)| (Time(at), note));
         let outside = facts.outside();
         if let Some(session) = facts.mcp_session {
+            state.displaced.remove(&session);
             state.by_mcp.insert(session, agent.clone());
         }
         if let Some(instance) = facts.instance {
+            state.displaced.remove(&instance);
             state.by_instance.insert(instance, agent.clone());
         }
         state.facts.insert(agent.clone(), facts);
@@ -171,6 +175,9 @@ impl Mesh {
         self.store.save_agent(row.clone()).await?;
         let (look, first) = self.look(&agent)?;
         let before = self.act(|state, now| {
+            if same.is_none() {
+                state.displace(&agent);
+            }
             state.forget(&agent);
             if same.is_none() {
                 state.polls.taken_over(&agent);
@@ -320,6 +327,18 @@ impl State {
         self.core.forget(agent);
     }
 
+    /// Notes whose name another window takes now. (M6)
+    fn displace(&mut self, agent: &Name) {
+        let of = |among: &HashMap<u128, Name>| -> Vec<u128> {
+            among.iter().filter(|(_, known)| *known == agent).map(|(id, _)| *id).collect()
+        };
+        let ids = [of(&self.by_mcp), of(&self.by_instance)].concat();
+        if self.displaced.len() + ids.len() > MAX_DISPLACED {
+            self.displaced.clear();
+        }
+        self.displaced.extend(ids.into_iter().map(|id| (id, agent.clone())));
+    }
+
     /// Forgets by which ways an agent came.
     fn forget(&mut self, agent: &Name) {
         self.facts.remove(agent);
@@ -400,7 +419,7 @@ fn row(agent: &Name, caller: &Caller, arguments: Start, session: u128, Time(now)
     let Start { surface, workspace, surface_session, wake, .. } = arguments;
     let (mark, transport) = match caller {
         Caller::Client(mark) => (Some(mark), mark.transport.clone()),
-        Caller::Script => (None, "script".to_owned()),
+        Caller::Script | Caller::Person => (None, "script".to_owned()),
     };
     let client = mark.and_then(|mark| mark.client.as_deref());
     AgentRow {

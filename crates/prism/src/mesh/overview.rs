@@ -60,7 +60,7 @@ impl Mesh {
                 }
                 agent
             }
-            _ => self.who(caller, Claim { session: session.as_deref(), agent: agent.as_deref() })?,
+            _ => self.about(caller, Claim { session: session.as_deref(), agent: agent.as_deref() })?,
         };
         if *agent == *PERSON {
             return Err(Trouble::bad("say which `agent`: see prism_status for who there is"));
@@ -229,7 +229,7 @@ impl State {
     fn shown(&self, agent: &Name, owed: &HashMap<&str, [usize; 2]>, caller: &Caller, now: Time) -> Value {
         let window = self.core.window(agent);
         // A session is what a client without one of its own shows that it is the agent: no other agent is told it.
-        let session = window.map(|window| hyphenated(window.session)).filter(|_| matches!(caller, Caller::Script));
+        let session = window.map(|window| hyphenated(window.session)).filter(|_| matches!(caller, Caller::Person));
         let bell = self.core.bell(agent);
         let healthy = |path: &Path| bell.is_some_and(|bell| bell.is_healthy(*path));
         let paths: Vec<&str> = Path::ALL.into_iter().filter(healthy).map(Path::name).collect();

@@ -54,7 +54,7 @@ pub(crate) enum Whose {
 impl Mesh {
     pub(crate) fn obligations(&self, caller: &Caller, arguments: Owed) -> Result<Value, Trouble> {
         let claim = Claim { session: arguments.session.as_deref(), agent: arguments.agent.as_deref() };
-        let agent = self.who(caller, claim)?;
+        let agent = self.about(caller, claim)?;
         let whose = arguments.of.unwrap_or(if *agent == *PERSON { Whose::All } else { Whose::Me });
         let filter = ObligationFilter {
             debtor: (whose == Whose::Me).then(|| agent.to_string()),

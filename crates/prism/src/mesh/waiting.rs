@@ -165,10 +165,10 @@ impl Mesh {
     /// Whose bell is waited for, and by what.
     fn asked_for(&self, caller: &Caller, arguments: &Wait) -> Result<(Poll, For, Option<Name>), Trouble> {
         let kind = match (caller, arguments.hook.as_deref()) {
-            (Caller::Client(_), _) | (Caller::Script, None) => Poll::Tool,
-            (Caller::Script, Some("acp")) => Poll::Acp,
-            (Caller::Script, Some("channel")) => Poll::Channel,
-            (Caller::Script, Some(_)) => Poll::Hook,
+            (Caller::Client(_), _) | (_, None) => Poll::Tool,
+            (_, Some("acp")) => Poll::Acp,
+            (_, Some("channel")) => Poll::Channel,
+            (_, Some(_)) => Poll::Hook,
         };
         let claim = Claim { session: arguments.session.as_deref(), agent: arguments.agent.as_deref() };
         let named = claim.session.is_some() || claim.agent.is_some() || matches!(caller, Caller::Client(_));
@@ -187,7 +187,7 @@ impl Mesh {
             let agent = self.state().by_instance.get(&instance).cloned();
             return Ok((kind, For::Instance(instance), agent));
         }
-        let agent = self.who(caller, claim)?;
+        let agent = self.about(caller, claim)?;
         if *agent == *PERSON {
             return Err(Trouble::bad("say whose bell to wait for: `agent`, `session`, or `surface` with `workspace`"));
         }
@@ -196,7 +196,7 @@ impl Mesh {
 
     fn longest(&self, caller: &Caller, agent: Option<&Name>, kind: Poll) -> (Duration, Duration) {
         let surface = match caller {
-            Caller::Script => "script".to_owned(),
+            Caller::Script | Caller::Person => "script".to_owned(),
             Caller::Client(_) => {
                 let state = self.state();
                 agent
@@ -208,7 +208,7 @@ impl Mesh {
         let known = LONGEST_OF.into_iter().find(|(name, _)| *name == surface).map(|(_, longest)| longest);
         let longest = known.unwrap_or(USUAL);
         // Whoever can wait for long had better do: each wait that ends in vain costs a turn.
-        let usual = if kind == Poll::Tool && matches!(caller, Caller::Script) { USUAL } else { longest };
+        let usual = if kind == Poll::Tool && !matches!(caller, Caller::Client(_)) { USUAL } else { longest };
         (longest, usual)
     }
 }

@@ -1,5 +1,5 @@
-//! Who calls a verb. Over MCP the door says it; a client that has neither a session nor a shim has to name its agent session;
-//! a script of the same user may name the agent.
+//! Who calls a verb. Over MCP the door says it; a client that has neither a session nor a shim has to name its agent session,
+//! and so has a script. Who has the management secret is the person, and may name an agent.
 
 use std::collections::HashMap;
 
@@ -14,8 +14,10 @@ use crate::builtin::kit::CallerMark;
 pub enum Caller {
     /// A client of ours, as the door has it.
     Client(CallerMark),
-    /// A program of the user's that has the token, by HTTP.
+    /// A program that has the clients' token, by HTTP. It is nobody, but for who shows its session (R-09).
     Script,
+    /// One that has the management secret: the person, and whomever they speak for.
+    Person,
 }
 
 /// What the arguments of a verb say of who calls.
@@ -26,13 +28,21 @@ pub(super) struct Claim<'a> {
 }
 
 impl Mesh {
-    /// The agent that calls: one with a live window, and for scripts any name that is known.
+    /// The agent that calls: one with a live window, and for the person any name that is known.
     pub(super) fn who(&self, caller: &Caller, claim: Claim<'_>) -> Result<Name, Trouble> {
         let now = self.now();
         let mut state = self.state();
         let agent = state.claimed(caller, claim)?;
         state.core.seen(&agent, now);
         Ok(agent)
+    }
+
+    /// The same for what takes nothing and says nothing in anybody's name: whoever has the token may name whom it is about.
+    pub(super) fn about(&self, caller: &Caller, claim: Claim<'_>) -> Result<Name, Trouble> {
+        match caller {
+            Caller::Script => self.who(&Caller::Person, claim),
+            Caller::Client(_) | Caller::Person => self.who(caller, claim),
+        }
     }
 
     /// The agent that a client is, if it is one.
@@ -46,7 +56,7 @@ impl State {
     fn claimed(&self, caller: &Caller, claim: Claim<'_>) -> Result<Name, Trouble> {
         let known = match caller {
             Caller::Client(mark) => self.of_client(mark),
-            Caller::Script => None,
+            Caller::Script | Caller::Person => None,
         };
         if let Some(session) = claim.session {
             let named = self.of_session(session)?;
@@ -61,12 +71,32 @@ impl State {
         }
         let known = match (caller, claim.agent) {
             (Caller::Client(_), _) => known,
-            (Caller::Script, Some(agent)) => {
+            (Caller::Script, _) => {
+                return Err(Trouble::new(
+                    Code::NotYours,
+                    "the clients' token is nobody's name: give the `session` that prism_start returned; or show the \
+                     management secret, as `prism signal` does, to act for the person or an agent",
+                ));
+            }
+            (Caller::Person, Some(agent)) => {
                 let agent = name(agent)?;
                 return if self.core.is_known(&agent) { Ok(agent) } else { Err(self.unknown(&agent)) };
             }
-            (Caller::Script, None) => Some(PERSON.into()),
+            (Caller::Person, None) => Some(PERSON.into()),
         };
+        let displaced = match caller {
+            Caller::Client(mark) => self.displaced(mark),
+            Caller::Script | Caller::Person => None,
+        };
+        if let (None, Some(name)) = (&known, displaced) {
+            return Err(Trouble::new(
+                Code::NotStarted,
+                format!(
+                    "another window has started as {name} since, so this one is {name} no more, and its signals go there; \
+                     call prism_start under a name of your own, and tell the person if nobody was to take this one"
+                ),
+            ));
+        }
         known.ok_or_else(|| {
             Trouble::new(
                 Code::NotStarted,
@@ -79,6 +109,11 @@ impl State {
     /// The agent that a client is, by its MCP session or its shim.
     pub(super) fn of_client(&self, mark: &CallerMark) -> Option<Name> {
         self.of_ids(mark.session, mark.instance)
+    }
+
+    /// The agent that a client was until another took its name. (M6)
+    fn displaced(&self, mark: &CallerMark) -> Option<&Name> {
+        [mark.session, mark.instance].into_iter().flatten().find_map(|id| self.displaced.get(&id.as_u128()))
     }
 
     pub(super) fn of_ids(&self, session: Option<Uuid>, instance: Option<Uuid>) -> Option<Name> {

@@ -37,6 +37,7 @@ const MAX_PIECES: usize = 16;
 pub(super) fn answer(
     server: &Arc<Server>,
     below: Option<&str>,
+    caller: Caller,
     request: Request<Incoming>,
 ) -> Result<Answering, Denial> {
     let mesh = server.mesh.clone().ok_or(Denial::NoRoute)?;
@@ -56,7 +57,7 @@ pub(super) fn answer(
             let body = request.into_body();
             Ok(Box::pin(async move {
                 match read(body, MAX_ARGUMENTS).await {
-                    Ok(arguments) => done(mesh, verb, arguments).await,
+                    Ok(arguments) => done(mesh, verb, arguments, caller).await,
                     Err(denial) => denial.response(),
                 }
             }))
@@ -64,14 +65,14 @@ pub(super) fn answer(
     }
 }
 
-async fn done(mesh: Arc<Mesh>, verb: Verb, arguments: Bytes) -> Response<Body> {
+async fn done(mesh: Arc<Mesh>, verb: Verb, arguments: Bytes, caller: Caller) -> Response<Body> {
     let Ok(arguments) = String::from_utf8(arguments.into()) else {
         return told(Err(Trouble::bad("the arguments are no UTF-8")));
     };
     let (feed, fed) = mpsc::channel::<Bytes>(MAX_PIECES);
     if verb != Verb::Wait {
         // In a task of its own: a client that leaves must not leave half a thing done. What it was given then waits again.
-        let work = tokio::spawn(async move { run(&mesh, verb, &arguments, &Caller::Script).await });
+        let work = tokio::spawn(async move { run(&mesh, verb, &arguments, &caller).await });
         let bug = |_| Err(Trouble::new(Code::Store, "Prism has a bug there; its log has more"));
         return told(work.await.unwrap_or_else(bug).map(|(result, given)| {
             if let Some(given) = given {
@@ -80,8 +81,7 @@ async fn done(mesh: Arc<Mesh>, verb: Verb, arguments: Bytes) -> Response<Body> {
             result
         }));
     }
-    let mut waiting =
-        Box::pin(async move { run(&mesh, verb, &arguments, &Caller::Script).await.map(|(result, _)| result) });
+    let mut waiting = Box::pin(async move { run(&mesh, verb, &arguments, &caller).await.map(|(result, _)| result) });
     if let Ok(outcome) = timeout(AT_ONCE, &mut waiting).await {
         return told(outcome);
     }

@@ -27,6 +27,8 @@ use crate::{
     builtin,
     config::Sessions,
     drive::{Carried, Destination, Hub, hub::View},
+    gate::Gate,
+    mesh::Caller,
     telemetry::access::Pending,
 };
 
@@ -104,6 +106,8 @@ fn begin(server: &Arc<Server>, request: Request<Incoming>) -> Result<Answering, 
         Ok(Route::Gate(way)) => return access::answer(server, way, request),
         Ok(Route::Editor) => return editor::answer(server, request),
         Ok(Route::Plugin(name)) => return plugin::answer(server, name, request),
+        // Whoever has the person's secret needs no other here.
+        Ok(Route::Mesh(_)) if is_person(server, headers) => {}
         // To be asked for the token here, too, would send them round in circles.
         Ok(Route::Oauth) => return Err(Denial::NoOauth { place: server.about().token_place().to_owned() }),
         _ => guard::check_token(server, headers)?,
@@ -126,7 +130,10 @@ fn begin(server: &Arc<Server>, request: Request<Incoming>) -> Result<Answering, 
             let server = server.clone();
             return Ok(Box::pin(async move { status::respond(&server).await }));
         }
-        Route::Mesh(below) => return mesh::answer(server, below.as_deref(), request),
+        Route::Mesh(below) => {
+            let caller = if is_person(server, headers) { Caller::Person } else { Caller::Script };
+            return mesh::answer(server, below.as_deref(), caller, request);
+        }
         Route::Healthz
         | Route::Readyz
         | Route::Gate(_)
@@ -326,6 +333,12 @@ fn find(server: &Server, path: &str) -> Result<Route, Denial> {
         }
         _ => Err(Denial::NoRoute),
     }
+}
+
+/// Whether a request shows the management secret, and is of no other page.
+fn is_person(server: &Server, headers: &HeaderMap) -> bool {
+    let shows = |gate: &Arc<Gate>| access::is_same_origin(headers) && access::is_management(gate, headers);
+    server.gate.as_ref().is_some_and(shows)
 }
 
 /// A link is for whoever has the management secret.

@@ -61,6 +61,7 @@ mod mesh_paths;
 mod mesh_restart;
 mod mesh_scale;
 mod mesh_survival;
+mod mesh_voices;
 mod mesh_waits;
 mod messages;
 mod modern;

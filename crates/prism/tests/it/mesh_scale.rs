@@ -92,6 +92,7 @@ async fn thousands_of_signals_and_agents_cost_little_and_each_signal_is_read_onc
     let before = resident();
     assert!(before.saturating_sub(bare) < MAX_AGENTS_KIB, "{AGENTS} agents cost {} KiB", before - bare);
     let mcp = client.initialize().await;
+    let client = daemon.person_at("/mcp");
     many(&client, 0..SIGNALS, "send", signal).await;
     assert_eq!(waiting(&client).await, SIGNALS as u64);
     let grown = resident().saturating_sub(before);

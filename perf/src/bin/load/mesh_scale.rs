@@ -94,15 +94,19 @@ async fn start(target: &Target, agents: usize) -> anyhow::Result<Vec<String>> {
 async fn send(target: &Target, plan: &Plan<'_>) -> anyhow::Result<()> {
     let deep = (plan.signals as f64 * DEEP) as usize;
     let to = |n: usize| if n < 2 * deep { n % 2 } else { n % plan.agents };
+    // The token alone says nothing in anybody's name.
+    let mut sender = target.at("/prism/mesh/start").client();
+    let sender = sender.verb(json!({"agent": "sender", "surface": "load"})).await?["session"].clone();
     let mut senders = Vec::new();
     for first in 0..SENDERS {
+        let sender = sender.clone();
         let mut client = target.at("/prism/mesh/send").client();
         let recipients: Vec<usize> = (first..plan.signals).step_by(SENDERS).map(to).collect();
         senders.push(tokio::spawn(async move {
             for recipient in recipients {
                 let body = format!("{:.<BODY$}", "");
                 let to = format!("agent-{recipient}");
-                client.verb(json!({"to": to, "type": "StatusUpdate", "body": body})).await?;
+                client.verb(json!({"session": sender, "to": to, "type": "StatusUpdate", "body": body})).await?;
             }
             anyhow::Ok(())
         }));

@@ -86,14 +86,14 @@ impl Daemon {
         let by = match &agent.by {
             By::Legacy(client) => By::Legacy(client.moved(self.place())),
             By::Modern(_) => By::Modern(self.modern_hub()),
-            By::Script(_) => By::Script(self.client_at("/prism/mesh")),
+            By::Script(_) => By::Script(self.person_at("/prism/mesh")),
         };
         Agent { name: agent.name.clone(), session: agent.session.clone(), ..self.agent_by(by) }
     }
 
     /// A program of the user's that has the token.
     pub(crate) fn script(&self) -> Agent {
-        self.agent_by(By::Script(self.client_at("/prism/mesh")))
+        self.agent_by(By::Script(self.person_at("/prism/mesh")))
     }
 }
 
