@@ -17,7 +17,7 @@ use std::{
     collections::{BTreeMap, HashMap},
     sync::{
         Arc, Mutex, PoisonError, RwLock,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -26,7 +26,7 @@ use prism_core::{
     mcp::{Hello, Method, Names, link::StreamKey},
     wire::Message,
 };
-use tracing::debug;
+use tracing::{debug, warn};
 
 pub use session::{Denied, HubSession};
 pub use view::{Seen, UnknownView, View};
@@ -79,6 +79,8 @@ pub struct Member {
     /// It is Prism itself: its names are known to be nobody else's.
     own: bool,
     lists: Lists,
+    /// Whether it was said in the log that it lists names of others.
+    has_squatted: AtomicBool,
 }
 
 /// What the hub knows of a member.
@@ -278,14 +280,14 @@ impl Plan {
                 Some(same) if Arc::ptr_eq(&same.destination, &destination) => same.clone(),
                 Some(changed) => {
                     let (number, names) = (changed.number, changed.names.clone());
-                    Arc::new(Member { lists: Lists::of(&destination), destination, number, names, own })
+                    Arc::new(Member::new(destination, number, names, own))
                 }
                 None => {
                     let names = Names::new(&destination.config().name, &taken);
                     taken.push(names.clone());
                     let number = next_number;
                     next_number += 1;
-                    Arc::new(Member { lists: Lists::of(&destination), destination, number, names, own })
+                    Arc::new(Member::new(destination, number, names, own))
                 }
             });
         }
@@ -298,6 +300,23 @@ impl Plan {
 // === impl Member ===
 
 impl Member {
+    fn new(destination: Arc<Destination>, number: u32, names: Names, own: bool) -> Self {
+        let lists = Lists::of(&destination);
+        Self { lists, destination, number, names, own, has_squatted: AtomicBool::new(false) }
+    }
+
+    /// Says once in the log that it lists something under a name that leads to another.
+    fn squats(&self, name: &str) {
+        if !self.has_squatted.swap(true, Ordering::Relaxed) {
+            let destination = self.name();
+            let shown = self.names.name(name, usize::MAX);
+            warn!(
+                destination,
+                name, shown, "A server lists a name that is another's; it is shown under its own prefix"
+            );
+        }
+    }
+
     /// Whether it is Prism's own server, where the hub's sessions are at home.
     pub fn is_home(&self) -> bool {
         self.number == 0

@@ -8,7 +8,13 @@ use std::{
 
 use bytes::Bytes;
 use prism_core::{
-    mcp::{Era, Method, Names, Revision, hello::OWN_INFO, modern, names, payload},
+    mcp::{
+        Era, Method, Names, Revision,
+        hello::OWN_INFO,
+        modern,
+        names::{self, split_name, split_uri},
+        payload,
+    },
     wire::{Message, members::Quoted},
 };
 
@@ -210,7 +216,7 @@ impl View {
     /// The names for an answer to a client that has asked for this URI, or name: one that has called a resource by the
     /// hub's name for it hears of it under that.
     pub fn names_for(&self, member: &Member, shown: &str) -> Option<Names> {
-        let by_hubs = || names::split_uri(shown).filter(|_| !member.own).map(|_| member.names.clone());
+        let by_hubs = || split_uri(shown).filter(|_| !member.own).map(|_| member.names.clone());
         self.names(member).or_else(by_hubs)
     }
 
@@ -229,6 +235,21 @@ impl View {
     /// Whether a tool is in it, by the name that it is shown under.
     pub(super) fn permits(&self, tool: &str) -> bool {
         self.tools.is_empty() || self.tools.iter().any(|pattern| fits(pattern, tool))
+    }
+
+    /// Whether a name that a member gives to something of its own is one that leads to another, or to Prism itself: calls
+    /// that are meant for that one, with all that is in them, must not come to whoever lists such a name. (M2)
+    pub(super) fn is_anothers(&self, member: &Member, list: Method, name: &str) -> bool {
+        let is_uri = matches!(list, Method::ResourcesList | Method::ResourcesTemplatesList);
+        let (slug, mark) = match is_uri {
+            true => (split_uri(name).map(|(slug, _)| slug), "://"),
+            false => (split_name(name).map(|(slug, _)| slug), "_"),
+        };
+        !member.own
+            && self.members.iter().any(|other| match other.own {
+                true => name.strip_prefix(other.name()).is_some_and(|rest| rest.starts_with(mark)),
+                false => other.number != member.number && slug == Some(other.names.slug()),
+            })
     }
 
     fn merge(&self, list: Method, all: Vec<Listed>, changes: u64, longest: usize) -> Merged {
@@ -253,7 +274,11 @@ impl View {
                 }
             };
             for item in items.iter() {
-                let plain = member.own || (!self.prefix && !twice.contains(&*item.name));
+                let squats = self.is_anothers(member, list, &item.name);
+                if squats && !self.prefix {
+                    member.squats(&item.name);
+                }
+                let plain = member.own || (!self.prefix && !squats && !twice.contains(&*item.name));
                 let (shown, text) = match plain {
                     true => (item.name.to_string(), item.text.to_string()),
                     false => member.names.item(list, item, longest),

@@ -154,9 +154,7 @@ impl Hub {
         let prefixed = split_name(shown).and_then(|(slug, rest)| Some((named(seen.view, slug)?, rest.to_owned())));
         if let Some(sole) = sole(seen.view).filter(|_| !seen.view.has_prefixes()) {
             // Only one that is called like one of Prism's own has a prefix.
-            let alike = |(_, rest): &(Arc<Member>, String)| {
-                seen.view.members().iter().any(|member| member.own && rest.starts_with(member.name()))
-            };
+            let alike = |(member, rest): &(Arc<Member>, String)| seen.view.is_anothers(member, list, rest);
             return Some(prefixed.filter(alike).unwrap_or((sole, shown.to_owned())));
         }
         // One without a prefix, and one that was cut to measure, leads back by the list only.
