@@ -293,12 +293,7 @@ fn given(given: &Given) -> Value {
 
 /// Secrets in a URL end in logs, histories and referrers.
 pub(super) fn check_url(gate: &Gate, what: &'static str, query: Option<&str>) -> Result<(), Trouble> {
-    let secret = |name: &str| {
-        let name = name.to_ascii_lowercase();
-        ["token", "secret", "authorization", "bearer", "api_key", "claim"].iter().any(|word| name.contains(word))
-    };
-    let names = query.unwrap_or_default().split('&').map(|pair| pair.split('=').next().unwrap_or_default());
-    if names.into_iter().any(secret) {
+    if guard::names_secret(query) {
         gate.metrics.failed_auth("url");
         gate.record_refusal("?", what, &json!({}), "a secret in a URL");
         return Err(Trouble::bad("a secret has no place in a URL; send it as `Authorization: Bearer …`"));

@@ -40,6 +40,8 @@ pub(super) enum Denial {
     WrongToken {
         place: String,
     },
+    /// A token in the URL.
+    SecretInUrl,
     /// It looks for a way to get a token by itself, and there is none.
     NoOauth {
         place: String,
@@ -117,7 +119,7 @@ impl Denial {
             Self::NoHost | Self::ForeignHost(_) => "host",
             Self::ForeignOrigin(_) => "origin",
             Self::ForeignUser { .. } => "user",
-            Self::NoToken { .. } | Self::WrongToken { .. } | Self::NotHeld(_) => "token",
+            Self::NoToken { .. } | Self::WrongToken { .. } | Self::SecretInUrl | Self::NotHeld(_) => "token",
             Self::NoRoute
             | Self::NoOauth { .. }
             | Self::UnknownDestination { .. }
@@ -170,6 +172,11 @@ impl Denial {
             }
             Self::WrongToken { place } => {
                 (S::UNAUTHORIZED, -32600, format!("wrong token: the right one is in {place} (see: prism doctor)"))
+            }
+            Self::SecretInUrl => {
+                let why = "a secret has no place in a URL, where logs and histories keep it; send it as `Authorization: \
+                           Bearer …` only, and take it out of the URL";
+                (S::BAD_REQUEST, -32600, why.to_owned())
             }
             Self::NoOauth { place } => {
                 let why = format!(

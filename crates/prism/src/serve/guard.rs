@@ -41,6 +41,16 @@ pub(super) fn check_token(server: &Server, headers: &HeaderMap) -> Result<(), De
     if fits { Ok(()) } else { Err(Denial::WrongToken { place: place() }) }
 }
 
+/// Whether a query has a secret in it, by its name. Whatever comes of it, it ends in logs, histories and referrers; so it is
+/// not taken beside a right header either, or nobody would notice.
+pub(super) fn names_secret(query: Option<&str>) -> bool {
+    let secret = |name: &str| {
+        let name = name.to_ascii_lowercase();
+        ["token", "secret", "authorization", "bearer", "api_key", "claim"].iter().any(|word| name.contains(word))
+    };
+    query.unwrap_or_default().split('&').map(|pair| pair.split('=').next().unwrap_or_default()).any(secret)
+}
+
 pub(super) fn bearer(value: &HeaderValue) -> Option<&[u8]> {
     let (scheme, token) = value.as_bytes().split_at_checked(7)?;
     scheme.eq_ignore_ascii_case(b"bearer ").then_some(token.trim_ascii())

@@ -112,6 +112,9 @@ fn begin(server: &Arc<Server>, request: Request<Incoming>) -> Result<Answering, 
         Ok(Route::Oauth) => return Err(Denial::NoOauth { place: server.about().token_place().to_owned() }),
         _ => guard::check_token(server, headers)?,
     }
+    if guard::names_secret(request.uri().query()) {
+        return Err(Denial::SecretInUrl);
+    }
     let (destination, view) = match route? {
         Route::Mcp(destination) => (destination, None),
         Route::Hub(hub) => (hub.home().clone(), Some(hub.view(request.uri().query())?)),

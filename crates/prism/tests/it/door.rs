@@ -64,6 +64,13 @@ async fn a_wrong_token_is_refused_and_the_right_one_is_not_told() {
     assert_eq!(basic.send().await.status, 401);
     let in_the_query = daemon.client_without_token().at(&format!("/mcp?token={right}&access_token={right}"));
     assert_eq!(in_the_query.post_text(PING).await.status, 401);
+    // L5: nor beside a right header, so that nobody grows used to it.
+    for path in ["/mcp", "/run/mcp", "/metrics"] {
+        let both = daemon.client_at(&format!("{path}?token={right}"));
+        let (status, _, message) = refusal(both.request(Method::POST).body(PING).send().await).await;
+        assert_eq!(status, 400, "{path}");
+        assert!(message.contains("no place in a URL") && !message.contains(&right), "{message}");
+    }
 }
 
 // D-04
