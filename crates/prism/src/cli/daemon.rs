@@ -200,6 +200,34 @@ pub(super) fn workers() -> usize {
     (cores / 2).clamp(1, MAX_WORKERS)
 }
 
+/// Where it listens, in words: on every address is not on this machine only. (R-12)
+pub fn listening(config: &Config, url: &str) -> String {
+    match config.address.is_loopback() {
+        true => format!("listening on {url}"),
+        false => {
+            let address = std::net::SocketAddr::new(config.address, config.port);
+            let which = if config.address.is_unspecified() { ", every address of this machine" } else { "" };
+            format!("listening on http://{address}{which}; from here {url}")
+        }
+    }
+}
+
+/// Says what it means that other machines reach it.
+pub fn warn_if_exposed(config: &Config, authenticated: bool) {
+    if config.address.is_loopback() {
+        return;
+    }
+    let who = match authenticated {
+        true => "whoever hears the traffic has the token with it, and can then use every server as you",
+        false => "and nobody is asked for a token: everybody there can use every server as you",
+    };
+    say::warning(&format!(
+        "other machines can reach {}, without TLS: {who}\n  \
+         fix: address = \"127.0.0.1\", and a tunnel (ssh -L {}:127.0.0.1:{}) or a proxy with TLS in front",
+        config.address, config.port, config.port
+    ));
+}
+
 /// Says where the token is, or that there is none, and returns how `claude mcp add` is told of it.
 pub fn introduce_token(origin: Option<&TokenOrigin>, token: &Path) -> String {
     let (place, shown) = match origin {

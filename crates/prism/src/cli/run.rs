@@ -119,7 +119,8 @@ fn is_taken(config: &Config) -> bool {
 
 fn announce(config: &Config, origin: Option<&TokenOrigin>, server: &str, token: &Path) {
     let url = config.root_url();
-    say::line(&format!("listening on {url}"));
+    say::line(&daemon::listening(config, &url));
+    daemon::warn_if_exposed(config, origin.is_some());
     say::line(&format!("bridging     {server}"));
     let bearer = daemon::introduce_token(origin, token);
     say::line(&format!("next         claude mcp add --transport http prism {url}{bearer}"));

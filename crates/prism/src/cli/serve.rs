@@ -224,6 +224,7 @@ impl Serve {
 
     fn warn(&self, loaded: &Loaded, env: &Env) {
         say::untrusted(&loaded.untrusted);
+        daemon::warn_if_exposed(&loaded.config, !self.no_auth);
         for warning in &loaded.warnings {
             say::warning(&warning.to_string());
         }
@@ -275,7 +276,7 @@ fn resting_folder(file: Option<&Path>, home: &Home, env: &Env) -> PathBuf {
 }
 
 fn announce(config: &Config, origin: Option<&TokenOrigin>, file: Option<&Path>, token: &Path, program: &str) {
-    say::line(&format!("listening on {}", config.base_url()));
+    say::line(&daemon::listening(config, &config.base_url()));
     match file {
         Some(file) => say::line(&format!("config       {}", file.display())),
         None => say::line("config       none; everything is at its default"),

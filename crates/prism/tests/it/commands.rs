@@ -119,6 +119,11 @@ async fn an_address_that_others_can_reach_needs_a_word_of_its_own() {
     assert!(said.contains("0.0.0.0") && said.contains("--insecure"), "{said}");
     let daemon = Daemon::run(&["--address", "0.0.0.0", "--insecure"], &[]).await;
     daemon.client().initialize().await;
+    // what it truly listens on, and what that means.
+    let said = daemon.stdout();
+    assert!(said.contains("listening on http://0.0.0.0:") && said.contains("; from here http://127.0.0.1:"), "{said}");
+    let warned = daemon.stderr();
+    assert!(warned.contains("other machines can reach 0.0.0.0, without TLS") && warned.contains("fix: "), "{warned}");
 }
 
 // Issue 2: what to do is said.

@@ -168,7 +168,8 @@ impl Launch {
         })
         .await;
         let said = stdout.text();
-        let url = said.lines().find_map(|line| line.strip_prefix("listening on http://127.0.0.1:"));
+        let listens = said.lines().find(|line| line.starts_with("listening on "));
+        let url = listens.and_then(|line| Some(line.split_once("http://127.0.0.1:")?.1));
         let port = url.expect("it listens on loopback").split('/').next().expect("a split has a first part");
         daemon.port = port.parse().expect("a port");
         daemon
