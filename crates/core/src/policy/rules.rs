@@ -79,10 +79,17 @@ impl Rule {
             && self.arguments.iter().all(|(path, glob)| {
                 let mut found = Vec::new();
                 arguments.inspect(|arguments| gather(arguments, path, &mut found));
-                let fits = |scalar: &&str| glob.fits(scalar);
+                // What is allowed beneath a folder does not climb out of it again. (L6)
+                let fits = |scalar: &&str| glob.fits(scalar) && !(every && climbs(glob, scalar));
                 if every { !found.is_empty() && found.iter().all(fits) } else { found.iter().any(fits) }
             })
     }
+}
+
+/// Whether a path has more steps up in it than the pattern that it fits.
+fn climbs(glob: &Glob, path: &str) -> bool {
+    let steps = |path: &str| path.split(['/', '\\']).filter(|part| *part == "..").count();
+    glob.as_str().contains('/') && steps(path) > steps(glob.as_str())
 }
 
 impl Rules {

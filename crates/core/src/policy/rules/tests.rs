@@ -72,6 +72,15 @@ fn arguments_are_found_by_name_and_matched_by_what_they_say() {
         ("force", "true", json!({"force": true}), (true, true)),
         ("a.b", "x", json!({"a": {"b": "x"}}), (true, true)),
         ("a.b", "x", json!({"a.b": "x"}), (true, true)),
+        // L6: what climbs out again is not beneath, and no reason to say so of what is refused.
+        ("path", "/project/*", json!({"path": "/project/a/b"}), (true, true)),
+        ("path", "/project/*", json!({"path": "/project/../etc/passwd"}), (true, false)),
+        ("path", "/project/*", json!({"path": "/project/a..b/..c"}), (true, true)),
+        ("path", "/project/*", json!({"path": "/project/..\\..\\etc"}), (true, false)),
+        ("path", "*/x", json!({"path": ["/a/x", "/a/../x"]}), (true, false)),
+        ("path", "../shared/*", json!({"path": "../shared/a"}), (true, true)),
+        ("path", "../shared/*", json!({"path": "../shared/../../a"}), (true, false)),
+        ("text", "a*", json!({"text": "a .. b/../c"}), (true, true)),
         // Of several, one is enough to refuse, and all are needed to allow.
         ("a.b", "x", json!({"a": {"b": "x"}, "a.b": "y"}), (true, false)),
         ("paths", "/tmp/*", json!({"paths": ["/tmp/a", "/etc/b"]}), (true, false)),

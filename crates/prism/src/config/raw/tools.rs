@@ -64,9 +64,9 @@ fn pattern(text: &str) -> Result<Glob, Wrong> {
     })
 }
 
-/// `{ tool = "query", arguments = { sql = "select *" } }`.
+/// `{ tool = "query", arguments = { table = "public.*" } }`.
 fn with_arguments(table: &Table) -> Result<Rule, Wrong> {
-    const EXAMPLE: &str = "{ tool = \"query\", arguments = { sql = \"select *\" } }";
+    const EXAMPLE: &str = "{ tool = \"query\", arguments = { table = \"public.*\" } }";
     if let Some(key) = table.keys().find(|key| !["tool", "arguments"].contains(&key.as_str())) {
         return Err((format!("has {key:?}, and a rule has tool and arguments"), EXAMPLE.to_owned()));
     }
