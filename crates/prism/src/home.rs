@@ -241,6 +241,10 @@ fn close_to_others(path: &Path) -> Result<Option<u32>, HomeError> {
 
 fn read_token(path: &Path) -> Result<Option<(Token, TokenOrigin)>, HomeError> {
     let cannot_read = |source| HomeError::Read { path: path.to_owned(), source };
+    // A pipe of that name would be waited for, for ever. (L9)
+    if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+        return Err(HomeError::NoToken { path: path.to_owned() });
+    }
     let mut file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

@@ -3,8 +3,6 @@
 
 mod view;
 
-pub(super) use view::visible;
-
 use std::{process::ExitCode, time::Duration};
 
 use serde_json::{Value, json};

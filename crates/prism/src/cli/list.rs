@@ -7,7 +7,7 @@ use prism_store::LearnedEra;
 
 use super::{add, daemon, say};
 use crate::{
-    config::{Config, Destination, Env, Transport, file},
+    config::{Config, Destination, Env, Transport, file, secret},
     drive::destination::{key, still_counts},
 };
 
@@ -78,7 +78,7 @@ fn json(config: &Config, learned: &Known, path: &Path) -> anyhow::Result<String>
             });
             match &destination.http {
                 Some(http) => row["url"] = http.shown_url().into(),
-                None => row["command"] = destination.command.clone().into(),
+                None => row["command"] = secret::without_secrets(&destination.command).into(),
             }
             row
         })

@@ -14,7 +14,7 @@ use std::{
 
 use prism_core::unseen;
 
-use crate::config::{Destination, Env, trust::Untrusted};
+use crate::config::{Destination, Env, secret, trust::Untrusted};
 
 /// What is worth a colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -182,12 +182,12 @@ pub(super) fn untrusted(files: &[Untrusted]) {
     }
 }
 
-/// Returns where a destination's server is: its command, or its URL without the query.
+/// Returns where a destination's server is: its command without secrets, or its URL without the query.
 #[must_use]
 pub fn server(destination: &Destination) -> String {
     match &destination.http {
         Some(http) => http.shown_url().to_owned(),
-        None => command(&destination.command),
+        None => command(&secret::without_secrets(&destination.command)),
     }
 }
 

@@ -11,10 +11,10 @@ use anyhow::{Context, bail};
 use serde_json::{Value, json};
 
 use super::{
-    confirm::visible,
     daemon,
     say::{self, Colour},
     talk,
+    visible::visible,
 };
 use crate::{
     config::{

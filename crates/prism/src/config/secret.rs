@@ -152,6 +152,37 @@ pub fn sounds_secret(name: &str) -> bool {
     ["TOKEN", "KEY", "SECRET", "PASSW", "AUTHORIZATION"].iter().any(|word| name.contains(word))
 }
 
+/// Returns a command's words to be shown: without the secrets that people write there in spite of all. (L9)
+#[must_use]
+pub fn without_secrets(words: &[String]) -> Vec<String> {
+    let mut is_next = false;
+    let mut shown = Vec::with_capacity(words.len());
+    for word in words {
+        let is_value = std::mem::take(&mut is_next) && !word.starts_with('-');
+        let is_option = word.starts_with('-');
+        shown.push(match word.split_once(['=', ':']) {
+            _ if is_value => "…".to_owned(),
+            Some((name, value)) if sounds_secret(name) && !value.is_empty() && !value.starts_with("//") => {
+                format!("{}…", &word[..=name.len()])
+            }
+            _ => without_login(word),
+        });
+        is_next = is_option && !word.contains('=') && sounds_secret(word);
+    }
+    shown
+}
+
+/// A URL without the password in it.
+fn without_login(word: &str) -> String {
+    let hidden = || {
+        let (scheme, rest) = word.split_once("://")?;
+        let (login, host) = rest.split(['/', '?', '#']).next()?.rsplit_once('@')?;
+        let (user, _) = login.split_once(':')?;
+        Some(format!("{scheme}://{user}:…@{host}{}", &rest[login.len() + 1 + host.len()..]))
+    };
+    hidden().unwrap_or_else(|| word.to_owned())
+}
+
 // === impl Reference ===
 
 impl Reference<'_> {

@@ -164,6 +164,16 @@ fn an_empty_token_file_opens_nothing() {
     assert!(matches!(error, HomeError::NoToken { .. }), "{error}");
 }
 
+// L9: opening a pipe would wait until somebody writes to it.
+#[test]
+fn a_pipe_in_the_place_of_a_token_is_refused_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join(TOKEN_FILE);
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let error = home_in(folder.path()).token().unwrap_err();
+    assert!(matches!(error, HomeError::NoToken { .. }), "{error}");
+}
+
 #[test]
 fn a_home_that_is_a_file_is_named() {
     let file = tempfile::NamedTempFile::new().unwrap();

@@ -67,6 +67,23 @@ fn a_variable_that_is_missing_is_named_and_our_own_is_not_given_away() {
     }
 }
 
+// L9
+#[test]
+fn a_command_is_shown_without_the_secrets_in_it() {
+    for (line, shown) in [
+        ("npx -y some-server --api-key abc --port 1", "npx -y some-server --api-key … --port 1"),
+        ("x --token=abc TOKEN=abc -v", "x --token=… TOKEN=… -v"),
+        ("x --auth-token --verbose y", "x --auth-token --verbose y"),
+        ("npx server postgresql://me:abc@db.local:5432/x?y", "npx server postgresql://me:…@db.local:5432/x?y"),
+        ("x http://localhost/a@b /path:1 a=b", "x http://localhost/a@b /path:1 a=b"),
+        ("x Authorization:abc", "x Authorization:…"),
+    ] {
+        let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        assert_eq!(without_secrets(&words).join(" "), shown);
+    }
+    assert_eq!(without_secrets(&["--header".to_owned(), "Authorization: Bearer abc".to_owned()])[1], "Authorization:…");
+}
+
 /// A program in the place of the one that asks the keyring.
 fn keyring(script: &str) -> (tempfile::TempDir, Env) {
     let folder = tempfile::tempdir().unwrap();
