@@ -67,25 +67,6 @@ struct Usual {
     lacks_go_cache: bool,
 }
 
-/// Folders of a project in which the person's own tools find what they run by themselves: hooks, tasks, settings of editors and
-/// agents. What runs in a sandbox reads them.
-const GUARDED: &[&str] = &[
-    ".git",
-    ".hg",
-    ".husky",
-    ".githooks",
-    ".vscode",
-    ".idea",
-    ".zed",
-    ".claude",
-    ".codex",
-    ".cursor",
-    ".gemini",
-    ".github",
-    ".gitlab",
-    ".circleci",
-];
-
 /// A fence for one child, and what the child's environment says of it. To be kept while the child runs.
 #[derive(Debug)]
 pub(crate) struct Around {

@@ -84,8 +84,8 @@ pub struct Room {
     /// Other folders of its own.
     pub private: Vec<Private>,
     pub network: Network,
-    /// Folders right beneath the granted ones that it may only read.
-    pub guarded: &'static [&'static str],
+    /// Folders beneath the granted ones, by their names from there, that it may only read.
+    pub guarded: Vec<&'static str>,
 }
 
 /// A folder that lies elsewhere than it seems to.
@@ -169,7 +169,7 @@ impl Sandbox {
             temporary: folder,
             private: Vec::new(),
             network: Network::Own,
-            guarded: &[],
+            guarded: Vec::new(),
         };
         let fence = Fence { room: Some(room), ..Fence::default() };
         let command = ["/bin/sh", "-c", "exit 7"].map(str::to_owned);

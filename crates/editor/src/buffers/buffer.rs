@@ -88,7 +88,11 @@ impl Buffer {
         {
             let mut state = buffer.state();
             // Whose it was has not been kept.
-            state.hands.push(Holder { id: NOBODY, name: "somebody before Prism was started again".to_owned(), ..Holder::default() });
+            state.hands.push(Holder {
+                id: NOBODY,
+                name: "somebody before Prism was started again".to_owned(),
+                ..Holder::default()
+            });
             (state.digest, state.version) = (text::digest_of(text.as_bytes()), next());
         }
         buffer

@@ -12,9 +12,10 @@ use std::{
     thread,
 };
 
+use prism_core::policy::guarded;
 use prism_os::sandbox::{Network, Private, Room, Sandbox};
 
-use super::{GUARDED, Usual};
+use super::Usual;
 
 /// A folder for temporary files. It is removed when nobody needs it any more.
 #[derive(Debug)]
@@ -52,7 +53,7 @@ impl Temporary {
         let elsewhere = usual.elsewhere.iter().enumerate();
         let private =
             elsewhere.map(|(number, seems)| made(format!("elsewhere-{number}"), seems)).collect::<Result<_, _>>()?;
-        Ok(Room { sandbox: sandbox.clone(), home, temporary, private, network, guarded: GUARDED })
+        Ok(Room { sandbox: sandbox.clone(), home, temporary, private, network, guarded: guarded::folders().collect() })
     }
 
     /// Removes it at once.

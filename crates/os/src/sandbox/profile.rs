@@ -236,7 +236,7 @@ impl Profile {
             self.shared.push(place.clone());
         }
         for (place, root) in &held {
-            for name in room.guarded {
+            for name in &room.guarded {
                 let Ok(folder) = root.beneath(Path::new(name)) else { continue };
                 // A link within the granted folder leads to what is there by its own name, too.
                 if super::profile::place(&folder).is_ok_and(|real| real == place.join(name)) {

@@ -58,7 +58,7 @@ impl Place {
             temporary: self.path("own/tmp"),
             private: Vec::new(),
             network,
-            guarded: &[".git"],
+            guarded: vec![".git"],
         };
         let held = vec![Root::open(&self.path("granted")).unwrap()];
         Fence { held, closed: vec![self.path("closed")], room: Some(room), ..Fence::default() }
