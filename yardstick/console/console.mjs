@@ -4,6 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { Agent } from './agent.mjs';
 import { Browser } from './browser.mjs';
 import { Daemon } from './daemon.mjs';
+import { Neighbour } from './neighbour.mjs';
 import { until } from './lib/wait.mjs';
 
 const [prism, chromium, work, shots] = process.argv.slice(2);
@@ -34,8 +35,9 @@ const seen = (text) => page.getByText(text, { exact: false }).first().waitFor();
 const step = (name) => page.locator('.confirmation', { hasText: name });
 
 await part('the door', async () => {
-  const closed = await browser.expecting(/401/, () => page.goto(at('requests')));
-  check('without a session a page is closed', closed.status() === 401);
+  await page.goto(at('requests'));
+  await seen('Your session is over');
+  check('without a session a page is closed', await page.locator('main').innerText() === '' && !(await page.locator('.frame').isVisible()));
   await seen('prism console');
   await browser.shoot('closed');
   await page.goto(at('login'));
@@ -46,15 +48,26 @@ await part('the door', async () => {
   await page.goto(link);
   await page.waitForURL(at('requests'));
   await browser.live();
-  const [cookie] = (await browser.context.cookies()).filter(({ name }) => name === 'prism_console');
-  check('the cookie is for us alone', cookie?.httpOnly && cookie.sameSite === 'Strict' && cookie.path === '/console', cookie?.path);
+  // H3
+  check('nothing that goes to other ports: there is no cookie', (await browser.context.cookies()).length === 0);
+  const kept = (of) => of.evaluate(() => sessionStorage.getItem('prism-console'));
+  check('what opens it is in this window', /^[0-9a-f]{64}$/.test(await kept(page)));
   const other = await browser.browser.newContext();
   const again = await other.newPage();
+  // A browser says of every refusal that it is one.
   await again.goto(link);
   await again.getByText('This link opens nothing').waitFor();
-  check('a link that was used opens nothing', (await other.cookies()).length === 0);
+  check('a link that was used opens nothing', await kept(again) === null);
   check('and does not stay in the address', !again.url().includes('#'), again.url());
   await other.close();
+  const tab = await browser.context.newPage();
+  await tab.goto(at('grants'));
+  await tab.waitForSelector('#live[data-state="live"]');
+  check('a second window has it from the first', await tab.locator('h1:visible').innerText() === 'Grants');
+  await tab.reload();
+  await tab.waitForSelector('#live[data-state="live"]');
+  check('and goes on after a reload', true);
+  await tab.close();
   const policy = (await page.goto(at('requests'))).headers()['content-security-policy'];
   check('the policy allows nothing inline', policy.includes("default-src 'none'") && !policy.includes('unsafe'), policy);
 });
@@ -68,18 +81,67 @@ await part('nothing there yet', async () => {
 });
 
 await part('what others try', async () => {
-  const session = (await browser.context.cookies()).find(({ name }) => name === 'prism_console').value;
+  const secret = await page.evaluate(() => sessionStorage.getItem('prism-console'));
   const act = (headers) => fetch(at('act/restart'), {
-    method: 'POST', headers: { Cookie: `prism_console=${session}`, 'Content-Type': 'application/json', ...headers }, body: '{"destination":"demo"}',
+    method: 'POST', headers: { 'Content-Type': 'application/json', ...headers }, body: '{"destination":"demo"}',
   }).then(({ status }) => status);
-  check('a change without our token is refused', await act({ Origin: daemon.url }) === 403);
-  await page.goto(at('requests'));
-  const csrf = await page.locator('meta[name="prism-csrf"]').getAttribute('content');
-  check('with it, from another page, too', await act({ Origin: 'http://127.0.0.1:1', 'X-Prism-Csrf': csrf }) === 403);
-  check('and from nowhere', await act({ 'X-Prism-Csrf': csrf }) === 403);
-  check('from here it is done', await act({ Origin: daemon.url, 'X-Prism-Csrf': csrf }) === 200);
+  check('a change without our secret is refused', await act({ Origin: daemon.url, Cookie: `prism_console=${secret}` }) === 401);
+  check('with it, from another page, too', await act({ Origin: 'http://127.0.0.1:1', 'X-Prism-Console': secret }) === 403);
+  check('and from nowhere', await act({ 'X-Prism-Console': secret }) === 403);
+  check('from here it is done', await act({ Origin: daemon.url, 'X-Prism-Console': secret }) === 200);
   const agents = await daemon.post('/prism/console/link', {});
   check('an agent’s token makes no link', agents.status === 401, agents.status);
+});
+
+// H3, L7: an agent's dev server, which the person opens in the browser that the console is open in.
+await part('a page on another port', async () => {
+  const management = readFileSync(`${daemon.home}/management-token`, 'utf8').trim();
+  const asPerson = (path, body) => daemon.post(path, body, management);
+  const [holder, asker] = [new Agent(daemon, 'next-door-holder'), new Agent(daemon, 'next-door-asker')];
+  await holder.ask(['read:files', 'run:commands'], [project], 'To serve a page.');
+  await asPerson('/mcp/approve', { request_id: holder.request });
+  await holder.claim();
+  await holder.connect();
+  await asker.ask(['read:files'], [project], 'A reason that nobody else may read.');
+  const waits = holder.act('exec_command', { command: 'echo pwned > pwned.txt', cwd: project });
+  await page.goto(at('confirmations'));
+  await step('run a command').waitFor();
+  const card = page.locator('.confirmation').first();
+  const [confirmation_id, digest] = [await card.getAttribute('data-confirmation'), await card.getAttribute('data-digest')];
+  check('something waits to be taken', Boolean(confirmation_id && digest));
+  const acts = {
+    approve: { request_id: asker.request }, deny: { request_id: asker.request }, revoke: { session_id: holder.session },
+    confirm: { confirmation_id, digest, allow: true }, restart: { destination: 'demo' },
+  };
+  const neighbour = await Neighbour.open(browser);
+  const telling = (text) => [asker.request, confirmation_id, holder.session, 'nobody else may read'].some((word) => text.includes(word));
+  const got = await neighbour.tries(daemon.url, acts);
+  check('in the browser it reads nothing', got.filter(({ text }) => telling(text)).length === 0, got);
+  check('and gets no secret', got.filter(({ text }) => /[0-9a-f]{64}/.test(text)).length === 0, got);
+  check('the browser sends its server no key of ours', neighbour.seen.every(({ headers }) => !JSON.stringify(headers).includes('prism_console') && !headers['x-prism-console']));
+  const answers = await neighbour.plays(daemon.url, acts, asker.request);
+  check('played again by a program it reads nothing', answers.filter(({ text }) => telling(text)).length === 0, answers.filter(({ text }) => telling(text)));
+  const done = answers.filter(({ path, status }) => status < 400 && !/^\/console\/\w+$/.test(path));
+  check('and nothing of it is done', done.length === 0, done);
+  const [{ requests }, { confirmations }, { sessions }] = await Promise.all(['requests', 'confirmations', 'sessions'].map(async (what) => {
+    const answer = await fetch(`${daemon.url}/mcp/${what}`, { headers: { Authorization: `Bearer ${management}` } });
+    return answer.json();
+  }));
+  check('the request still waits', requests.find(({ request_id }) => request_id === asker.request)?.status === 'PENDING');
+  check('the confirmation still waits', confirmations.some((one) => one.confirmation_id === confirmation_id) && !existsSync(`${project}/pwned.txt`));
+  check('the grant is alive', sessions.some(({ session_id }) => session_id === holder.session));
+  for (const [count, bytes] of [[3, 10], [170, 3900]]) {
+    const tossed = await neighbour.tosses(count, bytes);
+    await page.reload();
+    await browser.live();
+    await step('run a command').waitFor();
+    check(`${Math.ceil(tossed / 1024)} KiB of cookies from there shut nobody out`, true);
+  }
+  await browser.context.clearCookies();
+  await neighbour.close();
+  await asPerson('/mcp/deny', { request_id: asker.request });
+  await asPerson('/mcp/revoke', { session_id: holder.session });
+  await waits;
 });
 
 const first = new Agent(daemon, 'refactor-helper');
@@ -346,13 +408,19 @@ await part('the session ends', async () => {
     await seen('Your session is over');
   });
   check('and a new one asks for a new link', true);
+  const elsewhere = await browser.context.newPage();
+  await elsewhere.goto(await daemon.link());
+  await browser.live();
+  check('which gives every window back that was open', await page.locator('h1:visible').innerText() === 'Grants');
+  await elsewhere.close();
   await page.goto(await daemon.link());
   await page.waitForURL(at('requests'));
   await browser.live();
   await page.getByRole('button', { name: 'Log out' }).click();
   await seen('opened from a terminal');
-  const back = await browser.expecting(/401/, () => page.goto(at('grants')));
-  check('who has logged out is out', back.status() === 401);
+  await page.goto(at('grants'));
+  await seen('Your session is over');
+  check('who has logged out is out', await page.locator('main').innerText() === '');
 });
 
 const noise = browser.complaints.filter((text) => !/ERR_CONNECTION_REFUSED|ERR_INCOMPLETE|ERR_EMPTY/.test(text));

@@ -1,8 +1,9 @@
 //! The console: a web page on the daemon where a person sees what agents ask for, and decides. What is here makes
 //! pages out of what others know; who may see them is in `door`, and how they are reached is in `serve/console.rs`.
 //!
-//! A page is whole when it comes: it needs no script to be read. The script keeps it up to date, piece by piece, and sends
-//! what the person decides. What agents have written is text on every page, and never markup.
+//! A page is a shell, the same for everybody, and a part that only its session gets (H3). The script fetches the part, keeps
+//! it up to date, piece by piece, and sends what the person decides. What agents have written is text on every page, and
+//! never markup.
 
 pub mod assets;
 pub mod audit;

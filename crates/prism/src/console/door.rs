@@ -36,10 +36,8 @@ struct Inside {
 /// A person at a browser.
 #[derive(Clone, Debug)]
 pub struct Session {
-    /// What the browser shows with every request, and pages cannot read.
-    pub cookie: Token,
-    /// What the pages show with every change, and other pages cannot read.
-    pub csrf: Token,
+    /// What our own pages show with every request. They are told it once, and no other origin can read where they keep it.
+    pub secret: Token,
     until: Instant,
 }
 
@@ -64,7 +62,7 @@ impl Door {
 
     /// Opens a session with such a code, which then opens nothing any more. `None`: it was used, is too old, or never was.
     pub fn enter(&self, code: &[u8], now: Instant) -> Result<Option<Session>, HomeError> {
-        let session = Session { cookie: Token::random()?, csrf: Token::random()?, until: now + SESSION_LASTS };
+        let session = Session { secret: Token::random()?, until: now + SESSION_LASTS };
         let mut inside = self.inside();
         let Some(at) = inside.links.iter().position(|(link, _)| link.matches(code)) else { return Ok(None) };
         let fresh = inside.links.remove(at).is_some_and(|(_, until)| now < until);
@@ -81,15 +79,15 @@ impl Door {
         Ok(Some(session))
     }
 
-    /// The session that a cookie is of, while it lasts.
-    pub fn session(&self, cookie: &[u8], now: Instant) -> Option<Session> {
+    /// The session that a secret is of, while it lasts.
+    pub fn session(&self, secret: &[u8], now: Instant) -> Option<Session> {
         let inside = self.inside();
-        inside.sessions.iter().find(|session| session.cookie.matches(cookie) && now < session.until).cloned()
+        inside.sessions.iter().find(|session| session.secret.matches(secret) && now < session.until).cloned()
     }
 
     /// Ends a session.
     pub fn leave(&self, session: &Session) {
-        self.inside().sessions.retain(|one| !one.cookie.matches(session.cookie.expose().as_bytes()));
+        self.inside().sessions.retain(|one| !one.secret.matches(session.secret.expose().as_bytes()));
         self.left.send_replace(());
     }
 
@@ -97,7 +95,7 @@ impl Door {
     pub async fn over(&self, session: &Session) {
         let mut left = self.left.subscribe();
         loop {
-            let is_open = self.session(session.cookie.expose().as_bytes(), Instant::now()).is_some();
+            let is_open = self.session(session.secret.expose().as_bytes(), Instant::now()).is_some();
             if !is_open {
                 return;
             }
@@ -122,7 +120,7 @@ mod tests {
     }
 
     fn is_in(door: &Door, session: &Session, now: Instant) -> bool {
-        door.session(session.cookie.expose().as_bytes(), now).is_some()
+        door.session(session.secret.expose().as_bytes(), now).is_some()
     }
 
     //

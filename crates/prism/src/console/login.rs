@@ -24,25 +24,29 @@ pub fn login() -> Markup {
                 p { "The console is opened from a terminal, so that no other program can:" }
                 (command())
             }
+            div #login-blocked hidden {
+                h1 { "This browser keeps nothing" }
+                p {
+                    "The console keeps what opens it in the storage of its window, and this browser does not let it. "
+                    "Allow site data for this address, and get a new link in a terminal:"
+                }
+                (command())
+            }
         },
     )
 }
 
 /// What is said to whoever comes without a session, or with one that is over.
 pub fn closed() -> Markup {
-    alone(
-        "Session over",
-        &html! {
-            div data-closed {
-                h1 { "Your session is over" }
-                p {
-                    "Sessions last eight hours, and end when Prism is started again. Nothing you decided is lost. "
-                    "To come back, type this in a terminal:"
-                }
-                (command())
-            }
-        },
-    )
+    html! {
+        h1 { "Your session is over" }
+        p {
+            "Sessions last eight hours, and end when Prism is started again. One is known to this browser's open windows of the "
+            "console only, so a new window needs one of them, or a new link. Nothing you decided is lost. To come back, type "
+            "this in a terminal:"
+        }
+        (command())
+    }
 }
 
 fn command() -> Markup {

@@ -1,10 +1,12 @@
 //! What all pages share: the frame around them, and the pieces that they are made of.
 
-use maud::{DOCTYPE, Markup, html};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 use prism_core::unseen::{Piece, pieces};
+use serde_json::{Value, json};
 
 use super::{
     assets::{ICON, SCRIPT, STYLE},
+    login,
     words::Moment,
 };
 
@@ -26,15 +28,6 @@ pub struct Waiting {
     pub confirmations: usize,
     /// Replies that agents owe for longer than was agreed.
     pub overdue: usize,
-}
-
-/// What the frame says besides the page.
-#[derive(Clone, Copy, Debug)]
-pub struct Frame<'a> {
-    pub page: Page,
-    pub csrf: &'a str,
-    pub waiting: Waiting,
-    pub now: Moment,
 }
 
 // === impl Page ===
@@ -81,16 +74,6 @@ impl Page {
         }
     }
 
-    /// The number that stands beside it.
-    fn waiting(self, waiting: Waiting) -> usize {
-        match self {
-            Self::Requests => waiting.requests,
-            Self::Confirmations => waiting.confirmations,
-            Self::Signals => waiting.overdue,
-            Self::Grants | Self::Audit | Self::Destinations => 0,
-        }
-    }
-
     /// Its icon: the lines of a 16 by 16 drawing.
     fn icon(self) -> &'static str {
         match self {
@@ -113,21 +96,20 @@ impl Page {
 // === impl Waiting ===
 
 impl Waiting {
-    pub fn all(self) -> usize {
-        self.requests + self.confirmations + self.overdue
+    /// The numbers that stand beside the pages' names.
+    pub fn by_page(self) -> Value {
+        json!({"requests": self.requests, "confirmations": self.confirmations, "signals": self.overdue})
     }
 }
 
-/// A whole page.
-pub fn whole(frame: Frame<'_>, content: &Markup) -> Markup {
-    let Frame { page, csrf, waiting, now } = frame;
-    let badge = if waiting.all() > 0 { format!("({}) ", waiting.all()) } else { String::new() };
+/// What everybody is shown at a page's address: the frame with nothing in it, and what is said to whoever has no session.
+/// Whose browser it is is not known yet, so there is nothing in it that is worth reading (H3).
+pub fn shell(page: Page) -> Markup {
     html! {
         (DOCTYPE)
         html lang="en" {
             head {
-                (head(&format!("{badge}Prism · {}", page.title())))
-                meta name="prism-csrf" content=(csrf);
+                (head(&format!("Prism · {}", page.title())))
                 meta name="prism-page" content=(page.name());
             }
             body {
@@ -140,10 +122,7 @@ pub fn whole(frame: Frame<'_>, content: &Markup) -> Markup {
                                 a.tab href={ "/console/" (one.name()) } aria-current=[(one == page).then_some("page")] {
                                     (icon(one.icon()))
                                     span { (one.title()) }
-                                    @let number = one.waiting(waiting);
-                                    b.count data-count=(one.name()) hidden[number == 0] {
-                                        (number) span.sr { " waiting" }
-                                    }
+                                    b.count data-count=(one.name()) hidden { "0" span.sr { " waiting" } }
                                 }
                             }
                         }
@@ -153,9 +132,17 @@ pub fn whole(frame: Frame<'_>, content: &Markup) -> Markup {
                             button.quiet type="button" data-post="/console/logout" data-then="/console/login" { "Log out" }
                         }
                     }
-                    main #main tabindex="-1" data-page=(page.name()) data-now=(now.0) {
-                        (self::content(page, content))
+                    main #main tabindex="-1" data-page=(page.name()) {
+                        div.head data-key="head" {
+                            h1 { (page.title()) }
+                            p { (page.about()) }
+                        }
+                        noscript { p { "The console needs JavaScript, which is off in this browser." } }
                     }
+                }
+                div #closed .sheet hidden {
+                    div.brand { (mark()) span { "Prism" } }
+                    (login::closed())
                 }
                 div #say .sr role="status" aria-live="polite" {}
                 div #toast role="alert" hidden {}
@@ -166,14 +153,16 @@ pub fn whole(frame: Frame<'_>, content: &Markup) -> Markup {
     }
 }
 
-/// What is inside `main`: the piece that is fetched again when something has changed.
-pub fn content(page: Page, content: &Markup) -> Markup {
+/// What is inside `main`: the piece that is fetched once there is a session, and again when something has changed.
+pub fn part(page: Page, content: &Markup, waiting: Waiting, now: Moment) -> Markup {
     html! {
-        div.head data-key="head" {
-            h1 { (page.title()) }
-            p { (page.about()) }
+        main data-now=(now.0) data-waiting=(waiting.by_page()) {
+            div.head data-key="head" {
+                h1 { (page.title()) }
+                p { (page.about()) }
+            }
+            (content)
         }
-        (content)
     }
 }
 
@@ -334,28 +323,22 @@ mod tests {
     }
 
     #[test]
-    fn the_title_says_how_many_wait() {
-        let frame = |requests| Frame {
-            page: Page::Requests,
-            csrf: "c",
-            waiting: Waiting { requests, ..Waiting::default() },
-            now: Moment(0),
-        };
-        assert!(whole(frame(2), &html! {}).into_string().contains("<title>(2) Prism · Requests</title>"));
-        assert!(whole(frame(0), &html! {}).into_string().contains("<title>Prism · Requests</title>"));
-        //
-        let waiting = Waiting { overdue: 3, ..Waiting::default() };
-        let late = Frame { page: Page::Signals, csrf: "c", waiting, now: Moment(0) };
-        assert!(whole(late, &html! {}).into_string().contains("<title>(3) Prism · Signals</title>"));
+    fn a_part_says_how_many_wait() {
+        let waiting = Waiting { requests: 2, overdue: 3, ..Waiting::default() };
+        let part = part(Page::Requests, &html! {}, waiting, Moment(7)).into_string();
+        let said = "data-waiting=\"{&quot;confirmations&quot;:0,&quot;requests&quot;:2,&quot;signals&quot;:3}\"";
+        assert!(part.contains(said) && part.contains("data-now=\"7\""), "{part}");
     }
 
     /// The CSP refuses them, so that they would do nothing; and it must be able to.
     #[test]
     fn no_page_has_inline_script_or_style() {
-        let frame = Frame { page: Page::Audit, csrf: "c", waiting: Waiting::default(), now: Moment(0) };
-        let page = whole(frame, &empty(Page::Audit, "nothing", &html! { (typed("prism console")) })).into_string();
-        for inline in [" style=", " onclick=", "<style", "javascript:", "<script>"] {
-            assert!(!page.contains(inline), "{inline}");
+        let empty = empty(Page::Audit, "nothing", &html! { (typed("prism console")) });
+        let part = part(Page::Audit, &empty, Waiting::default(), Moment(0)).into_string();
+        for page in [part, shell(Page::Audit).into_string(), login::login().into_string()] {
+            for inline in [" style=", " onclick=", "<style", "javascript:", "<script>"] {
+                assert!(!page.contains(inline), "{inline}");
+            }
         }
     }
 }

@@ -1,9 +1,10 @@
 //! The console over HTTP: `/console` and what is below it, for a browser with a session, and the link that opens one,
 //! for whoever has the management secret. What the pages look like is in `crate::console`.
 //!
-//! Cookies know no ports: a page of another local server is the same site, and our cookie goes along with what it sends
-//! here. So everything needs the very origin that it is served from, and every change the token that only our own pages
-//! can read.
+//! There is no cookie. Cookies know no ports: a browser sends them to every server of 127.0.0.1, and whoever runs one there
+//! can show them here, with any `Origin` it likes (H3). So what is served to everybody is a shell with nothing in it. All
+//! that can be read or done needs a secret in a header, which the script of our own origin keeps for it: storage knows
+//! ports, and what is in it goes to nobody by itself.
 
 mod acts;
 mod pages;
@@ -16,8 +17,8 @@ use hyper::{
     HeaderMap, Method, Request, Response, StatusCode,
     body::Incoming,
     header::{
-        CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, COOKIE, HOST, HeaderName, HeaderValue, LOCATION, ORIGIN,
-        REFERRER_POLICY, SET_COOKIE, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+        CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, HeaderName, HeaderValue, LOCATION, ORIGIN,
+        REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
     },
 };
 use maud::Markup;
@@ -33,17 +34,17 @@ use super::{
 };
 use crate::console::{
     assets::Asset,
-    door::{SESSION_LASTS, Session},
+    door::Session,
     login,
-    page::Page,
+    page::{self, Page},
 };
 
 /// Who decides, as the audit has it.
 const BY: &str = "console";
 /// The largest body that a page sends.
 const MAX_BODY: usize = 64 << 10;
-const COOKIE_NAME: &str = "prism_console";
-const CSRF: HeaderName = HeaderName::from_static("x-prism-csrf");
+/// What our own pages show with every request, reads included, and no browser sends by itself.
+const SECRET: HeaderName = HeaderName::from_static("x-prism-console");
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
@@ -68,6 +69,15 @@ pub(super) enum Way {
 }
 
 impl Way {
+    /// Whether there is something to see without a session: what everybody is shown, and says nothing.
+    fn has_shell(&self, query: &str) -> bool {
+        match self {
+            Self::Front | Self::Login | Self::Asset(_) => true,
+            Self::Page(_) => !query.split('&').any(|pair| pair == "part"),
+            Self::Logout | Self::Events | Self::Request(_) | Self::Act(_) => false,
+        }
+    }
+
     pub(super) fn named(below: Option<&str>, more: Option<&str>) -> Option<Self> {
         Some(match (below, more) {
             (None | Some(""), None) => Self::Front,
@@ -90,59 +100,48 @@ pub(super) fn answer(server: &Arc<Server>, way: Way, request: Request<Incoming>)
     }
     let (method, headers) = (request.method().clone(), request.headers());
     let is_change = matches!(way, Way::Act(_) | Way::Logout) || (way == Way::Login && method == Method::POST);
+    let is_shell = !is_change && way.has_shell(request.uri().query().unwrap_or_default());
     match (is_change, &method) {
         (true, &Method::POST) | (false, &Method::GET | &Method::HEAD) => {}
         _ => return Err(Denial::Method { allowed: if is_change { "POST" } else { "GET, HEAD" } }),
     }
-    if !comes_from_here(headers, is_change) {
+    if !comes_from_here(headers, is_change, is_shell) {
         turned_away(server, "origin");
         return Ok(now(told(StatusCode::FORBIDDEN, "forbidden", "only the console's own pages may do that")));
     }
-    let session = cookie(headers).and_then(|shown| server.console().door.session(shown, Instant::now()));
-    let session = match (way, session) {
-        (Way::Asset(name), _) => return Ok(now(asset(&name))),
-        (Way::Login, session) if !is_change => {
-            return Ok(now(if session.is_some() {
-                moved("/console/requests")
-            } else {
-                html(StatusCode::OK, login::login())
-            }));
-        }
-        (Way::Login, _) => return enter(server, request),
-        (way, Some(session)) => (way, session),
-        (Way::Events | Way::Act(_) | Way::Logout | Way::Request(_), None) => {
+    match way {
+        Way::Asset(name) => return Ok(now(asset(&name))),
+        Way::Front => return Ok(now(moved("/console/requests"))),
+        Way::Login if is_shell => return Ok(now(html(StatusCode::OK, login::login()))),
+        Way::Page(page) if is_shell => return Ok(now(html(StatusCode::OK, page::shell(page)))),
+        Way::Login => return enter(server, request),
+        _ => {}
+    }
+    let shown = headers.get(SECRET).map(HeaderValue::as_bytes);
+    match shown.and_then(|shown| server.console().door.session(shown, Instant::now())) {
+        Some(session) => Ok(inside(server, (way, session), request)),
+        None => {
+            if is_change {
+                turned_away(server, "no session");
+            }
             let why = "your session is over; type `prism console` in a terminal";
-            return Ok(now(told(StatusCode::UNAUTHORIZED, "unauthorized", why)));
+            Ok(now(told(StatusCode::UNAUTHORIZED, "unauthorized", why)))
         }
-        (Way::Front | Way::Page(_), None) => return Ok(now(html(StatusCode::UNAUTHORIZED, login::closed()))),
-    };
-    inside(server, session, request)
+    }
 }
 
 /// Answers somebody who has a session.
-fn inside(
-    server: &Arc<Server>,
-    (way, session): (Way, Session),
-    request: Request<Incoming>,
-) -> Result<Answering, Denial> {
-    let shows_csrf = request.headers().get(CSRF).is_some_and(|shown| session.csrf.matches(shown.as_bytes()));
-    if matches!(way, Way::Act(_) | Way::Logout) && !shows_csrf {
-        turned_away(server, "csrf");
-        let why = "the page is not of this session; load it again";
-        return Ok(now(told(StatusCode::FORBIDDEN, "forbidden", why)));
-    }
+fn inside(server: &Arc<Server>, (way, session): (Way, Session), request: Request<Incoming>) -> Answering {
     let server = server.clone();
-    Ok(match way {
+    match way {
         Way::Logout => {
             server.console().door.leave(&session);
-            let mut response = fault::json(StatusCode::OK, "{}".to_owned());
-            response.headers_mut().insert(SET_COOKIE, gone());
-            now(guarded(response))
+            now(guarded(fault::json(StatusCode::OK, "{}".to_owned())))
         }
         Way::Events => now(guarded(watch::watch(&server, session))),
         Way::Page(page) => {
             let query = request.uri().query().unwrap_or_default().to_owned();
-            Box::pin(async move { pages::page(&server, page, &session, &query).await })
+            Box::pin(async move { pages::part(&server, page, &query).await })
         }
         Way::Request(id) => Box::pin(async move { pages::request(&server, &id) }),
         Way::Act(act) => {
@@ -155,7 +154,7 @@ fn inside(
             })
         }
         Way::Front | Way::Login | Way::Asset(_) => now(moved("/console/requests")),
-    })
+    }
 }
 
 /// Puts on record that another page has tried something here.
@@ -187,10 +186,10 @@ fn enter(server: &Arc<Server>, request: Request<Incoming>) -> Result<Answering, 
         let entered = server.console().door.enter(code.as_bytes(), Instant::now());
         acts::record_login(server.gate.as_deref(), matches!(entered, Ok(Some(_))));
         match entered {
+            // In the answer's body, which pages of other origins cannot read, and nowhere else.
             Ok(Some(session)) => {
-                let mut response = fault::json(StatusCode::OK, json!({"to": "/console/requests"}).to_string());
-                response.headers_mut().insert(SET_COOKIE, given(&session));
-                guarded(response)
+                let entered = json!({"to": "/console/requests", "secret": session.secret.expose()});
+                guarded(fault::json(StatusCode::OK, entered.to_string()))
             }
             Ok(None) => {
                 let why = "this link was used already, or is more than a minute old; `prism console` gives another";
@@ -214,32 +213,15 @@ pub(super) fn link(server: &Server) -> Response<Body> {
 }
 
 /// Whether a request comes from a page of ours, or from a person who typed it. A change says from where.
-fn comes_from_here(headers: &HeaderMap, is_change: bool) -> bool {
+fn comes_from_here(headers: &HeaderMap, is_change: bool, is_shell: bool) -> bool {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let from_here = match headers.get(ORIGIN) {
         Some(origin) => origin.to_str().is_ok_and(|origin| origin.strip_prefix("http://") == Some(host)),
         None => !is_change,
     };
-    // What another page has a browser fetch. That another page leads here is no harm: pages change nothing by being seen.
-    let fetched = headers.get(FETCH_SITE).is_none_or(|site| !is_change || site.as_bytes() == b"same-origin");
+    // What another page has a browser fetch. That another page leads here is no harm: a shell has nothing in it.
+    let fetched = headers.get(FETCH_SITE).is_none_or(|site| is_shell || site.as_bytes() == b"same-origin");
     from_here && fetched
-}
-
-fn cookie(headers: &HeaderMap) -> Option<&[u8]> {
-    let pairs = headers.get_all(COOKIE).iter().flat_map(|value| value.as_bytes().split(|byte| *byte == b';'));
-    pairs.map(<[u8]>::trim_ascii).find_map(|pair| pair.strip_prefix(COOKIE_NAME.as_bytes())?.strip_prefix(b"="))
-}
-
-fn given(session: &Session) -> HeaderValue {
-    let (value, seconds) = (session.cookie.expose(), SESSION_LASTS.as_secs());
-    let cookie = format!("{COOKIE_NAME}={value}; Path=/console; HttpOnly; SameSite=Strict; Max-Age={seconds}");
-    let mut cookie = HeaderValue::from_str(&cookie).unwrap_or_else(|_| gone());
-    cookie.set_sensitive(true);
-    cookie
-}
-
-fn gone() -> HeaderValue {
-    HeaderValue::from_static("prism_console=; Path=/console; HttpOnly; SameSite=Strict; Max-Age=0")
 }
 
 fn asset(name: &str) -> Response<Body> {
@@ -302,23 +284,36 @@ mod tests {
     #[test]
     fn a_change_comes_from_our_own_pages_only() {
         let here = [(HOST, "127.0.0.1:7420"), (ORIGIN, "http://127.0.0.1:7420")];
-        assert!(comes_from_here(&headers(&here), true));
-        assert!(!comes_from_here(&headers(&here[..1]), true), "a change without an origin");
-        assert!(comes_from_here(&headers(&here[..1]), false));
+        let changes = |pairs: &[_]| comes_from_here(&headers(pairs), true, false);
+        let reads = |pairs: &[_]| comes_from_here(&headers(pairs), false, false);
+        assert!(changes(&here));
+        assert!(!changes(&here[..1]), "a change without an origin");
+        assert!(reads(&here[..1]));
         for origin in ["http://127.0.0.1:3000", "https://127.0.0.1:7420", "http://localhost:7420", "null"] {
-            assert!(!comes_from_here(&headers(&[here[0].clone(), (ORIGIN, origin)]), true), "{origin}");
-            assert!(!comes_from_here(&headers(&[here[0].clone(), (ORIGIN, origin)]), false), "{origin}");
+            assert!(!changes(&[here[0].clone(), (ORIGIN, origin)]), "{origin}");
+            assert!(!reads(&[here[0].clone(), (ORIGIN, origin)]), "{origin}");
         }
         let site = [here[0].clone(), here[1].clone(), (FETCH_SITE, "same-site")];
-        assert!(!comes_from_here(&headers(&site), true));
+        assert!(!changes(&site));
+        // H3: a page of another port is the same site. A link that leads here is followed all the same.
+        let fetched = [here[0].clone(), (FETCH_SITE, "same-site")];
+        assert!(!reads(&fetched) && comes_from_here(&headers(&fetched), false, true));
     }
 
+    // H3
     #[test]
-    fn our_cookie_is_found_among_others() {
-        let found = |value| cookie(&headers(&[(COOKIE, value)])).map(<[u8]>::to_vec);
-        assert_eq!(found("a=b; prism_console=xyz; c=d"), Some(b"xyz".to_vec()));
-        assert_eq!(found("prism_console2=xyz"), None);
-        assert_eq!(found("x_prism_console=xyz"), None);
+    fn without_a_session_there_are_shells_and_files_to_see() {
+        for (way, query, has) in [
+            (Way::Front, "", true),
+            (Way::Login, "", true),
+            (Way::Page(Page::Audit), "q=a&before=3", true),
+            (Way::Page(Page::Audit), "q=a&part", false),
+            (Way::Request("7".into()), "", false),
+            (Way::Events, "", false),
+            (Way::Logout, "", false),
+        ] {
+            assert_eq!(way.has_shell(query), has, "{way:?}?{query}");
+        }
     }
 
     #[test]

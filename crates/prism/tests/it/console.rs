@@ -4,17 +4,17 @@
 use hyper::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Daemon, Launch, Reply, Request, agents::At};
+use crate::support::{Daemon, Launch, Request, agents::At};
 
-/// A browser at the console of a daemon: it sends what browsers send.
+/// A browser at the console of a daemon: it sends what our own page's script sends.
 struct Browser<'a> {
     daemon: &'a Daemon,
-    cookie: Option<String>,
+    secret: Option<String>,
 }
 
 impl<'a> Browser<'a> {
     fn at(daemon: &'a Daemon) -> Self {
-        Self { daemon, cookie: None }
+        Self { daemon, secret: None }
     }
 
     fn host(&self) -> String {
@@ -23,8 +23,8 @@ impl<'a> Browser<'a> {
 
     fn get(&self, path: &str) -> Request {
         let request = Request::new(self.daemon.place(), Method::GET, path).header("host", &self.host());
-        match &self.cookie {
-            Some(cookie) => request.header("cookie", &format!("prism_console={cookie}")),
+        match &self.secret {
+            Some(secret) => request.header("x-prism-console", secret),
             None => request,
         }
     }
@@ -35,24 +35,21 @@ impl<'a> Browser<'a> {
             .header("origin", &format!("http://{}", self.host()))
             .header("content-type", "application/json")
             .body(body.to_string());
-        match &self.cookie {
-            Some(cookie) => request.header("cookie", &format!("prism_console={cookie}")),
+        match &self.secret {
+            Some(secret) => request.header("x-prism-console", secret),
             None => request,
         }
     }
 
     /// Comes in by a link, as the login page's script does.
-    async fn enter(&mut self, code: &str) -> Reply {
+    async fn enter(&mut self, code: &str) -> u16 {
         let reply = self.post("/console/login", &json!({"code": code})).send().await;
-        let cookie = reply.header("set-cookie").map(str::to_owned);
-        self.cookie = cookie.and_then(|cookie| Some(cookie.split_once('=')?.1.split(';').next()?.to_owned()));
-        reply
-    }
-
-    async fn csrf(&self) -> String {
-        let page = self.get("/console/requests").send().await.text().await;
-        let at = page.split_once(r#"name="prism-csrf" content=""#).expect("pages carry the token").1;
-        at.split('"').next().unwrap().to_owned()
+        // H3: what a browser would send to other ports by itself.
+        assert_eq!(reply.header("set-cookie"), None);
+        let status = reply.status;
+        let told = serde_json::from_str::<Value>(&reply.text().await).unwrap();
+        self.secret = told["secret"].as_str().map(str::to_owned);
+        status
     }
 }
 
@@ -90,63 +87,127 @@ async fn a_link_is_for_the_management_secret_alone() {
 
 // A-13; issue 7, must show 4: replayed one-time link
 #[tokio::test]
-async fn a_link_opens_one_session_and_the_cookie_is_the_browsers_alone() {
+async fn a_link_opens_one_session_once() {
     let daemon = launched().await;
     let code = code(&daemon).await;
     let mut person = Browser::at(&daemon);
-    let reply = person.enter(&code).await;
-    assert_eq!(reply.status, 200);
-    let cookie = reply.header("set-cookie").unwrap();
-    for attribute in ["HttpOnly", "SameSite=Strict", "Path=/console;", "Max-Age=28800"] {
-        assert!(cookie.contains(attribute), "{attribute}: {cookie}");
-    }
-    assert_eq!(person.get("/console/requests").send().await.status, 200);
+    assert_eq!(person.enter(&code).await, 200);
+    assert_eq!(person.get("/console/requests?part").send().await.status, 200);
     let mut thief = Browser::at(&daemon);
-    assert_eq!(thief.enter(&code).await.status, 403);
-    assert_eq!(thief.cookie, None);
-    assert_eq!(thief.get("/console/requests").send().await.status, 401);
-    assert_eq!(thief.enter("").await.status, 403);
+    assert_eq!(thief.enter(&code).await, 403);
+    assert_eq!(thief.secret, None);
+    assert_eq!(thief.get("/console/requests?part").send().await.status, 401);
+    assert_eq!(thief.enter("").await, 403);
 }
+
+const PAGES: [&str; 6] = ["requests", "grants", "confirmations", "audit", "destinations", "signals"];
 
 // A-13
 #[tokio::test]
 async fn every_page_is_closed_to_whoever_has_no_session() {
     let daemon = launched().await;
-    let nobody = Browser { daemon: &daemon, cookie: Some("0".repeat(64)) };
-    for page in ["requests", "grants", "confirmations", "audit", "destinations", "signals"] {
-        let reply = nobody.get(&format!("/console/{page}")).send().await;
+    let nobody = Browser { daemon: &daemon, secret: Some("0".repeat(64)) };
+    for page in PAGES {
+        let reply = nobody.get(&format!("/console/{page}?part")).send().await;
         assert_eq!(reply.status, 401, "{page}");
         assert!(reply.text().await.contains("prism console"), "{page} says what to type");
     }
     assert_eq!(nobody.get("/console/events").send().await.status, 401);
     assert_eq!(nobody.post("/console/act/approve", &json!({})).send().await.status, 401);
     // The agents' token is none of the console's keys.
-    let agent = nobody.get("/console/requests").header("authorization", &format!("Bearer {}", daemon.token()));
+    let agent = nobody.get("/console/requests?part").header("authorization", &format!("Bearer {}", daemon.token()));
     assert_eq!(agent.send().await.status, 401);
+}
+
+// H3: what another server of 127.0.0.1 has of a person's browser, and what a program can make of it: every cookie, any
+// origin, all that is served to everybody.
+#[tokio::test]
+async fn what_a_browser_sends_to_other_ports_opens_nothing() {
+    let daemon = launched().await;
+    let ask = json!({"agent_id": "fixer", "scopes": ["read:files"], "roots": ["/tmp"], "reason": "a tell-tale reason"});
+    let asked = daemon.client_at("/mcp/request_access").request(Method::POST).body(ask.to_string()).send().await;
+    let request = asked.json().await["request_id"].as_str().unwrap().to_owned();
+    let mut person = Browser::at(&daemon);
+    person.enter(&code(&daemon).await).await;
+    let secret = person.secret.clone().unwrap();
+
+    let other = Browser::at(&daemon);
+    for cookie in ["prism_console", "x-prism-console", "prism-console"].map(|name| format!("{name}={secret}")) {
+        let with =
+            |request: Request| request.header("cookie", &cookie).header("origin", &format!("http://{}", other.host()));
+        let shell = with(other.get("/console/requests")).send().await;
+        let shell = (shell.status, shell.text().await);
+        assert_eq!(shell.0, 200);
+        assert!(
+            !shell.1.contains(&request) && !shell.1.contains("tell-tale") && !shell.1.contains(&secret),
+            "{}",
+            shell.1
+        );
+        for page in PAGES {
+            assert_eq!(with(other.get(&format!("/console/{page}?part"))).send().await.status, 401, "{page}");
+        }
+        assert_eq!(with(other.get(&format!("/console/requests/{request}"))).send().await.status, 401);
+        assert_eq!(with(other.get("/console/events")).send().await.status, 401);
+        for act in ["approve", "deny", "revoke", "confirm", "restart", "verify"] {
+            let body = json!({"request_id": request, "session_id": request, "destination": "demo"});
+            let done = with(other.post(&format!("/console/act/{act}"), &body)).header("sec-fetch-site", "same-origin");
+            assert_eq!(done.send().await.status, 401, "{act}");
+        }
+    }
+    let part = person.get("/console/requests?part").send().await.text().await;
+    assert!(part.contains("tell-tale reason"), "it still waits: {part}");
+}
+
+// H3: a shell is the same for everybody, so there is nothing to be had by having a person's browser load one.
+#[tokio::test]
+async fn a_page_without_its_part_is_the_same_for_everybody() {
+    let daemon = launched().await;
+    let (mut person, nobody) = (Browser::at(&daemon), Browser::at(&daemon));
+    person.enter(&code(&daemon).await).await;
+    for page in PAGES {
+        let path = format!("/console/{page}");
+        let ours = person.get(&path).send().await.text().await;
+        assert_eq!(ours, nobody.get(&path).send().await.text().await, "{page}");
+        assert!(ours.contains("prism console"), "{page} says what to type");
+    }
+}
+
+// L7: a page of another port can set cookies of any name and path for this one.
+#[tokio::test]
+async fn cookies_that_another_port_has_tossed_change_nothing() {
+    let daemon = launched().await;
+    let mut person = Browser::at(&daemon);
+    person.enter(&code(&daemon).await).await;
+    let tossed = format!("prism_console={}; prism_console=; x-prism-console={}", "0".repeat(64), "1".repeat(64));
+    for path in ["/console/requests", "/console/requests?part", "/console/events"] {
+        assert_eq!(person.get(path).header("cookie", &tossed).send().await.status, 200, "{path}");
+    }
+    let act = person.post("/console/act/verify", &json!({})).header("cookie", &tossed);
+    assert_eq!(act.send().await.status, 200);
 }
 
 // A-13; issue 7, must show 4: forged Origin
 #[tokio::test]
-async fn a_change_needs_our_own_page_and_its_token() {
+async fn a_change_needs_our_own_page_and_its_secret() {
     let daemon = launched().await;
     let mut person = Browser::at(&daemon);
     person.enter(&code(&daemon).await).await;
-    let csrf = person.csrf().await;
     let act = || person.post("/console/act/verify", &json!({}));
-    assert_eq!(act().send().await.status, 403, "without the token");
-    assert_eq!(act().header("x-prism-csrf", &"0".repeat(64)).send().await.status, 403);
+    assert_eq!(act().without("x-prism-console").send().await.status, 401, "without the secret");
+    assert_eq!(act().header("x-prism-console", &"0".repeat(64)).send().await.status, 401);
     for origin in ["http://127.0.0.1:1", "http://localhost:7420", "null"] {
-        let forged = act().header("x-prism-csrf", &csrf).header("origin", origin);
-        assert_eq!(forged.send().await.status, 403, "{origin}");
+        assert_eq!(act().header("origin", origin).send().await.status, 403, "{origin}");
     }
-    assert_eq!(act().header("x-prism-csrf", &csrf).without("origin").send().await.status, 403, "from nowhere");
-    let other_site = act().header("x-prism-csrf", &csrf).header("sec-fetch-site", "same-site");
-    assert_eq!(other_site.send().await.status, 403, "a page of another port");
-    assert_eq!(act().header("x-prism-csrf", &csrf).send().await.status, 200);
-    // Another session's token is not this one's.
-    let mut other = Browser::at(&daemon);
-    other.enter(&code(&daemon).await).await;
-    assert_eq!(act().header("x-prism-csrf", &other.csrf().await).send().await.status, 403);
+    assert_eq!(act().without("origin").send().await.status, 403, "from nowhere");
+    for site in ["same-site", "cross-site", "none"] {
+        assert_eq!(act().header("sec-fetch-site", site).send().await.status, 403, "{site}");
+        let read = person.get("/console/audit?part").header("sec-fetch-site", site);
+        assert_eq!(read.send().await.status, 403, "{site}");
+        let led = person.get("/console/audit").header("sec-fetch-site", site);
+        assert_eq!(led.send().await.status, 200, "a link leads to a page, which shows nothing by itself");
+    }
+    assert_eq!(act().header("sec-fetch-site", "same-origin").send().await.status, 200);
+    assert_eq!(act().send().await.status, 200);
 }
 
 // A-13
@@ -187,8 +248,8 @@ async fn an_open_page_hears_of_overdue_replies_beside_what_waits_at_the_gate() {
             break;
         }
     }
-    let page = person.get("/console/signals").send().await.text().await;
-    assert!(page.contains("<title>(1) Prism"), "{page}");
+    let page = person.get("/console/signals?part").send().await.text().await;
+    assert!(page.contains("&quot;signals&quot;:1}\""), "{page}");
 }
 
 // A-13
@@ -210,11 +271,9 @@ async fn an_open_page_hears_of_a_request_and_of_the_end_of_its_session() {
             break;
         }
     }
-    let csrf = person.csrf().await;
-    let out = person.post("/console/logout", &json!({})).header("x-prism-csrf", &csrf).send().await;
-    assert!(out.header("set-cookie").unwrap().contains("Max-Age=0"));
+    assert_eq!(person.post("/console/logout", &json!({})).send().await.status, 200);
     while let Some(event) = events.next().await {
         assert!(event.name.as_deref() == Some("over") || event.name.as_deref() == Some("changed"), "{event:?}");
     }
-    assert_eq!(person.get("/console/requests").send().await.status, 401);
+    assert_eq!(person.get("/console/requests?part").send().await.status, 401);
 }

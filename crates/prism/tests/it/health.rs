@@ -64,8 +64,8 @@ async fn console(daemon: &Daemon) -> String {
         .body(json!({"code": url.split_once('#').unwrap().1}).to_string())
         .send()
         .await;
-    let cookie = entered.header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
-    asked(Method::GET, "/console/destinations").header("cookie", &cookie).send().await.text().await
+    let secret = entered.json().await["secret"].as_str().unwrap().to_owned();
+    asked(Method::GET, "/console/destinations?part").header("x-prism-console", &secret).send().await.text().await
 }
 
 /// The word on the card of a server.

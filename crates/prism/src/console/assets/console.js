@@ -1,5 +1,5 @@
-// Keeps a page of the console up to date, and sends what the person decides. Pages are made by the daemon: here is no
-// markup, only the patching of it.
+// Fills a page of the console, keeps it up to date, and sends what the person decides. What is on a page is made by the
+// daemon: here is no markup, only the patching of it.
 'use strict';
 
 const $ = (selector, within = document) => within.querySelector(selector);
@@ -7,25 +7,56 @@ const $$ = (selector, within = document) => [...within.querySelectorAll(selector
 const meta = (name) => $(`meta[name="${name}"]`)?.content ?? '';
 
 const page = meta('prism-page');
-const csrf = meta('prism-csrf');
 const main = $('#main');
 const dialog = $('#dialog');
 
 // --- The door ---
 
+// What opens the console is in this origin's own storage, and in no cookie: browsers send cookies to every port of this
+// address, whoever serves there. Windows of this origin hand it to each other; no other origin hears them.
+const KEY = 'prism-console';
+const windows = new BroadcastChannel(KEY);
+let secret = null;
+try { secret = sessionStorage.getItem(KEY); } catch { /* Whoever logs in is told. */ }
+// What opened it once, and does no longer.
+let spent;
+windows.addEventListener('message', ({ data }) => {
+  if (data.asks && secret) windows.postMessage({ secret });
+  if (data.secret && !secret) take(data.secret);
+});
+
+function keep(given) {
+  secret = given;
+  sessionStorage.setItem(KEY, secret);
+}
+
+function forget() {
+  spent = secret;
+  secret = null;
+  try { sessionStorage.removeItem(KEY); } catch { /* Then nothing is there. */ }
+}
+
+// Cookies stay at home: they open nothing here, and too many of them could keep us out.
+const sent = (more) => ({ credentials: 'omit', cache: 'no-store', ...more, headers: { 'X-Prism-Console': secret ?? '', ...more?.headers } });
+
 async function login() {
   const code = location.hash.slice(1);
   // Before anything else: it must not stay in the address bar, nor in the history.
   history.replaceState(null, '', location.pathname);
-  const show = (id) => { for (const part of ['login', 'login-help', 'login-bare']) $(`#${part}`).hidden = part !== id; };
+  const show = (id) => { for (const part of ['login', 'login-help', 'login-bare', 'login-blocked']) $(`#${part}`).hidden = part !== id; };
+  if (!code && secret) return location.replace('/console/requests');
   if (!code) return show('login-bare');
   show('login');
   try {
-    const answer = await fetch('/console/login', {
-      method: 'POST', credentials: 'same-origin', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ code }),
-    });
+    const answer = await fetch('/console/login', sent({
+      method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ code }),
+    }));
     if (!answer.ok) return show('login-help');
-    location.replace((await answer.json()).to);
+    const entered = await answer.json();
+    try { keep(entered.secret); } catch { return show('login-blocked'); }
+    // Windows that wait for it go on.
+    windows.postMessage({ secret });
+    location.replace(entered.to);
   } catch {
     $('#login-state').textContent = 'Prism does not answer. Is it running?';
   }
@@ -112,7 +143,7 @@ function like(one, other) {
 }
 
 async function fetched(url) {
-  const answer = await fetch(url, { credentials: 'same-origin', cache: 'no-store' });
+  const answer = await fetch(url, sent());
   if (answer.status === 401) { over(); throw new Error('over'); }
   return { ok: answer.ok, page: new DOMParser().parseFromString(await answer.text(), 'text/html') };
 }
@@ -136,16 +167,19 @@ async function refresh() {
   refreshing = false;
 }
 
+let filled = false;
 function show(fresh) {
   skew = Number(fresh.dataset.now) - Date.now();
+  badge(JSON.parse(fresh.dataset.waiting));
   const before = new Set($$('[data-key]', main).map((node) => node.dataset.key));
   const focus = document.activeElement;
   const place = focus?.closest?.('[data-item]')?.closest('[data-key]')?.dataset.key ?? focus?.dataset?.key;
   const places = items().map((node) => node.closest('[data-key]')?.dataset.key);
   children(main, fresh);
   for (const node of $$('.rows > [data-key], .card[data-key], .lines > [data-key]', main)) {
-    if (!before.has(node.dataset.key)) node.dataset.new = '';
+    if (filled && !before.has(node.dataset.key)) node.dataset.new = '';
   }
+  filled = true;
   // What had the focus is gone: its neighbour has it now, not the top of the page.
   if (place && !document.contains(focus)) {
     const all = items();
@@ -157,34 +191,48 @@ function show(fresh) {
 
 // --- Live ---
 
-let shown = { requests: 0, confirmations: 0 };
+// What was told last of what waits; nothing is announced that was there before the page.
+let shown;
+// The browser's own event streams cannot show a header, so it is read here.
+async function* told(body) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = '';
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    text += value;
+    const events = text.split('\n\n');
+    text = events.pop();
+    for (const event of events) {
+      const fields = event.split('\n').map((line) => line.match(/^(\w+): ?(.*)$/)).filter(Boolean);
+      yield Object.fromEntries(fields.map(([, name, what]) => [name, what]));
+    }
+  }
+}
 
-function connect() {
+let lost = false;
+async function connect() {
   const live = $('#live');
   const state = (name, word) => { live.dataset.state = name; say($('.word', live), word); };
-  let lost = false;
-  const source = new EventSource('/console/events');
-  source.addEventListener('changed', (event) => {
-    const { pages, waiting } = JSON.parse(event.data);
-    state('live', 'Live');
-    badge(waiting);
-    // After a pause nobody knows what was missed.
-    if (lost || pages.includes(page)) refresh();
-    if (dialog.open && (lost || pages.includes('requests'))) renew();
-    lost = false;
-  });
-  source.addEventListener('over', over);
-  source.onerror = () => {
-    lost = true;
-    state('away', 'Reconnecting…');
-    // A browser gives up on an answer that is no stream. That may be the end of the session, or of the daemon.
-    if (source.readyState === EventSource.CLOSED) {
-      setTimeout(async () => {
-        try { await fetched(`${location.pathname}?part`); } catch (error) { if (error.message === 'over') return; }
-        connect();
-      }, 1000);
+  try {
+    const answer = await fetch('/console/events', sent());
+    if (answer.status === 401) return over();
+    if (!answer.ok) throw new Error(`Prism answers ${answer.status}.`);
+    for await (const { event, data } of told(answer.body)) {
+      if (event === 'over') return over();
+      if (event !== 'changed') continue;
+      const { pages, waiting } = JSON.parse(data);
+      state('live', 'Live');
+      badge(waiting);
+      // After a pause nobody knows what was missed.
+      if (lost || pages.includes(page)) refresh();
+      if (dialog.open && (lost || pages.includes('requests'))) renew();
+      lost = false;
     }
-  };
+  } catch { /* It comes back, or the session is over and it is told. */ }
+  lost = true;
+  state('away', 'Reconnecting…');
+  setTimeout(connect, 1000);
 }
 
 function badge(waiting) {
@@ -196,6 +244,7 @@ function badge(waiting) {
     node.hidden = number === 0;
     if (node.firstChild.data !== String(number)) node.firstChild.data = String(number);
   }
+  shown ??= waiting;
   if (waiting.requests > shown.requests) announce(waiting.requests === 1 ? 'A request waits for you' : `${waiting.requests} requests wait for you`);
   if (waiting.confirmations > shown.confirmations) announce(waiting.confirmations === 1 ? 'A step waits for your word' : `${waiting.confirmations} steps wait for your word`);
   shown = waiting;
@@ -203,10 +252,25 @@ function badge(waiting) {
 
 function announce(text) { const region = $('#say'); region.textContent = ''; region.textContent = text; }
 
+// The session is over, or this window has none: what was on the page goes, and it is said how to come back.
 let leaving = false;
 function over() {
   if (leaving) return;
-  leaving = true;
+  forget();
+  if (dialog.open) dialog.close();
+  main.replaceChildren();
+  $('.frame').hidden = true;
+  $('#closed').hidden = false;
+  document.body.className = 'alone';
+  document.title = 'Prism · Session over';
+  // If the person is logged in in another window, or will be, this one goes on.
+  windows.postMessage({ asks: true });
+}
+
+// Another window of ours has what this one needs.
+function take(given) {
+  if (!page || given === spent) return;
+  keep(given);
   location.reload();
 }
 
@@ -215,10 +279,7 @@ function over() {
 async function post(url, body) {
   let answer;
   try {
-    answer = await fetch(url, {
-      method: 'POST', credentials: 'same-origin',
-      headers: { 'Content-Type': 'application/json', 'X-Prism-Csrf': csrf }, body: JSON.stringify(body ?? {}),
-    });
+    answer = await fetch(url, sent({ method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body ?? {}) }));
   } catch { throw new Error('Prism does not answer. Is it running?'); }
   if (answer.status === 401) { over(); throw new Error('Your session is over.'); }
   const told = await answer.json().catch(() => ({}));
@@ -235,6 +296,9 @@ function toast(text, tone = '') {
   clearTimeout(toasting);
   toasting = setTimeout(() => { node.hidden = true; }, 4000);
 }
+
+// What takes away is done in any case; where there is no room to write it down, that is said.
+const did = (told, text) => toast(told.unwritten ? `${text} Mind: ${told.unwritten}.` : text, told.unwritten ? 'bad' : '');
 
 function fault(within, text) {
   const node = $('[data-fault]', within);
@@ -276,8 +340,7 @@ function ask(button) {
   box.addEventListener('keydown', (event) => { if (event.key === 'Escape') { event.stopPropagation(); close(); } });
   yes.addEventListener('click', () => once(yes, async () => {
     try {
-      await post(button.dataset.post, JSON.parse(button.dataset.body ?? '{}'));
-      toast(button.dataset.done);
+      did(await post(button.dataset.post, JSON.parse(button.dataset.body ?? '{}')), button.dataset.done);
       box.remove();
       await refresh();
     } catch (error) { toast(error.message, 'bad'); }
@@ -302,9 +365,9 @@ async function pressed(button) {
       // Whoever leaves hears that the session is over, and knows.
       leaving = Boolean(button.dataset.then);
       try {
-        await post(button.dataset.post, JSON.parse(button.dataset.body ?? '{}'));
-        if (button.dataset.then) { location.href = button.dataset.then; return; }
-        toast(button.dataset.done);
+        const told = await post(button.dataset.post, JSON.parse(button.dataset.body ?? '{}'));
+        if (button.dataset.then) { forget(); location.href = button.dataset.then; return; }
+        did(told, button.dataset.done);
         await refresh();
       } catch (error) { leaving = false; toast(error.message, 'bad'); }
     });
@@ -380,10 +443,11 @@ async function deny(card) {
   const reason = $('[name="reason"]', card).value.trim() || null;
   const { confirmation, digest, request } = card.dataset;
   try {
-    if (confirmation) await post('/console/act/confirm', { confirmation_id: confirmation, digest, allow: false, reason });
-    else await post('/console/act/deny', { request_id: request, reason });
+    const told = confirmation
+      ? await post('/console/act/confirm', { confirmation_id: confirmation, digest, allow: false, reason })
+      : await post('/console/act/deny', { request_id: request, reason });
     if (dialog.open) dialog.close();
-    toast('Denied.');
+    did(told, 'Denied.');
     await refresh();
   } catch (error) { fault(card, error.message); }
 }
@@ -503,8 +567,5 @@ if ($('[data-login]')) {
   window.addEventListener('hashchange', login);
 }
 if (main && page) {
-  skew = Number(main.dataset.now) - Date.now();
-  for (const what of ['requests', 'confirmations']) shown[what] = Number($(`[data-count="${what}"]`).firstChild.data);
-  setInterval(tick, 1000);
-  connect();
+  if (secret) { refresh(); connect(); setInterval(tick, 1000); } else over();
 }

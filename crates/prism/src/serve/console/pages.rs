@@ -13,9 +13,8 @@ use crate::{
         audit::{self, Chain, Shown},
         confirmations,
         destinations::{self, Seen},
-        door::Session,
         grants,
-        page::{self, Frame, Page, Waiting},
+        page::{self, Page, Waiting},
         requests, signals, untrusted,
         words::Moment,
     },
@@ -33,8 +32,8 @@ const LINES: usize = 100;
 /// The longest text that is searched for.
 const MAX_QUERY: usize = 200;
 
-/// A page; or, with `?part`, only what is inside its frame.
-pub(super) async fn page(server: &Arc<Server>, page: Page, session: &Session, query: &str) -> Response<Body> {
+/// What is inside the frame of a page.
+pub(super) async fn part(server: &Arc<Server>, page: Page, query: &str) -> Response<Body> {
     let now = Moment::now();
     let content = match content(server, page, query, now).await {
         Ok(content) => content,
@@ -42,11 +41,7 @@ pub(super) async fn page(server: &Arc<Server>, page: Page, session: &Session, qu
             html! { p.trouble role="alert" data-key="trouble" { b { "This cannot be shown: " } (trouble.message) } }
         }
     };
-    if query.split('&').any(|pair| pair == "part") {
-        return answer(StatusCode::OK, html! { main data-now=(now.0) { (page::content(page, &content)) } });
-    }
-    let frame = Frame { page, csrf: session.csrf.expose(), waiting: waiting(server), now };
-    answer(StatusCode::OK, page::whole(frame, &content))
+    answer(StatusCode::OK, page::part(page, &content, waiting(server), now))
 }
 
 async fn content(server: &Arc<Server>, page: Page, query: &str, now: Moment) -> Result<Markup, Trouble> {

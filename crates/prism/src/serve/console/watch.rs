@@ -73,11 +73,7 @@ async fn tell(server: &Server, feed: &mpsc::Sender<Bytes>) {
         while let Ok(pages) = timeout_at(until, seen.next()).await {
             changed.note(pages);
         }
-        let waiting = waiting(server);
-        let data = json!({
-            "pages": changed.names(),
-            "waiting": {"requests": waiting.requests, "confirmations": waiting.confirmations, "signals": waiting.overdue},
-        });
+        let data = json!({"pages": changed.names(), "waiting": waiting(server).by_page()});
         if feed.send(Bytes::from(format!("event: changed\ndata: {data}\n\n"))).await.is_err() {
             return;
         }
