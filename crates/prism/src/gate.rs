@@ -6,13 +6,15 @@
 //!  request ── store ── person (console, `prism approve`, HTTP) ──► grant ──► holder's socket
 //!  action ── core::policy ── audit (on disk) ── runtime: prepare ──[ person ]── run ── audit
 //! ```
-//! Nothing happens that is not in the audit log first (A-11), and nothing is acknowledged that is not on disk.
+//! Nothing happens that is not in the audit log first (A-11), and nothing is acknowledged that is not on disk. The one
+//! exception is taking away, which nothing may keep from being done: see `ends`.
 
 mod act;
 mod calls;
 mod confirm;
 mod desk;
 mod editors;
+mod ends;
 mod flood;
 mod grants;
 mod live;
@@ -25,6 +27,7 @@ pub mod views;
 
 use std::{
     collections::HashMap,
+    path::PathBuf,
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak,
         atomic::{AtomicBool, Ordering},
@@ -48,12 +51,13 @@ use tracing::info;
 pub use act::Waiter;
 pub use confirm::{Answer, Question, Verdict};
 pub use desk::Changes;
+pub use ends::Taken;
 pub use grants::{Given, Narrow};
 pub use live::{Ended, Held};
 pub use requests::{Approve, Ask, Asker};
 pub use trouble::Trouble;
 
-use self::{flood::Flood, live::Live};
+use self::{ends::Owing, flood::Flood, live::Live};
 use crate::{
     clock::Clock, config, editor::Router, events::Events, home::Token, mesh::Mesh, telemetry::gate::GateMetrics,
 };
@@ -93,6 +97,8 @@ pub struct Gate {
 pub struct Opening {
     pub store: Store,
     pub audit: Arc<Audit>,
+    /// Where ends are noted that nothing else has room for.
+    pub ends: PathBuf,
     pub runtime: Runtime,
     pub metrics: Arc<GateMetrics>,
     pub secret: Token,
@@ -119,6 +125,7 @@ struct State {
     live: HashMap<u128, Arc<Live>>,
     confirmations: confirm::Waiting,
     flood: Flood,
+    owing: Owing,
 }
 
 // === impl Gate ===
@@ -126,9 +133,10 @@ struct State {
 impl Gate {
     /// Takes up what the store has of the gate.
     pub async fn open(opening: Opening) -> anyhow::Result<Arc<Self>> {
-        let Opening { store, audit, runtime, metrics, secret, plugin_secret, settings, person } = opening;
+        let Opening { store, audit, ends, runtime, metrics, secret, plugin_secret, settings, person } = opening;
+        let (owing, marks) = Owing::open(&ends);
         let gate = Arc::new_cyclic(|this| Self {
-            state: Mutex::default(),
+            state: Mutex::new(State { owing, ..State::default() }),
             store,
             audit,
             runtime: Router::new(runtime, metrics.clone(), settings.gate.editors_decide),
@@ -155,6 +163,7 @@ impl Gate {
         if count > 0 {
             info!(grants = count, "Took up the grants of the last daemon");
         }
+        gate.end_what_was_marked(marks).await;
         tokio::spawn(editors::watch(Arc::downgrade(&gate)));
         tokio::spawn(upkeep::ends(Arc::downgrade(&gate)));
         tokio::spawn(upkeep::housekeeping(Arc::downgrade(&gate)));

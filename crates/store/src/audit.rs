@@ -6,6 +6,9 @@
 //! may happen that is not first in the log, a line counts once it is on disk: one thread writes what has gathered while
 //! the disk was busy, all of it with one fdatasync.
 //!
+//! One kind of line comes after what it tells of: that something was taken away. Taking away must work on a full disk too,
+//! so such a line is *owed*. It goes before all others, into room that is kept for it ([`reserve`]), or as soon as there is any.
+//!
 //! Whoever may write all files of this folder can make a new chain from the start. Against that helps only a head that is
 //! kept elsewhere (`prism audit export` prints it, `prism audit verify --head` compares).
 
@@ -15,6 +18,7 @@ mod files;
 mod head;
 mod log;
 mod mend;
+mod reserve;
 mod rotate;
 mod search;
 mod verify;
@@ -70,6 +74,9 @@ pub enum AuditError {
     /// Nothing of it is in the log.
     #[error("the audit log {path:?} cannot be written: {source}")]
     Write { path: PathBuf, source: Arc<io::Error> },
+    /// So many lines are owed that this one is only counted.
+    #[error("too many lines of the audit log wait for room")]
+    Crowded,
     /// Only if its thread died just now may the line be there all the same.
     #[error("the audit log is closed")]
     Closed,
@@ -112,6 +119,17 @@ impl Audit {
     /// Adds a line that nobody waits for. If that fails it is tried again; if too many wait, they are counted instead.
     pub fn write_behind(&self, entry: Entry) {
         self.writer.write_behind(entry);
+    }
+
+    /// Adds a line about something that was taken away already, before all others, and returns its number once it is on disk.
+    /// An error says that it is not there yet: it is tried again, and nothing else is written before it is.
+    pub async fn owe(&self, entry: Entry) -> Result<u64, AuditError> {
+        self.writer.owe(entry).await
+    }
+
+    /// Returns how many such lines are not on disk yet.
+    pub fn owed(&self) -> usize {
+        self.writer.owed()
     }
 
     /// Has so many full files kept from the next new one on; 0 for all.

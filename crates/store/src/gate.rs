@@ -6,12 +6,14 @@
 
 mod confirmations;
 mod grants;
+mod marks;
 mod pins;
 mod requests;
 mod trim;
 
 pub use confirmations::{Answer, ConfirmationFilter, ConfirmationRow};
 pub use grants::{GrantFilter, GrantRow};
+pub use marks::{Mark, Marks};
 pub use pins::PinRow;
 pub use requests::{Added, RequestFilter, RequestPatch, RequestRow};
 

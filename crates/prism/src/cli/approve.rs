@@ -204,5 +204,8 @@ async fn denied(gate: &Gate, id: &str, reason: Option<String>, json: bool) -> an
         true => say::text(&serde_json::to_string_pretty(&told)?),
         false => say::line(&format!("denied {id}")),
     }
+    if let Some(why) = told["unwritten"].as_str().filter(|_| !json) {
+        say::note(why);
+    }
     Ok(ExitCode::SUCCESS)
 }

@@ -130,17 +130,27 @@ impl Revoke {
                 }
                 (None, None) => listed.rows.iter().map(|row| listed.id(row)).collect(),
             };
-            let mut revoked = 0;
+            let (mut revoked, mut unwritten) = (0, None);
             for id in chosen {
                 let told = gate.post("/mcp/revoke", &json!({ "session_id": id })).await?;
                 // One that came from another is over already when its turn comes.
                 revoked += told["revoked"].as_u64().unwrap_or_default();
+                unwritten = told["unwritten"].as_str().map(str::to_owned).or(unwritten);
             }
             match (self.json, revoked) {
-                (true, _) => say::text(&serde_json::to_string_pretty(&json!({ "revoked": revoked }))?),
+                (true, _) => {
+                    let mut told = json!({ "revoked": revoked });
+                    if let Some(why) = &unwritten {
+                        told["unwritten"] = json!(why);
+                    }
+                    say::text(&serde_json::to_string_pretty(&told)?);
+                }
                 (false, 0) => say::line("nothing to revoke: no such grant is alive"),
                 (false, 1) => say::line("revoked 1 grant"),
                 (false, count) => say::line(&format!("revoked {count} grants")),
+            }
+            if let Some(why) = unwritten.filter(|_| !self.json) {
+                say::note(&why);
             }
             Ok(ExitCode::SUCCESS)
         })

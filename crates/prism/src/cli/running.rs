@@ -31,6 +31,8 @@ use crate::{
 
 /// The folder of the audit log, in Prism's own.
 pub(super) const AUDIT: &str = "audit";
+/// Ends of grants that neither log nor database had room for.
+const ENDS: &str = "ends";
 /// Where text is that agents have not saved.
 const UNSAVED: &str = "unsaved";
 
@@ -216,6 +218,7 @@ async fn gate(
     let opening = gate::Opening {
         store,
         audit: Arc::new(audit),
+        ends: home.join(ENDS),
         runtime: Runtime::new(surroundings),
         metrics: metrics.gate.clone(),
         secret: management,

@@ -15,6 +15,7 @@ use uuid::Uuid;
 use super::{
     Gate, Trouble,
     desk::unknown_confirmation,
+    ends::unwritten,
     paper::About,
     secret::{hex, new_id, unhex},
     trouble::already,
@@ -151,7 +152,8 @@ impl Gate {
     }
 
     /// Takes the person's answer. It has to name the digest of what they saw.
-    pub async fn confirm(&self, answer: Answer, by: &str) -> Result<(), Trouble> {
+    /// To say no is to take away: it counts whether or not it can be written down (H6). Returns what is not written down yet.
+    pub async fn confirm(&self, answer: Answer, by: &str) -> Result<Option<String>, Trouble> {
         let id = answer.confirmation_id.as_u128();
         let row = self.store.confirmation(id)?.ok_or_else(unknown_confirmation)?;
         let about = || About { session: row.grant_id, ..About::person(by) };
@@ -175,7 +177,12 @@ impl Gate {
         if until.is_some_and(|until| until > MAX_UNTIL) {
             return Err(refused(Trouble::bad(format!("until_seconds is at most {}", MAX_UNTIL.as_secs()))));
         }
-        self.record(about(), "confirm", &what, if answer.allow { "allowed" } else { "denied" }).await?;
+        let logged = if answer.allow {
+            self.record(about(), "confirm", &what, "allowed").await?;
+            Ok(())
+        } else {
+            self.audit.owe(self.entry(about(), "confirm", &what, "denied")).await.map(drop)
+        };
         let decided = kept::Answer {
             confirmation: id,
             digest: row.digest,
@@ -187,7 +194,13 @@ impl Gate {
             uses: if until.is_some() && answer.uses.is_none() { i64::from(MAX_USES) } else { i64::from(uses) },
             until_us: Some((now + until.unwrap_or(KEPT)).0),
         };
-        if !self.store.decide_confirmation(decided).await? {
+        let stored = self.store.decide_confirmation(decided).await;
+        if answer.allow
+            && let Err(error) = stored
+        {
+            return Err(error.into());
+        }
+        if matches!(stored, Ok(false)) {
             let row = self.store.confirmation(id)?.ok_or_else(unknown_confirmation)?;
             return Err(refused(not_waiting(&row, self.clock.now())));
         }
@@ -198,7 +211,7 @@ impl Gate {
         }
         self.metrics.answered(if answer.allow { "allowed" } else { "denied" });
         self.tell_of_confirmation(id);
-        Ok(())
+        Ok(unwritten(&logged, &stored.map(drop)))
     }
 
     /// Takes back what nobody waits for any more.

@@ -108,7 +108,7 @@ impl Gate {
                     "not_waiting" => Trouble { code: "not_pending", ..trouble },
                     _ => trouble,
                 };
-                self.confirm(answer, by).await.map_err(one_word)
+                self.confirm(answer, by).await.map(drop).map_err(one_word)
             }
             _ => Err(Trouble::bad("name either request_id or confirmation_id")),
         }
@@ -116,7 +116,7 @@ impl Gate {
 
     async fn decide_request(&self, request_id: Uuid, word: Decide, by: &str) -> Result<(), Trouble> {
         if !word.approve {
-            return self.deny(request_id, word.reason, by).await;
+            return self.deny(request_id, word.reason, by).await.map(drop);
         }
         let approve = Approve {
             request_id,

@@ -1,6 +1,6 @@
 //! Grants: who may hold one, how it is made smaller for a helper, and how it ends, with all that came from it.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use prism_core::{
     Time,
@@ -12,7 +12,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::{
-    Gate, Trouble,
+    Gate, Taken, Trouble,
     live::{Ended, Held, Live},
     paper::{About, lineage},
     roots_text,
@@ -146,7 +146,7 @@ impl Gate {
         let live = self.enliven(row).ok_or_else(Trouble::unknown_session)?;
         if let Some(ended) = parent.ended() {
             // It ended while this was written; what comes from it ends with it.
-            self.end(vec![live.id], ended, "its parent").await?;
+            self.end(vec![live.id], ended, "its parent").await;
             return Err(Trouble::new(ended.name(), 401, "the grant is over"));
         }
         self.record_behind(About::holder(&live), "grant", &lineage(&live), "ok");
@@ -155,53 +155,33 @@ impl Gate {
         Ok(Given { id: Uuid::from_u128(live.id), token: Some(token), expires_at: live.grant.expires_at })
     }
 
-    /// Ends a grant and all that came from it. Returns how many that were.
-    pub async fn revoke(&self, id: Uuid, by: &str) -> Result<usize, Trouble> {
-        let row = self.store.grant(id.as_u128())?.ok_or_else(Trouble::unknown_session)?;
-        let branch = self.store.descendants(row.id)?;
-        let about = About { session: Some(row.id), request: row.request_id, ..About::person(by) };
-        let args = json!({"agent": row.agent, "grants": branch.len()});
-        self.record(about, "revoke", &args, "allowed").await?;
-        self.end(branch, Ended::Revoked, by).await
+    /// Ends a grant and all that came from it: at once, and whatever keeps it from being written down (H6).
+    pub async fn revoke(&self, id: Uuid, by: &str) -> Result<Taken, Trouble> {
+        let id = id.as_u128();
+        let live = self.state().live.get(&id).cloned();
+        let ended = self.end_in_memory(&[id], Ended::Revoked).len();
+        let (agent, request) = match live {
+            Some(live) => (live.agent.clone(), live.request),
+            None => {
+                let row = self.store.grant(id)?.ok_or_else(Trouble::unknown_session)?;
+                (row.agent, row.request_id)
+            }
+        };
+        let grants = self.store.descendants(id).map_or(ended, |branch| branch.len());
+        let about = About { session: Some(id), request, ..About::person(by) };
+        let line = self.entry(about, "revoke", &json!({"agent": agent, "grants": grants}), "allowed");
+        Ok(self.put_on_record(vec![id], Ended::Revoked, by, Some(line), ended).await)
     }
 
     /// The same by a holder: of its own grant, or of one that came from it.
-    pub async fn give_up(&self, held: &Held, id: Uuid) -> Result<usize, Trouble> {
+    pub async fn give_up(&self, held: &Held, id: Uuid) -> Result<Taken, Trouble> {
         let own = held.live.id;
-        if !self.store.descendants(own)?.contains(&id.as_u128()) {
+        if id.as_u128() != own && !self.store.descendants(own)?.contains(&id.as_u128()) {
             let about = About::holder(&held.live);
             self.record_behind(about, "revoke", &json!({"session_id": id}), "refused: forbidden");
             return Err(Trouble::forbidden("a grant's token revokes that grant and what came from it, no other"));
         }
         self.revoke(id, &held.live.agent).await
-    }
-
-    /// Ends grants, for their holders at once. Those that are over already stay as they are.
-    pub(super) async fn end(&self, ids: Vec<u128>, how: Ended, by: &str) -> Result<usize, Trouble> {
-        let alive = |id: &u128| self.state().live.get(id).cloned();
-        for live in ids.iter().filter_map(alive) {
-            live.end(how);
-        }
-        let now = self.clock.now();
-        let state = match how {
-            Ended::Expired => State::Expired,
-            Ended::Revoked => State::Revoked,
-        };
-        // With the whole branch, and so with what a holder has narrowed this very moment. Until that is written they stay
-        // where they are, over: nobody finds them in neither place.
-        let ended = self.store.end_grants(ids, state.name(), now.0).await?;
-        let ending: Vec<Arc<Live>> = ended.iter().filter_map(|id| self.state().live.remove(id)).collect();
-        for live in &ending {
-            live.end(how);
-            let args = json!({"by": by, "actions": live.actions.load(std::sync::atomic::Ordering::Relaxed)});
-            self.record_behind(About::holder(live), "end", &args, how.name());
-            self.metrics.ended(state, now.since(live.created_at));
-            self.tell_of_grant(live);
-            // What it had of its own in the editor goes with it: terminals, watches, panes.
-            let (runtime, id) = (self.runtime.clone(), live.id);
-            tokio::spawn(async move { runtime.leave(id).await });
-        }
-        Ok(ended.len())
     }
 
     pub(super) fn tell_of_grant(&self, live: &Live) {

@@ -126,9 +126,9 @@ impl Live {
         })
     }
 
-    /// Ends it, for all who hold it, now. The first end counts.
-    pub(super) fn end(&self, how: Ended) {
-        self.ended.send_if_modified(|ended| ended.is_none() && ended.replace(how).is_none());
+    /// Ends it, for all who hold it, now. The first end counts; returns whether this is it.
+    pub(super) fn end(&self, how: Ended) -> bool {
+        self.ended.send_if_modified(|ended| ended.is_none() && ended.replace(how).is_none())
     }
 
     pub(super) fn ended(&self) -> Option<Ended> {

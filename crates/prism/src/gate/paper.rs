@@ -77,7 +77,7 @@ impl Gate {
         Ok(lines.iter().filter_map(|line| serde_json::from_str(line).ok()).collect())
     }
 
-    fn entry(&self, about: About, action: &str, args: &Value, result: &str) -> Entry {
+    pub(super) fn entry(&self, about: About, action: &str, args: &Value, result: &str) -> Entry {
         let written = |id: u128| Uuid::from_u128(id).to_string();
         Entry {
             actor: about.actor,

@@ -2,10 +2,7 @@
 
 use std::{path::Path, time::Duration};
 
-use prism_core::{
-    Time,
-    policy::{Preset, Root, Scopes, State, Step},
-};
+use prism_core::policy::{Preset, Root, Scopes, State, Step};
 use prism_os::root::real_path;
 use prism_store::gate::{Added, GrantRow, RequestPatch, RequestRow};
 use serde::Deserialize;
@@ -16,6 +13,7 @@ use uuid::Uuid;
 
 use super::{
     Gate, Trouble,
+    ends::{Denial, unwritten},
     grants::Given,
     paper::About,
     roots_text,
@@ -213,8 +211,8 @@ impl Gate {
         };
         let now = self.clock.now();
         let is_open = State::named(&row.state).is_some_and(State::is_open) && row.expires_at_us > now.0;
-        if !is_open {
-            return Err(refused(not_pending(&row, self.clock.now())));
+        if !is_open || self.is_denied(id) {
+            return Err(refused(self.not_pending(&row)));
         }
         let asked = Scopes::read(row.scopes.split_whitespace()).unwrap_or_default();
         let scopes = match &approve.approved_scopes {
@@ -279,7 +277,7 @@ impl Gate {
         let hash = minted.as_ref().map(|(_, hash)| *hash);
         if !self.store.approve(id, now.0, by.to_owned(), grant.clone(), hash).await? {
             let row = self.store.request(id)?.ok_or_else(Trouble::unknown_request)?;
-            return Err(refused(not_pending(&row, self.clock.now())));
+            return Err(refused(self.not_pending(&row)));
         }
         let live = self.enliven(grant).ok_or_else(Trouble::unknown_session)?;
         self.metrics.request(State::Approved);
@@ -292,29 +290,50 @@ impl Gate {
         Ok(Given { id: Uuid::from_u128(live.id), token, expires_at: live.grant.expires_at })
     }
 
-    pub async fn deny(&self, id: Uuid, reason: Option<String>, by: &str) -> Result<(), Trouble> {
+    /// Denies a request: at once, as what takes away (H6). Returns what is not written down yet, if so.
+    pub async fn deny(&self, id: Uuid, reason: Option<String>, by: &str) -> Result<Option<String>, Trouble> {
         let row = self.store.request(id.as_u128())?.ok_or_else(Trouble::unknown_request)?;
         let about = About { request: Some(row.id), ..About::person(by) };
         let what = json!({"agent": row.agent, "reason": reason});
-        if !State::named(&row.state).is_some_and(State::is_open) {
-            self.record_behind(about, "deny", &what, "refused: not_pending");
-            return Err(not_pending(&row, self.clock.now()));
-        }
-        self.record(about.clone(), "deny", &what, "denied").await?;
         let patch = RequestPatch {
             decided_at_us: Some(self.clock.now().0),
             decided_by: Some(by.to_owned()),
             denied_because: reason,
         };
-        let open = [State::Requested.name(), State::Pending.name()];
-        if !self.store.step_request(row.id, &open, State::Denied.name(), patch).await? {
+        let is_open = State::named(&row.state).is_some_and(State::is_open);
+        let denying = is_open.then(|| self.deny_in_memory(Denial { request: row.id, patch })).flatten();
+        let Some(denying) = denying else {
+            self.record_behind(about, "deny", &what, "refused: not_pending");
+            return Err(self.not_pending(&row));
+        };
+        let logged = self.audit.owe(self.entry(about.clone(), "deny", &what, "denied")).await.map(drop);
+        let stored = denying.store().await;
+        if matches!(stored, Ok(false)) {
             self.record_behind(about, "deny", &what, "refused: not_pending");
             let row = self.store.request(row.id)?.ok_or_else(Trouble::unknown_request)?;
-            return Err(not_pending(&row, self.clock.now()));
+            return Err(self.not_pending(&row));
         }
         self.metrics.request(State::Denied);
         self.decided_on(&row);
-        Ok(())
+        Ok(unwritten(&logged, &stored.map(drop)))
+    }
+
+    fn not_pending(&self, row: &RequestRow) -> Trouble {
+        let mut state = State::named(&row.state).filter(|state| !state.is_open()).unwrap_or(State::Expired);
+        let (mut by, mut at) = (row.decided_by.clone(), row.decided_at_us);
+        if let Some(denial) = self.state().owing.denial(row.id) {
+            state = State::Denied;
+            (by, at) = (denial.patch.decided_by.clone(), denial.patch.decided_at_us);
+        }
+        let why = match &by {
+            Some(by) => already(if state == State::Denied { "denied" } else { "approved" }, by, at, self.clock.now()),
+            None => "it expired: nobody decided in time".to_owned(),
+        };
+        Trouble::new("not_pending", 409, why)
+    }
+
+    fn is_denied(&self, request: u128) -> bool {
+        self.state().owing.denial(request).is_some()
     }
 
     /// Nobody has decided on these in time.
@@ -409,15 +428,6 @@ async fn folders(paths: Vec<String>) -> Result<Vec<Root>, Trouble> {
     };
     let look = tokio::task::spawn_blocking(move || paths.iter().map(real).collect());
     look.await.unwrap_or_else(|_| Err(Trouble::new("failed", 500, "the folders could not be looked at; try again")))
-}
-
-fn not_pending(row: &RequestRow, now: Time) -> Trouble {
-    let state = State::named(&row.state).filter(|state| !state.is_open()).unwrap_or(State::Expired);
-    let why = match &row.decided_by {
-        Some(by) => already(if state == State::Denied { "denied" } else { "approved" }, by, row.decided_at_us, now),
-        None => "it expired: nobody decided in time".to_owned(),
-    };
-    Trouble::new("not_pending", 409, why)
 }
 
 fn one_line(text: &str) -> String {

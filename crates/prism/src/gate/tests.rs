@@ -1,5 +1,7 @@
 //! The gate on a real store, a real log and real files, without a daemon around it.
 
+mod full;
+
 use std::{collections::BTreeMap, time::Duration};
 
 use prism_core::policy::Limits;
@@ -74,7 +76,7 @@ impl World {
     }
 
     async fn say(&self, view: &views::ConfirmationView, allow: bool) -> Result<(), Trouble> {
-        self.gate.confirm(answer(view, allow), "test").await
+        self.gate.confirm(answer(view, allow), "test").await.map(drop)
     }
 }
 
@@ -89,6 +91,7 @@ async fn open(home: &std::path::Path, settings: config::Gate) -> Arc<Gate> {
     let opening = Opening {
         store: Store::open(&home.join("prism.db")).unwrap(),
         audit: Arc::new(Audit::open(&home.join("audit"), Default::default()).unwrap()),
+        ends: home.join("ends"),
         runtime: Runtime::new(surroundings),
         metrics: Arc::default(),
         secret: Token::random().unwrap(),
@@ -247,7 +250,7 @@ async fn a_revoked_grant_ends_with_all_that_came_from_it() {
     let wide = world.narrowed(&grandchild, json!({"agent_id": "d", "scopes": ["write:files"]})).await;
     assert_eq!(wide.err().unwrap().code, "forbidden");
     assert_eq!(world.gate.give_up(&child, Uuid::from_u128(parent.id())).await.unwrap_err().code, "forbidden");
-    assert_eq!(world.gate.revoke(Uuid::from_u128(parent.id()), "test").await.unwrap(), 3);
+    assert_eq!(world.gate.revoke(Uuid::from_u128(parent.id()), "test").await.unwrap().revoked, 3);
     for held in [&parent, &child, &grandchild] {
         assert_eq!(timeout(LONG, held.ended()).await.unwrap(), Ended::Revoked);
         assert_eq!(act(&world.gate, held, "open_file", json!({"path": "x"})).await.unwrap_err(), "revoked");

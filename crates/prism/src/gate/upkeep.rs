@@ -31,10 +31,10 @@ pub(super) async fn ends(gate: Weak<Gate>) {
         let now = here.clock.now();
         let over: Vec<u128> = here.ending_by(now);
         if !over.is_empty()
-            && let Err(trouble) = here.end(over, Ended::Expired, "time").await
+            && let Some(why) = here.end(over, Ended::Expired, "time").await.unwritten
         {
             // For their holders they are over all the same.
-            warn!(why = trouble.message, "Expired grants could not be written down");
+            warn!(why, "Expired grants could not be written down yet");
         }
         let next = here.next_end().map_or(Duration::from_secs(3600), |at| at.since(here.clock.now()));
         let changed = here.changed.clone();
@@ -51,6 +51,7 @@ pub(super) async fn housekeeping(gate: Weak<Gate>) {
     for look in 0u64.. {
         ticks.tick().await;
         let Some(gate) = gate.upgrade() else { return };
+        gate.settle().await;
         if gate.awaits.swap(false, Ordering::Relaxed) {
             gate.end_what_waited().await;
         }

@@ -209,22 +209,18 @@ async fn done(
         Way::Approve => given(&gate.approve(parsed::<Approve>(body)?, caller.name(), true).await?),
         Way::Deny => {
             let Deny { request_id, reason } = parsed(body)?;
-            gate.deny(request_id, reason, caller.name()).await?;
-            json!({})
+            outcome(gate.deny(request_id, reason, caller.name()).await?)
         }
         Way::Revoke => {
             let Revoke { session_id } = parsed(body)?;
-            let revoked = match key {
+            let taken = match key {
                 Key::Grant => gate.give_up(&gate.hold(None, &token)?, session_id).await?,
                 Key::Client | Key::Management => gate.revoke(session_id, caller.name()).await?,
             };
-            json!({"revoked": revoked})
+            json!(taken)
         }
         Way::Narrow => given(&gate.narrow(&gate.hold(None, &token)?, parsed::<Narrow>(body)?).await?),
-        Way::Confirm => {
-            gate.confirm(parsed::<Answer>(body)?, caller.name()).await?;
-            json!({})
-        }
+        Way::Confirm => outcome(gate.confirm(parsed::<Answer>(body)?, caller.name()).await?),
         Way::Requests => {
             let status = value(query, "status").map(str::to_ascii_uppercase);
             let mut requests = gate.requests(flag(query, "open"))?;
@@ -237,6 +233,11 @@ async fn done(
         Way::Plugins => json!({"plugins": gate.router().plugins()}),
         Way::Events | Way::EventSocket | Way::Session(_) => json!({}),
     })
+}
+
+/// What is told of something that is done, whether or not it is written down.
+pub(super) fn outcome(unwritten: Option<String>) -> Value {
+    unwritten.map_or_else(|| json!({}), |unwritten| json!({ "unwritten": unwritten }))
 }
 
 /// The log, the newest line first.

@@ -12,7 +12,9 @@ use super::{
     chain::{Link, now_us, timestamp},
     files,
     head::{HeadFile, Known},
-    mend, rotate,
+    mend,
+    reserve::{RESERVE_BYTES, Room, set_aside},
+    rotate,
 };
 
 /// A log that is open for writing, by one thread.
@@ -35,6 +37,8 @@ pub(super) struct Newest {
     inode: (u64, u64),
     /// Up to here it has whole lines.
     pub(super) good_bytes: u64,
+    /// Up to here it has blocks, as far as is known.
+    room_to: u64,
     /// There may be something behind that.
     failed: bool,
 }
@@ -54,7 +58,9 @@ impl Log {
         files::make(folder)?;
         let standing = mend::look(folder, settings.keep)?;
         let mut head = HeadFile::open(folder)?;
-        let newest = Newest::open(folder, Some(standing.good_bytes))?;
+        let mut newest = Newest::open(folder, Some(standing.good_bytes))?;
+        // A disk that is full already has none to give, and the next line tries again.
+        let _ = newest.make_room(0);
         head.write(&standing.known)?;
         let known = standing.known;
         let log = Self { folder: folder.to_owned(), settings, known, head, file: Some(newest), buffer: Vec::new() };
@@ -66,7 +72,11 @@ impl Log {
     }
 
     /// Adds a line for each entry. If it fails, none of them is there.
-    pub(super) fn write<'a>(&mut self, entries: impl Iterator<Item = &'a Entry>) -> io::Result<Written<'_>> {
+    pub(super) fn write<'a>(
+        &mut self,
+        room: Room,
+        entries: impl Iterator<Item = &'a Entry>,
+    ) -> io::Result<Written<'_>> {
         let path = self.path();
         if let Some(file) = &mut self.file
             && !file.is_in_place(&path)?
@@ -82,6 +92,9 @@ impl Log {
         let (first, ts) = (self.known.newest.seq + 1, timestamp(now_us()));
         let mut newest: Link = self.known.newest;
         entries.for_each(|entry| newest.add(&mut self.buffer, entry, &ts));
+        if room == Room::Common {
+            file.make_room(self.buffer.len() as u64)?;
+        }
         file.add(&self.buffer)?;
         let full = file.good_bytes >= self.settings.max_file_bytes;
         self.known.newest = newest;
@@ -120,7 +133,22 @@ impl Newest {
             // The name has to be there after a power cut, not only the file.
             File::open(folder)?.sync_all()?;
         }
-        Ok(Self { file, inode: (found.dev(), found.ino()), good_bytes: good_bytes.min(found.len()), failed: false })
+        let good_bytes = good_bytes.min(found.len());
+        Ok(Self { file, inode: (found.dev(), found.ino()), good_bytes, room_to: good_bytes, failed: false })
+    }
+
+    /// Sees to it that so many bytes fit in without the reserve.
+    fn make_room(&mut self, bytes: u64) -> io::Result<()> {
+        let wanted = self.good_bytes + bytes + RESERVE_BYTES;
+        if wanted > self.room_to {
+            self.room_to = set_aside(&self.file, self.good_bytes, wanted)?;
+        }
+        Ok(())
+    }
+
+    /// Gives back what is behind its end: nothing is added any more.
+    pub(super) fn give_back(&self) -> io::Result<()> {
+        self.file.set_len(self.good_bytes)
     }
 
     /// Whether this is still the file of that name, and as long as it was. What a write that failed has left is taken
@@ -141,6 +169,8 @@ impl Newest {
     fn add(&mut self, bytes: &[u8]) -> io::Result<()> {
         if let Err(error) = self.file.write_all(bytes).and_then(|()| self.file.sync_data()) {
             self.failed = self.file.set_len(self.good_bytes).is_err();
+            // That gave the reserve back, too.
+            self.room_to = self.good_bytes;
             return Err(error);
         }
         self.good_bytes += bytes.len() as u64;

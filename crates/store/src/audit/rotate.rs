@@ -21,6 +21,9 @@ pub(super) fn begin_new(log: &mut Log) -> io::Result<()> {
     log.head.sync()?;
     let number = files::full(&log.folder)?.last().map_or(0, |(number, _)| *number) + 1;
     let full = log.folder.join(files::full_name(number));
+    if let Some(file) = &log.file {
+        file.give_back()?;
+    }
     // From here on the next write opens a new file, also if this fails half way.
     log.file = None;
     fs::rename(log.path(), full)?;

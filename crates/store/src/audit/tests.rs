@@ -1,6 +1,7 @@
 //! The audit log on real files.
 
 mod end;
+mod owed;
 mod tamper;
 mod trouble;
 

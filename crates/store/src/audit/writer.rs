@@ -18,6 +18,7 @@ use super::{
     AuditError, Entry,
     log::{Log, Written},
     mend::notice,
+    reserve::Room,
 };
 
 /// Lines that may wait for the thread. Beyond it the caller waits before its line is even queued: what it wants to do has
@@ -27,6 +28,9 @@ const MAX_QUEUED: usize = 1024;
 /// Lines that may wait of those that nobody waits for. Beyond it they are not written but counted, and a line says how
 /// many: they must not hold up what they tell of.
 const MAX_BEHIND: usize = 4096;
+
+/// Lines that may be owed. Beyond it they are counted like those that nobody waits for: there are not as many grants.
+const MAX_OWED: usize = 1024;
 
 /// Lines that are written at once. Beyond it they wait for the next time: more gain nothing, and the first waits for the
 /// last.
@@ -50,15 +54,19 @@ struct Shared {
     places: Semaphore,
     /// How many full files are kept; 0 for all.
     keep: AtomicUsize,
+    /// Lines that are owed and not on disk.
+    owed: AtomicUsize,
 }
 
 #[derive(Default)]
 struct Queue {
+    /// Before all others. Whoever waited for one that could not be written has been told.
+    owed: VecDeque<Owed>,
     jobs: VecDeque<Job>,
     behind: VecDeque<Entry>,
     /// How many there was no room for.
     lost: u64,
-    /// The last write failed: `behind` can wait.
+    /// The last write failed: what nobody waits for can wait.
     failed: bool,
     closed: bool,
 }
@@ -69,9 +77,16 @@ struct Job {
     done: oneshot::Sender<Result<u64, AuditError>>,
 }
 
+/// A line about what has happened already, and who wants to know whether it is there.
+struct Owed {
+    entry: Entry,
+    done: Option<oneshot::Sender<Result<u64, AuditError>>>,
+}
+
 /// What is written at once.
 #[derive(Default)]
 struct Batch {
+    owed: Vec<Owed>,
     jobs: Vec<Job>,
     behind: Vec<Entry>,
     lost: u64,
@@ -83,7 +98,7 @@ impl Writer {
     pub(super) fn spawn(log: Log, first: VecDeque<Entry>, lines: broadcast::Sender<Arc<str>>) -> io::Result<Self> {
         let queue = Mutex::new(Queue { behind: first, ..Queue::default() });
         let (places, keep) = (Semaphore::new(MAX_QUEUED), AtomicUsize::new(log.settings.keep));
-        let shared = Arc::new(Shared { queue, changed: Condvar::new(), places, keep });
+        let shared = Arc::new(Shared { queue, changed: Condvar::new(), places, keep, owed: AtomicUsize::new(0) });
         let (of_thread, told) = (shared.clone(), lines.clone());
         let run = move || run(log, &of_thread, &told);
         let thread = thread::Builder::new().name("prism-audit".to_owned()).spawn(run)?;
@@ -105,6 +120,28 @@ impl Writer {
         }
         self.shared.changed.notify_one();
         answer.await.unwrap_or(Err(AuditError::Closed))
+    }
+
+    pub(super) async fn owe(&self, entry: Entry) -> Result<u64, AuditError> {
+        let (done, answer) = oneshot::channel();
+        {
+            let mut queue = self.shared.queue();
+            if queue.closed {
+                return Err(AuditError::Closed);
+            }
+            if queue.owed.len() >= MAX_OWED {
+                queue.lost += 1;
+                return Err(AuditError::Crowded);
+            }
+            queue.owed.push_back(Owed { entry, done: Some(done) });
+            self.shared.owed.fetch_add(1, Ordering::Relaxed);
+        }
+        self.shared.changed.notify_one();
+        answer.await.unwrap_or(Err(AuditError::Closed))
+    }
+
+    pub(super) fn owed(&self) -> usize {
+        self.shared.owed.load(Ordering::Relaxed)
     }
 
     pub(super) fn write_behind(&self, entry: Entry) {
@@ -155,7 +192,11 @@ impl Shared {
     }
 
     fn close(&self) {
-        self.queue().closed = true;
+        let mut queue = self.queue();
+        // What is left is tried once more.
+        queue.failed &= queue.closed;
+        queue.closed = true;
+        drop(queue);
         self.places.close();
         self.changed.notify_one();
     }
@@ -165,8 +206,9 @@ impl Shared {
     fn next_batch(&self) -> Option<Batch> {
         let mut queue = self.queue();
         loop {
-            let some_behind = !queue.behind.is_empty() || queue.lost > 0;
-            if !queue.jobs.is_empty() || some_behind && !queue.failed {
+            let some_behind = !queue.behind.is_empty() || queue.lost > 0 || !queue.owed.is_empty();
+            let waited_for = !queue.jobs.is_empty() || queue.owed.iter().any(|owed| owed.done.is_some());
+            if waited_for || some_behind && !queue.failed {
                 break;
             }
             if queue.closed {
@@ -179,6 +221,7 @@ impl Shared {
                 queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
             }
         }
+        let owed: Vec<Owed> = queue.owed.drain(..).collect();
         // What is the longest here goes first.
         let behind = queue.behind.len().min(MAX_BATCH / 2);
         let behind: Vec<Entry> = queue.behind.drain(..behind).collect();
@@ -188,13 +231,22 @@ impl Shared {
         let lost = if queue.behind.is_empty() { mem::take(&mut queue.lost) } else { 0 };
         drop(queue);
         self.places.add_permits(taken);
-        Some(Batch { jobs, behind, lost })
+        Some(Batch { owed, jobs, behind, lost })
+    }
+
+    /// Lines that were owed are on disk, from this number on.
+    fn paid(&self, first: u64, owed: Vec<Owed>) {
+        self.owed.fetch_sub(owed.len(), Ordering::Relaxed);
+        for (seq, done) in (first..).zip(owed.into_iter().map(|owed| owed.done)) {
+            let _ = done.map(|done| done.send(Ok(seq)));
+        }
     }
 
     /// Takes back what nobody was promised, to be tried again.
-    fn put_back(&self, behind: Vec<Entry>, lost: u64) {
+    fn put_back(&self, owed: Vec<Owed>, behind: Vec<Entry>, lost: u64) {
         let mut queue = self.queue();
         queue.failed = true;
+        owed.into_iter().rev().for_each(|owed| queue.owed.push_front(owed));
         queue.lost += lost;
         behind.into_iter().rev().for_each(|entry| queue.behind.push_front(entry));
     }
@@ -208,30 +260,44 @@ struct LastWords<'a>(&'a Shared);
 impl Drop for LastWords<'_> {
     fn drop(&mut self) {
         self.0.close();
-        let unanswered = mem::take(&mut self.0.queue().jobs);
+        let mut queue = self.0.queue();
+        let unanswered = (mem::take(&mut queue.jobs), mem::take(&mut queue.owed));
+        drop(queue);
         drop(unanswered);
     }
 }
 
 fn run(mut log: Log, shared: &Shared, lines: &broadcast::Sender<Arc<str>>) {
     let _last_words = LastWords(shared);
-    while let Some(batch) = shared.next_batch() {
+    while let Some(mut batch) = shared.next_batch() {
         let path = log.path();
         log.settings.keep = shared.keep.load(Ordering::Relaxed);
         let lost = (batch.lost > 0).then(|| notice("audit.lost", format!("{{\"lines\":{}}}", batch.lost)));
+        let owed = batch.owed.iter().map(|owed| &owed.entry);
         let waited_for = batch.jobs.iter().map(|job| &job.entry);
-        match log.write(batch.behind.iter().chain(&lost).chain(waited_for)) {
+        match log.write(Room::Common, owed.chain(&batch.behind).chain(&lost).chain(waited_for)) {
             Ok(written) => {
                 shared.queue().failed = false;
                 let before = batch.behind.len() + usize::from(lost.is_some());
-                let first = written.first + before as u64;
+                let first = written.first + (batch.owed.len() + before) as u64;
+                shared.paid(written.first, batch.owed);
                 for (seq, job) in (first..).zip(batch.jobs) {
                     // One who no longer waits need not know.
                     let _ = job.done.send(Ok(seq));
                 }
                 tell(&written, lines);
             }
-            Err(error) => fail(batch, error, path, shared),
+            Err(error) => {
+                let owed = batch.owed.iter().map(|owed| &owed.entry);
+                // What has happened already may have what was kept for it, if all the rest has to wait.
+                if !batch.owed.is_empty()
+                    && let Ok(written) = log.write(Room::Reserve, owed)
+                {
+                    shared.paid(written.first, mem::take(&mut batch.owed));
+                    tell(&written, lines);
+                }
+                fail(batch, error, path, shared);
+            }
         }
     }
     log.close();
@@ -247,10 +313,12 @@ fn tell(written: &Written<'_>, lines: &broadcast::Sender<Arc<str>>) {
     }
 }
 
-fn fail(batch: Batch, error: io::Error, path: PathBuf, shared: &Shared) {
+fn fail(mut batch: Batch, error: io::Error, path: PathBuf, shared: &Shared) {
     let source = Arc::new(error);
-    shared.put_back(batch.behind, batch.lost);
-    for job in batch.jobs {
-        let _ = job.done.send(Err(AuditError::Write { path: path.clone(), source: source.clone() }));
+    let told = batch.owed.iter_mut().filter_map(|owed| owed.done.take()).collect::<Vec<_>>();
+    // First: whoever is told may look at once at what is owed.
+    shared.put_back(batch.owed, batch.behind, batch.lost);
+    for done in told.into_iter().chain(batch.jobs.into_iter().map(|job| job.done)) {
+        let _ = done.send(Err(AuditError::Write { path: path.clone(), source: source.clone() }));
     }
 }

@@ -244,7 +244,7 @@ impl Tool for AccessRevoke {
             Some(text) => id(&text)?,
             None => Uuid::from_u128(held.id()),
         };
-        let revoked = gate.give_up(&held, ended).await.map_err(failed)?;
-        Ok(Reply::structured(json!({ "revoked": revoked })))
+        let taken = gate.give_up(&held, ended).await.map_err(failed)?;
+        Ok(Reply::structured(json!(taken)))
     }
 }

@@ -1,4 +1,4 @@
-//! What a person does on a page: each is a POST with the token of the session.
+//! What a person does on a page: each is a POST with the secret of the session.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::{
     gate::{Answer, Approve, Gate, Trouble},
     serve::{
         Server,
-        access::{Deny, Revoke, parsed, refused},
+        access::{Deny, Revoke, outcome, parsed, refused},
         body::Body,
         fault,
     },
@@ -68,17 +68,13 @@ async fn done(server: &Arc<Server>, act: Act, body: &Bytes) -> Result<Value, Tro
         }
         Act::Deny => {
             let Deny { request_id, reason } = parsed(body)?;
-            gate()?.deny(request_id, reason, BY).await?;
-            json!({})
+            outcome(gate()?.deny(request_id, reason, BY).await?)
         }
         Act::Revoke => {
             let Revoke { session_id } = parsed(body)?;
-            json!({"revoked": gate()?.revoke(session_id, BY).await?})
+            json!(gate()?.revoke(session_id, BY).await?)
         }
-        Act::Confirm => {
-            gate()?.confirm(parsed::<Answer>(body)?, BY).await?;
-            json!({})
-        }
+        Act::Confirm => outcome(gate()?.confirm(parsed::<Answer>(body)?, BY).await?),
         Act::Restart => restart(server, parsed(body)?).await?,
         Act::Verify => {
             super::pages::verify(server, gate()?);
