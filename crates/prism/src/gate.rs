@@ -30,7 +30,7 @@ use std::{
     path::PathBuf,
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -70,6 +70,9 @@ pub struct Gate {
     state: Mutex<State>,
     store: Store,
     pub audit: Arc<Audit>,
+    audit_trouble: Option<String>,
+    /// The number of the newest line that the database knows of.
+    noted: AtomicU64,
     pub metrics: Arc<GateMetrics>,
     pub events: Events,
     runtime: Arc<Router>,
@@ -97,6 +100,8 @@ pub struct Gate {
 pub struct Opening {
     pub store: Store,
     pub audit: Arc<Audit>,
+    /// What is wrong with the end of the log, as its opening has found.
+    pub audit_trouble: Option<String>,
     /// Where ends are noted that nothing else has room for.
     pub ends: PathBuf,
     pub runtime: Runtime,
@@ -133,12 +138,15 @@ struct State {
 impl Gate {
     /// Takes up what the store has of the gate.
     pub async fn open(opening: Opening) -> anyhow::Result<Arc<Self>> {
-        let Opening { store, audit, ends, runtime, metrics, secret, plugin_secret, settings, person } = opening;
+        let Opening { store, audit, audit_trouble, ends, runtime, metrics, secret, plugin_secret, settings, person } =
+            opening;
         let (owing, marks) = Owing::open(&ends);
         let gate = Arc::new_cyclic(|this| Self {
             state: Mutex::new(State { owing, ..State::default() }),
             store,
             audit,
+            audit_trouble,
+            noted: AtomicU64::new(0),
             runtime: Router::new(runtime, metrics.clone(), settings.gate.editors_decide),
             metrics,
             events: Events::default(),

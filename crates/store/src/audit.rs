@@ -21,6 +21,7 @@ mod mend;
 mod reserve;
 mod rotate;
 mod search;
+mod tail;
 mod verify;
 mod writer;
 
@@ -35,7 +36,8 @@ use tokio::sync::broadcast;
 pub use export::{ExportError, Exported, export};
 pub use head::Head;
 pub use search::{Query, SearchError, search, stamp, tail};
-pub use verify::{Broken, Verified, VerifyError, Wrong, verify, verify_with_head};
+pub use tail::check_tail;
+pub use verify::{Broken, Verified, VerifyError, Wrong, verify, verify_with_heads};
 
 use log::Log;
 use writer::Writer;
@@ -104,11 +106,23 @@ impl Audit {
     /// Opens the log in a folder, which is made if it is missing. What a process that was killed has left unfinished is
     /// cut off, and a line says so. So does one where lines are missing at the end; their place stays empty.
     pub fn open(folder: &Path, settings: Settings) -> Result<Self, AuditError> {
+        Self::open_after(folder, settings, None).map(|(audit, _)| audit)
+    }
+
+    /// The same for a log that had come so far when somebody last looked. What is wrong with its end is returned, and a line
+    /// says it; where lines are missing their numbers stay empty, so that the gap can be seen for ever.
+    pub fn open_after(
+        folder: &Path,
+        settings: Settings,
+        known: Option<&Head>,
+    ) -> Result<(Self, Option<VerifyError>), AuditError> {
         let error = |source| AuditError::Open { path: folder.to_owned(), source: Arc::new(source) };
-        let (log, found) = Log::open(folder, settings).map_err(error)?;
+        let trouble = check_tail(folder, known).err();
+        let (log, found) = Log::open(folder, settings, known).map_err(error)?;
+        let found = found.or_else(|| trouble.as_ref().map(broken));
         let lines = broadcast::Sender::new(MAX_BEHIND);
         let writer = Writer::spawn(log, found.into_iter().collect(), lines).map_err(error)?;
-        Ok(Self { writer, folder: folder.to_owned() })
+        Ok((Self { writer, folder: folder.to_owned() }, trouble))
     }
 
     /// Adds a line and returns its number once it is on disk. Dropping the future leaves the line in the queue.
@@ -142,6 +156,11 @@ impl Audit {
         self.writer.subscribe()
     }
 
+    /// Returns the newest line that is on disk.
+    pub fn head(&self) -> Head {
+        self.writer.head()
+    }
+
     /// Returns where its files are, for [`search`] and [`verify`].
     pub fn folder(&self) -> &Path {
         &self.folder
@@ -151,6 +170,12 @@ impl Audit {
     pub fn close(&self) {
         self.writer.close();
     }
+}
+
+/// A line that says that others are not what was written.
+fn broken(trouble: &VerifyError) -> Entry {
+    let why = serde_json::Value::from(trouble.to_string());
+    mend::notice("audit.broken", format!("{{\"why\":{why}}}"))
 }
 
 impl fmt::Debug for Audit {

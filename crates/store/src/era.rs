@@ -19,7 +19,7 @@ pub struct LearnedEra {
 const ERAS: &str = "SELECT destination, era, learned_at_us FROM era ORDER BY destination";
 
 /// How long somebody who only wants to look waits for a database that is locked.
-const LOOK_PATIENCE: Duration = Duration::from_millis(250);
+pub(crate) const LOOK_PATIENCE: Duration = Duration::from_millis(250);
 
 /// Returns what is remembered in the database at `path`, without opening it for more: nothing is created, migrated
 /// or written, and a daemon that has it open does not notice.

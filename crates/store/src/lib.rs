@@ -2,6 +2,7 @@
 //! Only this crate writes SQL; what the rows mean is decided elsewhere.
 
 pub mod audit;
+mod audit_head;
 mod checkpoint;
 mod era;
 pub mod gate;
@@ -18,6 +19,7 @@ mod store;
 mod tool_index;
 mod writer;
 
+pub use audit_head::audit_head_at;
 pub use era::{LearnedEra, eras_at};
 pub use listed::Listed;
 pub use quiet::Quiet;

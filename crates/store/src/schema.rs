@@ -16,6 +16,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { name: "0005_gate", sql: include_str!("../migrations/0005_gate.sql") },
     Migration { name: "0006_listed", sql: include_str!("../migrations/0006_listed.sql") },
     Migration { name: "0007_mesh_ends", sql: include_str!("../migrations/0007_mesh_ends.sql") },
+    Migration { name: "0008_audit_head", sql: include_str!("../migrations/0008_audit_head.sql") },
 ];
 
 struct Migration {

@@ -14,14 +14,18 @@ use std::{
 };
 
 use anyhow::{Context, bail};
-use prism_store::audit::{
-    self, Broken, ExportError, Exported, Head, Query, Verified, VerifyError, Wrong, export, search, verify_with_head,
+use prism_store::{
+    audit::{
+        self, Broken, ExportError, Exported, Head, Query, Verified, VerifyError, Wrong, export, search,
+        verify_with_heads,
+    },
+    audit_head_at,
 };
 use serde_json::{Value, json};
 
 use super::{
     bar::Bar,
-    daemon,
+    daemon::{self, DATABASE},
     moments::{moment, now_ms},
     running::AUDIT,
     say::{self, Colour},
@@ -139,14 +143,18 @@ struct Export {
 
 impl Audit {
     pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
-        let folder = daemon::home(env)?.path().join(AUDIT);
-        if !folder.is_dir() {
+        let home = daemon::home(env)?;
+        let folder = home.path().join(AUDIT);
+        // Before the lines: they may become more meanwhile.
+        let known = audit_head_at(&home.path().join(DATABASE));
+        let is_gone = matches!(self.command, Command::Verify(_)) && known.is_some();
+        if !folder.is_dir() && !is_gone {
             bail!("there is no audit log yet: {}\n  fix: prism serve --detach", folder.display());
         }
         let ran = match self.command {
             Command::Tail(tail) => tail.run(&folder),
             Command::Search(search) => search.run(&folder),
-            Command::Verify(verify) => verify.run(&folder),
+            Command::Verify(verify) => verify.run(&folder, known),
             Command::Export(export) => export.run(&folder),
         };
         match ran {
@@ -250,9 +258,10 @@ impl Search {
 // === impl Verify ===
 
 impl Verify {
-    fn run(self, folder: &Path) -> anyhow::Result<ExitCode> {
+    fn run(self, folder: &Path, known: Option<Head>) -> anyhow::Result<ExitCode> {
+        let kept: Vec<Head> = self.head.iter().cloned().chain(known.clone()).collect();
         let mut bar = Bar::new("verifying (MiB)");
-        let whole = verify_with_head(folder, self.head.as_ref(), |done, total| {
+        let whole = verify_with_heads(folder, &kept, |done, total| {
             let mib = |bytes: u64| usize::try_from(bytes >> 20).unwrap_or(usize::MAX);
             bar.show(mib(done), mib(total));
         });
@@ -261,7 +270,7 @@ impl Verify {
         match whole {
             Ok(verified) => self.say_whole(&verified, elapsed)?,
             Err(VerifyError::Broken(broken)) => {
-                self.say_broken(&broken)?;
+                self.say_broken(&broken, known.as_ref())?;
                 return Ok(ExitCode::FAILURE);
             }
             Err(error) => return Err(error.into()),
@@ -295,16 +304,21 @@ impl Verify {
         Ok(())
     }
 
-    fn say_broken(&self, broken: &Broken) -> anyhow::Result<()> {
+    fn say_broken(&self, broken: &Broken, known: Option<&Head>) -> anyhow::Result<()> {
         if self.json {
             let said = json!({
                 "ok": false, "file": broken.file, "line": broken.line, "seq": broken.seq, "what": broken.what.name(),
-                "message": broken.what.to_string(),
+                "message": broken.what.to_string(), "known_seq": known.map(|known| known.seq),
             });
             say::text(&serde_json::to_string_pretty(&said)?);
             return Ok(());
         }
         say::parts(&[("broken", Some(Colour::Red)), (&format!(": {broken}"), None)]);
+        if let (Wrong::Missing { newest }, Some(known)) = (&broken.what, known)
+            && known.seq > *newest
+        {
+            say::line(&format!("  Prism's database knows of {} lines, up to number {}", known.seq, known.seq));
+        }
         let fix = match broken.what {
             Wrong::HeadMissing | Wrong::HeadDamaged => {
                 "compare the newest lines with a copy; the next prism serve writes a new head, and a line that says so"

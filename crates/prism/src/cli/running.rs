@@ -174,6 +174,7 @@ impl Running {
         }
         if let Some(gate) = self.gate {
             gate.close();
+            gate.note_audit_head().await;
         }
         if let Some(store) = self.store {
             store.close();
@@ -205,8 +206,14 @@ async fn gate(
     (home, owner): (&Path, &census::Owner),
 ) -> anyhow::Result<Arc<Gate>> {
     let folder = home.join(AUDIT);
-    let audit = Audit::open(&folder, audit::Settings { keep: config.audit.keep, ..audit::Settings::default() });
-    let audit = audit.with_context(|| format!("the audit log in {} cannot be opened", folder.display()))?;
+    let settings = audit::Settings { keep: config.audit.keep, ..audit::Settings::default() };
+    let known = store.audit_head()?;
+    let (audit, trouble) = Audit::open_after(&folder, settings, known.as_ref())
+        .with_context(|| format!("the audit log in {} cannot be opened", folder.display()))?;
+    let trouble = trouble.map(|trouble| format!("{:#}", anyhow::Error::from(trouble)));
+    if let Some(why) = &trouble {
+        warn!(why, "The audit log is not what was written; `prism audit verify` checks all of it");
+    }
     let env = Env::process();
     let surroundings = Surroundings {
         env: env.inherited(&Inherit::default()),
@@ -218,6 +225,7 @@ async fn gate(
     let opening = gate::Opening {
         store,
         audit: Arc::new(audit),
+        audit_trouble: trouble,
         ends: home.join(ENDS),
         runtime: Runtime::new(surroundings),
         metrics: metrics.gate.clone(),

@@ -166,6 +166,15 @@ pub fn part(page: Page, content: &Markup, waiting: Waiting, now: Moment) -> Mark
     }
 }
 
+/// What is wrong with what is on record, on every page: a person decides by it.
+pub fn troubles(troubles: &[String]) -> Markup {
+    html! {
+        @for (at, why) in troubles.iter().enumerate() {
+            p.trouble role="alert" data-key={ "record-" (at) } { b { "Mind: " } (visible(why)) }
+        }
+    }
+}
+
 /// A page that stands alone: the door, and what is said when it is closed.
 pub fn alone(title: &str, content: &Markup) -> Markup {
     html! {

@@ -1,6 +1,8 @@
 //! What the gate writes down: one entry for each thing that is about to happen, and one for what came of it.
 
-use prism_store::audit::{AuditError, Entry, Query, search};
+use std::sync::atomic::Ordering;
+
+use prism_store::audit::{AuditError, Entry, Head, Query, search};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -66,6 +68,32 @@ impl Gate {
             let about = About { actor, ..About::default() };
             self.record_behind(about, &action, &json!({"so_far": refused}), "refused: so many in all");
         }
+    }
+
+    /// Has the database know how far the log has come, so that nobody can cut it short unnoticed.
+    pub async fn note_audit_head(&self) {
+        let head = self.audit.head();
+        if self.noted.swap(head.seq, Ordering::Relaxed) != head.seq
+            && let Err(error) = self.store.note_audit_head(head).await
+        {
+            self.noted.store(0, Ordering::Relaxed);
+            tracing::debug!(%error, "How far the audit log has come could not be noted");
+        }
+    }
+
+    /// What is wrong with what is on record, in sentences: lines of the log that are not what was written, and what could not be
+    /// written down yet.
+    pub fn record_troubles(&self) -> Vec<String> {
+        let broken = self
+            .audit_trouble
+            .iter()
+            .map(|why| format!("the audit log is not what was written ({why}); `prism audit verify` checks all of it"));
+        broken.chain(self.unsettled()).collect()
+    }
+
+    /// The line that the database knows of.
+    pub fn known_head(&self) -> Option<Head> {
+        self.store.audit_head().ok().flatten()
     }
 
     /// Lines of the log, the newest first.

@@ -91,6 +91,7 @@ async fn open(home: &std::path::Path, settings: config::Gate) -> Arc<Gate> {
     let opening = Opening {
         store: Store::open(&home.join("prism.db")).unwrap(),
         audit: Arc::new(Audit::open(&home.join("audit"), Default::default()).unwrap()),
+        audit_trouble: None,
         ends: home.join("ends"),
         runtime: Runtime::new(surroundings),
         metrics: Arc::default(),

@@ -21,6 +21,8 @@ const KEEP: Duration = Duration::from_secs(30 * 24 * 3600);
 const FORGOTTEN_AT_ONCE: u32 = 500;
 /// How often what is old is forgotten, in looks.
 const TRIM_EVERY: u64 = 3600;
+/// How often it is noted how far the audit log has come, in looks.
+const NOTE_EVERY: u64 = 5;
 /// How often refusals are counted anew, in looks.
 const CALM_EVERY: u64 = 60;
 
@@ -54,6 +56,9 @@ pub(super) async fn housekeeping(gate: Weak<Gate>) {
         gate.settle().await;
         if gate.awaits.swap(false, Ordering::Relaxed) {
             gate.end_what_waited().await;
+        }
+        if look % NOTE_EVERY == 0 {
+            gate.note_audit_head().await;
         }
         if look % CALM_EVERY == 0 {
             gate.record_rest_of_flood();

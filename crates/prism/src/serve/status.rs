@@ -236,6 +236,7 @@ fn daemon(server: &Server, sight: &Sight) -> Daemon {
         max_open_files: limits::open_files().0,
         stopping: server.is_stopping(),
         foreign_sessions: server.access.metrics.refused_for(FOREIGN_SESSION),
+        record: server.gate.as_ref().map(|gate| gate.record_troubles()).unwrap_or_default(),
         config: about.config_now(),
     }
 }

@@ -5,6 +5,7 @@
 mod acp;
 mod agent_cli;
 mod audit;
+mod audit_broken;
 mod bad_child;
 mod bad_client;
 mod bad_start;

@@ -11,7 +11,7 @@ use super::{
     Entry, Settings,
     chain::{Link, now_us, timestamp},
     files,
-    head::{HeadFile, Known},
+    head::{Head, HeadFile, Known},
     mend,
     reserve::{RESERVE_BYTES, Room, set_aside},
     rotate,
@@ -48,15 +48,20 @@ pub(super) struct Newest {
 pub(super) struct Written<'a> {
     /// The number of the first.
     pub(super) first: u64,
+    pub(super) newest: Link,
     /// All of them, each with its line end.
     pub(super) lines: &'a [u8],
 }
 
 impl Log {
     /// Opens a log, and returns the line that has to be added about its state, if it has to be.
-    pub(super) fn open(folder: &Path, settings: Settings) -> io::Result<(Self, Option<Entry>)> {
+    /// `known`: how far it had come, as somebody knows.
+    pub(super) fn open(folder: &Path, settings: Settings, known: Option<&Head>) -> io::Result<(Self, Option<Entry>)> {
         files::make(folder)?;
-        let standing = mend::look(folder, settings.keep)?;
+        let mut standing = mend::look(folder, settings.keep)?;
+        if let Some(known) = known {
+            standing.reach(known);
+        }
         let mut head = HeadFile::open(folder)?;
         let mut newest = Newest::open(folder, Some(standing.good_bytes))?;
         // A disk that is full already has none to give, and the next line tries again.
@@ -103,7 +108,7 @@ impl Log {
             // Else the file grows on, and this is tried again.
             let _ = rotate::begin_new(self);
         }
-        Ok(Written { first, lines: &self.buffer })
+        Ok(Written { first, newest, lines: &self.buffer })
     }
 
     /// Puts the head on disk, too.

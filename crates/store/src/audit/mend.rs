@@ -8,9 +8,9 @@ use std::{fs::File, io, os::unix::fs::FileExt, path::Path};
 
 use super::{
     Entry,
-    chain::{GENESIS, Link, Parts, number},
+    chain::{GENESIS, Link, Parts, hash, number},
     files,
-    head::{Found, Known},
+    head::{Found, Head, Known},
 };
 
 /// What is read of the end of a file at first to find the head's line. If that is not enough, twice as much.
@@ -77,6 +77,17 @@ pub(super) fn look(folder: &Path, keep: usize) -> io::Result<Standing> {
         }
     };
     Ok(Standing { known: Known { newest, anchor }, good_bytes, says })
+}
+
+impl Standing {
+    /// Goes on behind a line that somebody knows of, where the log ends before it: its number is never given again.
+    pub(super) fn reach(&mut self, known: &Head) {
+        let newest = &mut self.known.newest;
+        let Some(hash) = hash(&known.hash).filter(|_| newest.seq < known.seq) else { return };
+        let args = format!("{{\"newest_seq\":{},\"found_seq\":{}}}", known.seq, newest.seq);
+        self.says = Some(notice("audit.broken", args));
+        *newest = Link { seq: known.seq, hash };
+    }
 }
 
 /// Returns how much of a file is whole lines.

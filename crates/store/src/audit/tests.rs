@@ -2,6 +2,7 @@
 
 mod end;
 mod owed;
+mod start;
 mod tamper;
 mod trouble;
 
@@ -171,7 +172,7 @@ async fn a_head_that_was_kept_elsewhere_shows_a_log_that_was_made_anew() {
     let kept = verified(&home).head;
     assert_eq!(kept.to_string().parse(), Ok(kept.clone()));
     assert!("10:xyz".parse::<Head>().is_err());
-    let check = |home: &TempDir| verify_with_head(&folder(home), Some(&kept), |_, _| {});
+    let check = |home: &TempDir| verify_with_heads(&folder(home), std::slice::from_ref(&kept), |_, _| {});
     check(&home).unwrap();
     let other = written(Settings::default(), 12).await;
     verify(&folder(&other), |_, _| {}).unwrap();

@@ -109,13 +109,13 @@ const MAX_WORDS: usize = 64;
 
 /// Checks the log in a folder. `on_progress` is told how many bytes of how many are done.
 pub fn verify(folder: &Path, on_progress: impl FnMut(u64, u64)) -> Result<Verified, VerifyError> {
-    verify_with_head(folder, None, on_progress)
+    verify_with_heads(folder, &[], on_progress)
 }
 
-/// The same, and that the line is there which somebody has kept elsewhere.
-pub fn verify_with_head(
+/// The same, and that the lines are there which somebody has kept elsewhere.
+pub fn verify_with_heads(
     folder: &Path,
-    kept: Option<&Head>,
+    kept: &[Head],
     on_progress: impl FnMut(u64, u64),
 ) -> Result<Verified, VerifyError> {
     let error = |path: &Path| {
@@ -131,8 +131,9 @@ pub fn verify_with_head(
         Found::Damaged => return Err(broken(&head_path, None, None, Wrong::HeadDamaged)),
         Found::Nothing => None,
     };
-    let kept_link = kept.and_then(|kept| Some(Link { seq: kept.seq, hash: super::chain::hash(&kept.hash)? }));
-    let wanted: Vec<Link> = head.iter().flat_map(|head| [head.newest, head.anchor]).chain(kept_link).collect();
+    let link = |kept: &Head| Some(Link { seq: kept.seq, hash: super::chain::hash(&kept.hash)? });
+    let kept: Vec<Link> = kept.iter().filter_map(link).collect();
+    let wanted: Vec<Link> = head.iter().flat_map(|head| [head.newest, head.anchor]).chain(kept.clone()).collect();
     let all = check_all(&files, &wanted, on_progress);
     let anchor = head.map_or(GENESIS, |head| head.anchor);
     let mut verified = Verified { lines: 0, files: 0, first_seq: 0, head: Head::from(&anchor), unfinished_bytes: 0 };
@@ -178,7 +179,7 @@ pub fn verify_with_head(
             return Err(broken(&file.path, Some(checked.lines + 1), Some(newest.seq + 1), what));
         }
     }
-    if let Some(kept) = kept_link.filter(|kept| kept.seq < verified.first_seq && *kept != anchor) {
+    if let Some(kept) = kept.iter().find(|kept| kept.seq < verified.first_seq && **kept != anchor) {
         return Err(broken(folder, None, Some(kept.seq), Wrong::LetGo));
     }
     match before {

@@ -16,6 +16,8 @@ use tokio::sync::{Semaphore, broadcast, oneshot};
 
 use super::{
     AuditError, Entry,
+    chain::Link,
+    head::Head,
     log::{Log, Written},
     mend::notice,
     reserve::Room,
@@ -56,6 +58,8 @@ struct Shared {
     keep: AtomicUsize,
     /// Lines that are owed and not on disk.
     owed: AtomicUsize,
+    /// The newest line that is on disk.
+    newest: Mutex<Link>,
 }
 
 #[derive(Default)]
@@ -98,7 +102,8 @@ impl Writer {
     pub(super) fn spawn(log: Log, first: VecDeque<Entry>, lines: broadcast::Sender<Arc<str>>) -> io::Result<Self> {
         let queue = Mutex::new(Queue { behind: first, ..Queue::default() });
         let (places, keep) = (Semaphore::new(MAX_QUEUED), AtomicUsize::new(log.settings.keep));
-        let shared = Arc::new(Shared { queue, changed: Condvar::new(), places, keep, owed: AtomicUsize::new(0) });
+        let (owed, newest) = (AtomicUsize::new(0), Mutex::new(log.known.newest));
+        let shared = Arc::new(Shared { queue, changed: Condvar::new(), places, keep, owed, newest });
         let (of_thread, told) = (shared.clone(), lines.clone());
         let run = move || run(log, &of_thread, &told);
         let thread = thread::Builder::new().name("prism-audit".to_owned()).spawn(run)?;
@@ -138,6 +143,10 @@ impl Writer {
         }
         self.shared.changed.notify_one();
         answer.await.unwrap_or(Err(AuditError::Closed))
+    }
+
+    pub(super) fn head(&self) -> Head {
+        Head::from(&*self.shared.newest())
     }
 
     pub(super) fn owed(&self) -> usize {
@@ -189,6 +198,10 @@ impl Shared {
     fn queue(&self) -> MutexGuard<'_, Queue> {
         // Nothing panics while it holds the lock, and a queue is whole between any two of its operations.
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn newest(&self) -> MutexGuard<'_, Link> {
+        self.newest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn close(&self) {
@@ -278,6 +291,7 @@ fn run(mut log: Log, shared: &Shared, lines: &broadcast::Sender<Arc<str>>) {
         match log.write(Room::Common, owed.chain(&batch.behind).chain(&lost).chain(waited_for)) {
             Ok(written) => {
                 shared.queue().failed = false;
+                *shared.newest() = written.newest;
                 let before = batch.behind.len() + usize::from(lost.is_some());
                 let first = written.first + (batch.owed.len() + before) as u64;
                 shared.paid(written.first, batch.owed);
@@ -293,6 +307,7 @@ fn run(mut log: Log, shared: &Shared, lines: &broadcast::Sender<Arc<str>>) {
                 if !batch.owed.is_empty()
                     && let Ok(written) = log.write(Room::Reserve, owed)
                 {
+                    *shared.newest() = written.newest;
                     shared.paid(written.first, mem::take(&mut batch.owed));
                     tell(&written, lines);
                 }

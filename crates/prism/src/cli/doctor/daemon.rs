@@ -76,6 +76,9 @@ fn running(status: &Status, patient: &Patient) -> Vec<Finding> {
         );
         findings.push(Finding::note("clients", said, "restart the client that sends them, or its MCP connection"));
     }
+    for why in &daemon.record {
+        findings.push(Finding::wrong("record", why, "prism audit verify; and see that the disk has room"));
+    }
     let why = daemon.config.error.clone().unwrap_or_default();
     match daemon.config.state {
         ConfigState::Ok => {}

@@ -86,6 +86,7 @@ fn head(status: &Status) -> Vec<Line> {
     if daemon.stopping {
         lines.push(vec![("it is stopping".to_owned(), Some(Colour::Yellow))]);
     }
+    lines.extend(daemon.record.iter().map(|why| vec![(one_line(why), Some(Colour::Red))]));
     let file = daemon.config.file.as_deref().unwrap_or("none; everything is at its default");
     lines.push(vec![(format!("config {file}"), Some(Colour::Dim))]);
     let why = one_line(daemon.config.error.as_deref().unwrap_or("it cannot be read"));

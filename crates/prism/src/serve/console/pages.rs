@@ -4,7 +4,7 @@ use std::sync::{Arc, atomic::Ordering};
 
 use hyper::{Response, StatusCode};
 use maud::{Markup, html};
-use prism_store::audit::{self as store, Query, Verified, VerifyError};
+use prism_store::audit::{self as store, Head, Query, Verified, VerifyError};
 use uuid::Uuid;
 
 use super::{acts::unshown, html as answer};
@@ -41,6 +41,8 @@ pub(super) async fn part(server: &Arc<Server>, page: Page, query: &str) -> Respo
             html! { p.trouble role="alert" data-key="trouble" { b { "This cannot be shown: " } (trouble.message) } }
         }
     };
+    let troubles = server.gate.as_ref().map(|gate| gate.record_troubles()).unwrap_or_default();
+    let content = html! { (page::troubles(&troubles)) (content) };
     answer(StatusCode::OK, page::part(page, &content, waiting(server), now))
 }
 
@@ -82,9 +84,11 @@ pub(super) fn verify(server: &Arc<Server>, gate: &Gate) {
     if server.console().checking.swap(true, Ordering::Relaxed) {
         return;
     }
+    // Before the lines: they may become more meanwhile.
+    let known: Vec<Head> = gate.known_head().into_iter().collect();
     let (server, folder) = (server.clone(), gate.audit.folder().to_owned());
     tokio::task::spawn_blocking(move || {
-        let found = store::verify(&folder, |_, _| ());
+        let found = store::verify_with_heads(&folder, &known, |_, _| ());
         let at = Moment::now();
         let chain = match found {
             Ok(Verified { lines, files, head, .. }) => Chain::Holds { lines, files: files as u64, head: head.hash, at },

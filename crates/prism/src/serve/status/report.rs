@@ -34,6 +34,8 @@ pub struct Daemon {
     pub stopping: bool,
     /// Requests that showed a session which no Prism has given out: their clients had another server at this URL.
     pub foreign_sessions: u64,
+    /// What is wrong with what is on record: a broken audit log, ends of grants that there was no room to write down.
+    pub record: Vec<String>,
     pub config: Config,
 }
 
