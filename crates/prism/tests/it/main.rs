@@ -32,6 +32,7 @@ mod environment;
 mod eras;
 mod event_names;
 mod first_steps;
+mod full_disk;
 mod gate_attacks;
 mod gate_cli;
 mod gate_flow;

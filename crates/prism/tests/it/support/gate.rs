@@ -58,6 +58,13 @@ impl Gate {
         Self::start_in(settings, &[]).await
     }
 
+    /// In this home.
+    pub(crate) async fn start_at(settings: &str, home: &Home) -> Self {
+        let folder = Home::new();
+        fs::write(folder.path().join("main.rs"), "fn main() {}\n").expect("the folder can be written to");
+        Self { daemon: Launch::serve(settings).home(home).start().await, folder }
+    }
+
     /// With these variables.
     pub(crate) async fn start_in(settings: &str, variables: &[(&'static str, String)]) -> Self {
         let folder = Home::new();
