@@ -50,7 +50,7 @@ use crate::{
     gate::Gate,
     home::Token,
     mesh::Mesh,
-    telemetry::Access,
+    telemetry::{Access, Veil},
 };
 
 /// Everything a request may need. Made once for each config: a request that has begun ends with what it began with.
@@ -165,7 +165,9 @@ impl Server {
             let named = config.destinations.get(name);
             destination.limit(named.unwrap_or(destination.config()), &config);
         }
-        let access = Access { bodies: config.log_bodies, ..self.access.clone() };
+        let secrets = parts.environment.secrets();
+        let bodies = config.log_bodies.then(|| Arc::new(Veil::new(&config.audit, secrets.clone())));
+        let access = Access { bodies, ..self.access.clone() };
         let next = Self {
             config,
             destinations,

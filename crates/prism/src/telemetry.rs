@@ -1,6 +1,6 @@
 //! What the daemon says about itself: the log, a record per request, and metrics.
 //!
-//! Ids, names, sizes and times only; bodies by a setting, secrets never (invariant 7).
+//! Ids, names, sizes and times only; bodies by a setting and without their secrets (`veil`), secrets never (invariant 7).
 
 pub mod access;
 pub mod gate;
@@ -9,8 +9,10 @@ pub mod log;
 pub mod mesh;
 pub mod metrics;
 pub mod rotation;
+pub mod veil;
 mod waits;
 
 pub use access::{Access, InFlight};
 pub use log::Log;
 pub use metrics::Metrics;
+pub use veil::{Secrets, Veil};

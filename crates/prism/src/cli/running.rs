@@ -26,7 +26,7 @@ use crate::{
     home::Token,
     mesh::Mesh,
     serve::{Front, Server},
-    telemetry::{Access, InFlight, Log, Metrics},
+    telemetry::{Access, InFlight, Log, Metrics, Veil},
 };
 
 /// The folder of the audit log, in Prism's own.
@@ -121,7 +121,7 @@ impl Running {
         let access = Access {
             log: log.clone(),
             metrics: parts.metrics.clone(),
-            bodies: config.log_bodies,
+            bodies: config.log_bodies.then(|| Arc::new(Veil::new(&config.audit, parts.environment.secrets().clone()))),
             in_flight: InFlight::default(),
         };
         let (server, owner) = (Server::new(config, root, token, access, &parts)?, parts.owner.clone());

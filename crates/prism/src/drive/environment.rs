@@ -16,10 +16,13 @@ use prism_os::{
 use tokio::{sync::OnceCell, task::spawn_blocking};
 use tracing::{debug, warn};
 
-use crate::config::{
-    Destination, Env, Inherit,
-    http::is_header_value,
-    secret::{self, SecretError},
+use crate::{
+    config::{
+        Destination, Env, Inherit,
+        http::is_header_value,
+        secret::{self, SecretError},
+    },
+    telemetry::Secrets,
 };
 
 /// The daemon's environment, and what its children get of it. One for all of them.
@@ -29,6 +32,8 @@ pub struct Environment {
     asks_shell: bool,
     /// What it said, once it was asked.
     login_path: OnceCell<Option<OsString>>,
+    /// What was looked up so far: the log knows it by this.
+    secrets: Arc<Secrets>,
 }
 
 /// What a child or a connection is given. It holds secrets, so it has no `Debug`.
@@ -44,7 +49,12 @@ const PATH: &str = "PATH";
 impl Environment {
     /// With `asks_shell`, the user's login shell will be asked for its PATH, once.
     pub fn new(env: Env, asks_shell: bool) -> Arc<Self> {
-        Arc::new(Self { env, asks_shell, login_path: OnceCell::new() })
+        Arc::new(Self { env, asks_shell, login_path: OnceCell::new(), secrets: Arc::default() })
+    }
+
+    /// The values that were looked up so far.
+    pub fn secrets(&self) -> &Arc<Secrets> {
+        &self.secrets
     }
 
     /// Asks the shell now, behind everything else, so that no child has to wait for it later; and then says of which
@@ -134,7 +144,11 @@ impl Environment {
         let mut given = Given { variables: BTreeMap::new(), headers: Vec::new() };
         if let Some(http) = &destination.http {
             for (name, value) in &http.headers {
+                let is_secret = secret::of_header(value).is_some();
                 let value = secret::resolve_header(value, &self.env)?;
+                if is_secret {
+                    self.secrets.note(&value);
+                }
                 if !is_header_value(&value) {
                     return Err(SecretError::Header { name: name.clone() });
                 }
@@ -147,7 +161,11 @@ impl Environment {
             given.variables.insert(PATH.into(), path);
         }
         for (name, value) in &destination.env {
-            given.variables.insert(name.into(), secret::resolve(value, &self.env)?.into());
+            let resolved = secret::resolve(value, &self.env)?;
+            if secret::of_variable(value).is_some() {
+                self.secrets.note(&resolved);
+            }
+            given.variables.insert(name.into(), resolved.into());
         }
         Ok(given)
     }

@@ -156,9 +156,9 @@ impl hyper::body::Body for Body {
         let next = match self.get_mut() {
             Self::Empty => Poll::Ready(None),
             Self::Whole(chain) => Poll::Ready(chain.pop()),
-            Self::Stream(stream) => Pin::new(&mut stream.reader).poll_next(context),
-            Self::Plain(stream) => Pin::new(&mut stream.reader).poll_next(context),
-            Self::Merged(merged) => merged.poll_next(context),
+            Self::Stream(stream) => noted(Pin::new(&mut stream.reader).poll_next(context), &mut stream.record),
+            Self::Plain(stream) => noted(Pin::new(&mut stream.reader).poll_next(context), &mut stream.record),
+            Self::Merged(merged) => noted(merged.poll_next(context), &mut merged.home.record),
             Self::Fed(pieces) => pieces.poll_recv(context),
         };
         next.map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
@@ -179,6 +179,14 @@ impl hyper::body::Body for Body {
             Self::Stream(_) | Self::Plain(_) | Self::Merged(_) | Self::Fed(_) => false,
         }
     }
+}
+
+/// What was read of a stream, which is in the record of its request where bodies are.
+fn noted(read: Poll<Option<Bytes>>, record: &mut Option<Pending>) -> Poll<Option<Bytes>> {
+    if let (Poll::Ready(Some(piece)), Some(record)) = (&read, record) {
+        record.streamed(piece);
+    }
+    read
 }
 
 impl From<String> for Body {

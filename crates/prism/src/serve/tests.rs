@@ -232,7 +232,7 @@ impl Door {
         let access = Access {
             log: Log::start(LevelFilter::OFF, false),
             metrics: parts.metrics.clone(),
-            bodies: false,
+            bodies: None,
             in_flight: InFlight::default(),
         };
         let prism = kit::Server::new("prism", "Prism", "")

@@ -16,21 +16,24 @@ use uuid::Uuid;
 use super::{
     log::Log,
     metrics::{DestinationMetrics, Metrics},
+    veil::Veil,
 };
 use crate::drive::Carried;
 
 /// The longest text of a client's making that enters the log. The rest is cut.
 const MAX_TEXT: usize = 128;
-/// The same for a body, where bodies are logged at all.
-const MAX_BODY: usize = 64 << 10;
+/// The longest body that is looked into, where bodies are logged at all. Of a longer one there is only its length.
+const MAX_BODY: usize = 1 << 20;
+/// What is kept of a stream. Of what is beyond it is only said how much it was.
+const MAX_STREAMED: usize = 64 << 10;
 
 /// Where records of requests go: the log and the metrics.
 #[derive(Clone)]
 pub struct Access {
     pub log: Log,
     pub metrics: Arc<Metrics>,
-    /// Whether records carry the bodies.
-    pub bodies: bool,
+    /// By what rules records carry the bodies; `None`: they do not.
+    pub bodies: Option<Arc<Veil>>,
     pub in_flight: InFlight,
 }
 
@@ -65,8 +68,17 @@ struct Request {
     correlation_id: Option<Uuid>,
     status: u16,
     took: Duration,
-    /// The request's and the response's.
-    bodies: Option<Box<[Bytes; 2]>>,
+    bodies: Option<Box<Bodies>>,
+}
+
+/// The request's and the response's.
+struct Bodies {
+    veil: Arc<Veil>,
+    request: Bytes,
+    response: Bytes,
+    /// What a response that is a stream has said, and how much of it is not in here.
+    streamed: Vec<u8>,
+    unkept: usize,
 }
 
 // === impl InFlight ===
@@ -109,7 +121,7 @@ impl Pending {
             // What nginx says of a client that left before the answer.
             status: 499,
             took: Duration::ZERO,
-            bodies: access.bodies.then(Box::default),
+            bodies: access.bodies.clone().map(|veil| Box::new(Bodies::under(veil))),
         };
         let awaited = (verb != "GET").then(|| access.in_flight.one_more());
         Self { access: access.clone(), started: Instant::now(), request, awaited, carried: None }
@@ -146,25 +158,28 @@ impl Pending {
     }
 
     pub fn request_body(&mut self, body: &Bytes) {
-        if let Some([request, _]) = self.bodies() {
-            *request = body.slice(..body.len().min(MAX_BODY));
+        if let Some(bodies) = &mut self.request.bodies {
+            bodies.request = body.clone();
         }
     }
 
     pub fn response_body(&mut self, body: impl FnOnce() -> Vec<u8>) {
-        if let Some([_, response]) = self.bodies() {
-            let mut body = body();
-            body.truncate(MAX_BODY);
-            *response = Bytes::from(body);
+        if let Some(bodies) = &mut self.request.bodies {
+            bodies.response = Bytes::from(body());
+        }
+    }
+
+    /// A piece of a response that is a stream.
+    pub fn streamed(&mut self, piece: &[u8]) {
+        if let Some(bodies) = &mut self.request.bodies {
+            let kept = piece.len().min(MAX_STREAMED - bodies.streamed.len());
+            bodies.streamed.extend_from_slice(&piece[..kept]);
+            bodies.unkept += piece.len() - kept;
         }
     }
 
     pub fn status(&mut self, status: u16) {
         self.request.status = status;
-    }
-
-    fn bodies(&mut self) -> Option<&mut [Bytes; 2]> {
-        self.request.bodies.as_deref_mut()
     }
 }
 
@@ -205,11 +220,31 @@ impl Request {
         let micros = self.took.as_micros();
         let _ = write!(out, " status_code={} latency_ms={}.{:03}", self.status, micros / 1000, micros % 1000);
         if let Some(bodies) = &self.bodies {
-            for (name, body) in ["request_body", "response_body"].iter().zip(bodies.iter()) {
-                field(out, name, &String::from_utf8_lossy(body));
-            }
+            bodies.write(out);
         }
         out.push(b'\n');
+    }
+}
+
+// === impl Bodies ===
+
+impl Bodies {
+    fn under(veil: Arc<Veil>) -> Self {
+        Self { veil, request: Bytes::new(), response: Bytes::new(), streamed: Vec::new(), unkept: 0 }
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        let shown = |body: &Bytes| match body.len() {
+            length if length > MAX_BODY => format!("[{length} bytes]"),
+            _ => self.veil.body(body),
+        };
+        field(out, "request_body", &shown(&self.request));
+        let mut response = shown(&self.response);
+        response.push_str(&self.veil.events(&self.streamed));
+        if self.unkept > 0 {
+            response.push_str(&format!(" [{} more bytes]", self.unkept));
+        }
+        field(out, "response_body", &response);
     }
 }
 

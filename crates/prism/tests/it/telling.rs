@@ -150,6 +150,31 @@ async fn bodies_are_recorded_only_where_that_was_asked_for() {
     }
 }
 
+// "`AUDIT_LOG_BODIES=1` logs passwords, API keys and resolved `env:` secrets in clear; streamed answers are logged empty"
+#[tokio::test]
+async fn bodies_that_are_recorded_have_no_secrets_in_them_and_streams_have_content() {
+    let settings = "log_bodies = true\n[audit]\nredact = [\"pin\"]\n";
+    let server = destination("demo", &[], "env = { KEY = \"env:THE_KEY\" }");
+    let daemon = Launch::serve(&format!("{settings}{server}")).env("THE_KEY", "resolved-value").start().await;
+    let session = daemon.client_at("/demo/mcp").initialize().await;
+    let text = "kept, resolved-value, ghp_0123456789abcdef0123456789abcdef0123";
+    session.call("echo", json!({"text": text, "password": "hunter22", "pin": "4711"})).await.text().await;
+    // With progress the answer is a stream.
+    let params = json!({"name": "slow", "arguments": {"ms": 50, "text": "streamed words, resolved-value"}, "_meta": {"progressToken": 1}});
+    session.ask("tools/call", params).await.text().await;
+    let record = records(&daemon, "kept").await.pop().unwrap();
+    assert!(!record.contains("hunter22") && record.contains("[hidden]"), "{record}");
+    let (_, response) = record.split_once("response_body=").unwrap();
+    assert!(response.contains("kept"), "{record}");
+    let streamed = records(&daemon, "streamed words").await.pop().unwrap();
+    let (_, response) = streamed.split_once("response_body=").unwrap();
+    assert!(response.contains("streamed words"), "{streamed}");
+    let log = daemon.stop().await;
+    for secret in ["hunter22", "4711", "resolved-value", "0123456789abcdef"] {
+        assert!(!log.contains(secret), "{secret}: {log}");
+    }
+}
+
 // B-23
 #[tokio::test]
 async fn a_quiet_log_keeps_quiet() {
