@@ -29,6 +29,12 @@ pub(super) enum Denial {
     NoHost,
     ForeignHost(String),
     ForeignOrigin(String),
+    /// Of two, it would not be known which one is meant.
+    Twice {
+        header: &'static str,
+    },
+    /// `Expect` with anything but `100-continue`.
+    Expectation,
     /// Somebody else on this machine, at the Unix socket.
     ForeignUser {
         uid: u32,
@@ -117,6 +123,7 @@ impl Denial {
     pub(super) fn reason(&self) -> &'static str {
         match self {
             Self::NoHost | Self::ForeignHost(_) => "host",
+            Self::Twice { .. } | Self::Expectation => "head",
             Self::ForeignOrigin(_) => "origin",
             Self::ForeignUser { .. } => "user",
             Self::NoToken { .. } | Self::WrongToken { .. } | Self::SecretInUrl | Self::NotHeld(_) => "token",
@@ -159,6 +166,13 @@ impl Denial {
             Self::ForeignOrigin(origin) => {
                 let why = format!("pages of {origin:?} may not use Prism; add it to `allowed_origins` if they should");
                 (S::FORBIDDEN, -32600, why)
+            }
+            Self::Twice { header } => {
+                (S::BAD_REQUEST, -32600, format!("the request has more than one {header} header; send one"))
+            }
+            Self::Expectation => {
+                let why = "Prism knows no `Expect` but `100-continue`; leave the header out".to_owned();
+                (S::EXPECTATION_FAILED, -32600, why)
             }
             Self::ForeignUser { uid } => {
                 let why = format!("this Prism belongs to another user than you (uid {uid}); start one of your own");

@@ -2,23 +2,42 @@
 
 use hyper::{
     HeaderMap, Uri,
-    header::{AUTHORIZATION, HOST, HeaderValue, ORIGIN},
+    header::{AUTHORIZATION, EXPECT, HOST, HeaderValue, ORIGIN},
 };
 
 use super::{Server, fault::Denial};
 
+/// What is sent once or not at all: of two, one would be checked, and whoever is behind us or before us could mean the other.
+const ONCE: [(hyper::header::HeaderName, &str); 3] =
+    [(HOST, "Host"), (ORIGIN, "Origin"), (AUTHORIZATION, "Authorization")];
+
+/// Checks that a head says one thing (L4).
+pub(super) fn check_head(headers: &HeaderMap) -> Result<(), Denial> {
+    if let Some((_, header)) = ONCE.iter().find(|(name, _)| headers.get_all(name).iter().nth(1).is_some()) {
+        return Err(Denial::Twice { header });
+    }
+    match headers.get(EXPECT) {
+        Some(expected) if !expected.as_bytes().eq_ignore_ascii_case(b"100-continue") => Err(Denial::Expectation),
+        _ => Ok(()),
+    }
+}
+
 /// Checks a request before anything of it is read or answered.
 pub(super) fn check_origin(server: &Server, headers: &HeaderMap, uri: &Uri) -> Result<(), Denial> {
-    let host = match headers.get(HOST) {
-        Some(host) => host.to_str().map_err(|_| Denial::ForeignHost("?".to_owned()))?,
-        None => uri.authority().map(|authority| authority.as_str()).ok_or(Denial::NoHost)?,
-    };
-    let name = without_port(host);
-    if !is_loopback(name)
-        && !allowed(&server.config.allowed_hosts, name)
-        && !allowed(&server.config.allowed_hosts, host)
-    {
-        return Err(Denial::ForeignHost(host.to_owned()));
+    let host = headers.get(HOST).map(|host| host.to_str().map_err(|_| Denial::ForeignHost("?".to_owned())));
+    // Where both are there, either could be the one that counts.
+    let hosts = [host.transpose()?, uri.authority().map(|authority| authority.as_str())];
+    if hosts == [None, None] {
+        return Err(Denial::NoHost);
+    }
+    for host in hosts.into_iter().flatten() {
+        let name = without_port(host);
+        if !is_loopback(name)
+            && !allowed(&server.config.allowed_hosts, name)
+            && !allowed(&server.config.allowed_hosts, host)
+        {
+            return Err(Denial::ForeignHost(host.to_owned()));
+        }
     }
     if let Some(origin) = headers.get(ORIGIN) {
         let origin = origin.to_str().map_err(|_| Denial::ForeignOrigin("?".to_owned()))?;

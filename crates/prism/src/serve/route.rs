@@ -78,6 +78,7 @@ pub(super) fn route(server: &Arc<Server>, request: Request<Incoming>) -> Answeri
 
 fn begin(server: &Arc<Server>, request: Request<Incoming>) -> Result<Answering, Denial> {
     let headers = request.headers();
+    guard::check_head(headers)?;
     let route = find(server, request.uri().path());
     if let Err(denial) = guard::check_origin(server, headers, request.uri()) {
         if let Ok(Route::Gate(way)) = &route {

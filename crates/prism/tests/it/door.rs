@@ -2,8 +2,12 @@
 
 use hyper::Method;
 use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
 
-use crate::support::{Client, Daemon, Home, Launch, NEWEST, Reply, demo, destination, lines, until};
+use crate::support::{Client, Daemon, Home, Launch, NEWEST, Reply, demo, destination, lines, soon, until};
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 /// A UUID v4 that no session has.
@@ -420,4 +424,53 @@ async fn a_session_id_of_another_server_is_refused_with_what_to_do() {
         status == 400 && message.contains("initialize again") && message.contains("restart the client"),
         "{message}"
     );
+}
+
+/// The first line of the answer to a head that is sent as it is.
+async fn raw(daemon: &Daemon, head: &str) -> String {
+    let mut stream = TcpStream::connect(("127.0.0.1", daemon.port())).await.unwrap();
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    soon("an answer", stream.read_to_string(&mut answer)).await.unwrap();
+    answer.lines().next().unwrap_or_default().to_owned()
+}
+
+// L4: "Of two `Host`, `Origin`, `Authorization` the first counts"
+#[tokio::test]
+async fn what_is_said_twice_is_refused() {
+    let daemon = Daemon::run(&[], &[]).await;
+    let (own, token) = (format!("127.0.0.1:{}", daemon.port()), daemon.token());
+    let head = |more: &str| {
+        format!("GET /status HTTP/1.1\r\n{more}Authorization: Bearer {token}\r\nConnection: close\r\n\r\n")
+    };
+    let once = format!("Host: {own}\r\nOrigin: http://{own}\r\n");
+    assert_eq!(raw(&daemon, &head(&once)).await, "HTTP/1.1 200 OK");
+    for more in [
+        format!("Host: {own}\r\nHost: evil.example\r\n"),
+        format!("Host: {own}\r\nHost: {own}\r\n"),
+        format!("Host: {own}\r\nOrigin: http://{own}\r\nOrigin: http://evil.example\r\n"),
+        format!("Host: {own}\r\nAuthorization: Bearer wrong\r\n"),
+    ] {
+        assert_eq!(raw(&daemon, &head(&more)).await, "HTTP/1.1 400 Bad Request", "{more}");
+    }
+}
+
+// L4: "a foreign absolute-form authority with a good Host passes; an unknown `Expect` is ignored"
+#[tokio::test]
+async fn a_foreign_authority_and_an_unknown_expectation_are_refused() {
+    let daemon = Daemon::run(&[], &[]).await;
+    let (own, token) = (format!("127.0.0.1:{}", daemon.port()), daemon.token());
+    let head = |target: &str, more: &str| {
+        format!(
+            "GET {target} HTTP/1.1\r\nHost: {own}\r\n{more}Authorization: Bearer {token}\r\nConnection: close\r\n\r\n"
+        )
+    };
+    for (target, more, answer) in [
+        (format!("http://{own}/status"), "", "HTTP/1.1 200 OK"),
+        ("http://evil.example/status".to_owned(), "", "HTTP/1.1 403 Forbidden"),
+        ("http://127.0.0.1.evil.example/status".to_owned(), "", "HTTP/1.1 403 Forbidden"),
+        ("/status".to_owned(), "Expect: 200-ok\r\n", "HTTP/1.1 417 Expectation Failed"),
+    ] {
+        assert_eq!(raw(&daemon, &head(&target, more)).await, answer, "{target} {more}");
+    }
 }
