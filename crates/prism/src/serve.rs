@@ -27,6 +27,7 @@ mod request;
 mod route;
 mod socket;
 pub mod status;
+mod strangers;
 mod streams;
 
 use std::{collections::BTreeMap, sync::Arc};

@@ -76,6 +76,15 @@ impl Gate {
         }
     }
 
+    /// Whether this opens anything at the gate: a secret of the person's or of editors, or the token of a grant that is alive.
+    pub fn knows(&self, shown: &[u8]) -> bool {
+        let is_grant = || {
+            let row = self.store.grant_of_token(hash(shown)).ok().flatten();
+            row.and_then(|row| self.state().live.get(&row.id).cloned()).is_some_and(|live| live.ended().is_none())
+        };
+        self.is_management(shown) || self.is_plugin(shown) || is_grant()
+    }
+
     /// Notes that the holder was here.
     pub async fn connected(&self, held: &Held) -> Result<(), Trouble> {
         let live = &held.live;

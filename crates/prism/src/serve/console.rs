@@ -117,8 +117,7 @@ pub(super) fn answer(server: &Arc<Server>, way: Way, request: Request<Incoming>)
         Way::Login => return enter(server, request),
         _ => {}
     }
-    let shown = headers.get(SECRET).map(HeaderValue::as_bytes);
-    match shown.and_then(|shown| server.console().door.session(shown, Instant::now())) {
+    match session(server, headers, Instant::now()) {
         Some(session) => Ok(inside(server, (way, session), request)),
         None => {
             if is_change {
@@ -128,6 +127,11 @@ pub(super) fn answer(server: &Arc<Server>, way: Way, request: Request<Incoming>)
             Ok(now(told(StatusCode::UNAUTHORIZED, "unauthorized", why)))
         }
     }
+}
+
+/// The session that a request shows.
+pub(super) fn session(server: &Server, headers: &HeaderMap, now: Instant) -> Option<Session> {
+    server.console().door.session(headers.get(SECRET)?.as_bytes(), now)
 }
 
 /// Answers somebody who has a session.

@@ -11,12 +11,12 @@ use std::{
 
 use prism_core::mcp::Fault;
 use tokio::{
-    sync::watch,
+    sync::{Semaphore, watch},
     time::{interval, timeout},
 };
 use tracing::{info, warn};
 
-use super::{Change, DestinationError, Server, behind_hub, status::About};
+use super::{Change, DestinationError, Server, behind_hub, plugin::MAX_STRANGERS, status::About};
 use crate::{
     config::{Config, trust::Untrusted},
     console::{Console, trend::Counted},
@@ -54,6 +54,8 @@ pub(super) struct Life {
     stopping: AtomicBool,
     /// Tells connections to end with what they are at. Each holds a receiver.
     pub(super) hang_up: watch::Sender<()>,
+    /// Places for editors that have not shown who they are.
+    pub(super) plugin_strangers: Arc<Semaphore>,
     /// Whether another user was turned away at the socket.
     pub(super) met_stranger: AtomicBool,
     pub(super) about: About,
@@ -228,6 +230,7 @@ impl Life {
         Self {
             stopping: AtomicBool::new(false),
             hang_up: watch::Sender::new(()),
+            plugin_strangers: Arc::new(Semaphore::new(MAX_STRANGERS)),
             met_stranger: AtomicBool::new(false),
             about: About::new(home),
             console: Console::default(),

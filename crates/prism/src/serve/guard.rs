@@ -1,11 +1,13 @@
 //! Who may come in: Host and Origin against DNS rebinding, then the token (D-04).
 
+use std::time::Instant;
+
 use hyper::{
     HeaderMap, Uri,
     header::{AUTHORIZATION, EXPECT, HOST, HeaderValue, ORIGIN},
 };
 
-use super::{Server, fault::Denial};
+use super::{Server, access, console, fault::Denial};
 
 /// What is sent once or not at all: of two, one would be checked, and whoever is behind us or before us could mean the other.
 const ONCE: [(hyper::header::HeaderName, &str); 3] =
@@ -68,6 +70,14 @@ pub(super) fn names_secret(query: Option<&str>) -> bool {
         ["token", "secret", "authorization", "bearer", "api_key", "claim"].iter().any(|word| name.contains(word))
     };
     query.unwrap_or_default().split('&').map(|pair| pair.split('=').next().unwrap_or_default()).any(secret)
+}
+
+/// Whether a request shows something that opens anything here, whatever it asks for. Where no token is wanted, any request does.
+pub(super) fn shows_a_key(server: &Server, headers: &HeaderMap) -> bool {
+    let opens_gate = |shown| server.gate.as_ref().is_some_and(|gate| gate.knows(shown));
+    check_token(server, headers).is_ok()
+        || access::bearer(headers).is_some_and(opens_gate)
+        || console::session(server, headers, Instant::now()).is_some()
 }
 
 pub(super) fn bearer(value: &HeaderValue) -> Option<&[u8]> {

@@ -20,13 +20,23 @@ use tokio::{
 };
 use tracing::warn;
 
-use super::{Front, body::Body, fault::Denial, route};
+use super::{
+    Front,
+    body::Body,
+    fault::Denial,
+    guard, route,
+    strangers::{Stranger, Strangers},
+};
 use crate::config::Config;
 
-/// How long a client may take over the head of a request. It also ends connections that are kept alive for nothing.
+/// How long a client may take over the head of a request. It also ends connections that are kept alive for nothing. Whoever
+/// has shown no key yet has less (`strangers`).
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10 * 60);
-/// How long a stranger may take over the head of a request, before it is told that it is one.
-const STRANGERS_HEAD_TIMEOUT: Duration = Duration::from_secs(5);
+/// The longest head. Browsers send the cookies of all ports of this address, which any server there can set: some 180 of 4 KiB,
+/// and nobody is to be shut out of the console by them (L7).
+const MAX_HEAD_BYTES: usize = 1 << 20;
+/// How long another user may take over the head of a request, before it is told that it is one.
+const FOREIGNERS_HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long to wait when no connection can be accepted: the process is out of files, and some must be closed first.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -67,12 +77,13 @@ pub async fn bind_unix(path: &Path) -> Result<UnixListener, BindError> {
 impl Front {
     /// Accepts connections until the future is dropped.
     pub async fn serve_tcp(self: Arc<Self>, listener: TcpListener) {
+        let strangers = Strangers::by_files();
         loop {
             match listener.accept().await {
                 Ok((stream, _)) => {
                     // Small messages both ways: waiting to fill a packet would only add delay.
                     let _ = stream.set_nodelay(true);
-                    tokio::spawn(connection(self.clone(), stream));
+                    tokio::spawn(connection(self.clone(), stream, strangers.meet().await));
                 }
                 Err(error) => pause_accepting(&error).await,
             }
@@ -83,11 +94,15 @@ impl Front {
     /// now; and needs the token all the same: not every process of a user is one that the user trusts (D-01, D-04).
     pub async fn serve_unix(self: Arc<Self>, listener: UnixListener) {
         let ours = prism_os::process::user_id();
+        // Of its own: who fills the port does not fill this.
+        let strangers = Strangers::by_files();
         loop {
             match listener.accept().await {
                 Ok((stream, _)) => match stream.peer_cred().map(|peer| peer.uid()) {
-                    Ok(uid) if uid == ours => drop(tokio::spawn(connection(self.clone(), stream))),
-                    Ok(uid) => self.turn_away(stream, uid),
+                    Ok(uid) if uid == ours => {
+                        drop(tokio::spawn(connection(self.clone(), stream, strangers.meet().await)))
+                    }
+                    Ok(uid) => self.turn_away(stream, uid, strangers.meet().await),
                     // It has left already.
                     Err(_) => {}
                 },
@@ -96,7 +111,7 @@ impl Front {
         }
     }
 
-    fn turn_away(&self, stream: UnixStream, uid: u32) {
+    fn turn_away(&self, stream: UnixStream, uid: u32, stranger: Arc<Stranger>) {
         self.current().access.metrics.refused(Denial::ForeignUser { uid }.reason());
         // Once: a stranger must not be able to fill the log.
         if !self.life.met_stranger.swap(true, Ordering::Relaxed) {
@@ -105,7 +120,7 @@ impl Front {
         let service = service_fn(move |_: Request<Incoming>| async move {
             Ok::<_, Infallible>(Denial::ForeignUser { uid }.response())
         });
-        tokio::spawn(converse(stream, STRANGERS_HEAD_TIMEOUT, self.life.hang_up.subscribe(), service));
+        tokio::spawn(converse(stream, FOREIGNERS_HEAD_TIMEOUT, self.life.hang_up.subscribe(), stranger, service));
     }
 }
 
@@ -114,30 +129,43 @@ async fn pause_accepting(error: &io::Error) {
     tokio::time::sleep(ACCEPT_PAUSE).await;
 }
 
-async fn connection<S>(front: Arc<Front>, stream: S)
+async fn connection<S>(front: Arc<Front>, stream: S, stranger: Arc<Stranger>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let hang_up = front.life.hang_up.subscribe();
+    let who = stranger.clone();
     let service = service_fn(move |request: Request<Incoming>| {
-        let answering = route::route(&front.current(), request);
+        let server = front.current();
+        if !who.is_known() && guard::shows_a_key(&server, request.headers()) {
+            who.is_let_in();
+        }
+        let answering = route::route(&server, request);
         async move { Ok::<_, Infallible>(answering.await) }
     });
-    converse(stream, HEAD_TIMEOUT, hang_up, service).await;
+    converse(stream, HEAD_TIMEOUT, hang_up, stranger, service).await;
 }
 
 /// Serves a connection until its client leaves, or until it has answered what it is at when it is to hang up.
-async fn converse<S, V>(stream: S, head_timeout: Duration, mut hang_up: watch::Receiver<()>, service: V)
-where
+async fn converse<S, V>(
+    stream: S,
+    head_timeout: Duration,
+    mut hang_up: watch::Receiver<()>,
+    stranger: Arc<Stranger>,
+    service: V,
+) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     V: hyper::service::Service<Request<Incoming>, Response = Response<Body>, Error = Infallible>,
 {
     let mut builder = http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(head_timeout);
+    builder.timer(TokioTimer::new()).header_read_timeout(head_timeout).max_buf_size(MAX_HEAD_BYTES);
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service).with_upgrades());
     // A connection that breaks is its client's affair; what it left behind is found by the streams' and calls' ends.
     tokio::select! {
+        // First: a head that is there already counts.
+        biased;
         _ = connection.as_mut() => return,
+        () = stranger.has_to_go() => return,
         _ = hang_up.changed() => connection.as_mut().graceful_shutdown(),
     }
     let _ = connection.await;

@@ -10,7 +10,7 @@ use prism_editor::protocol::{Complaint, Failure, FromPlugin, Ping, Register, ToP
 use serde_json::json;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
-    sync::{mpsc, watch},
+    sync::{OwnedSemaphorePermit, mpsc, watch},
     time::{MissedTickBehavior, interval, timeout},
 };
 use tokio_tungstenite::{WebSocketStream, tungstenite::Message};
@@ -24,11 +24,14 @@ use super::{
 };
 use crate::{
     editor::{self, Aside, Plugin, Router},
-    gate::Gate,
+    gate::{Gate, Trouble},
 };
 
-/// How long an editor may take to say who it is.
+/// How long an editor may take to say who it is; and one that has not shown the secret in the head of its request (M7).
 const REGISTER_WITHIN: Duration = Duration::from_secs(10);
+const STRANGER_REGISTERS_WITHIN: Duration = Duration::from_secs(5);
+/// Connections without the secret in their head that may be there at a time. Beyond it they are refused: an editor comes again.
+pub(super) const MAX_STRANGERS: usize = 8;
 /// How long it may take to read what it is sent.
 const SEND_WITHIN: Duration = Duration::from_secs(20);
 
@@ -83,15 +86,33 @@ pub(super) fn answer(server: &Arc<Server>, name: String, request: Request<Incomi
         None if !headers.contains_key(AUTHORIZATION) => Shown::Nothing,
         _ => Shown::Wrong,
     };
+    // Who shows nothing may be anybody, and holds a file meanwhile.
+    let place = match shown {
+        Shown::Nothing => match server.life.plugin_strangers.clone().try_acquire_owned() {
+            Ok(place) => Some(place),
+            Err(_) => {
+                gate.record_refusal("?", "plugin_connect", &json!({"plugin": name}), "too_many");
+                let why =
+                    "too many connections have not shown the editors' secret yet; show it in the Authorization header";
+                let trouble = Trouble { retry_after_ms: Some(1000), ..Trouble::new("too_many", 429, why) };
+                return Ok(Box::pin(std::future::ready(access::refused(&trouble))));
+            }
+        },
+        Shown::Right | Shown::Wrong => None,
+    };
     let hang_up = server.life.hang_up.subscribe();
     upgraded(request, move |socket| async move {
         let line = Line { socket, hang_up };
-        converse(&gate, &name, shown, line).await;
+        converse(&gate, &name, (shown, place), line).await;
     })
 }
 
-async fn converse<S>(gate: &Arc<Gate>, name: &str, shown: Shown, mut line: Line<S>)
-where
+async fn converse<S>(
+    gate: &Arc<Gate>,
+    name: &str,
+    (shown, place): (Shown, Option<OwnedSemaphorePermit>),
+    mut line: Line<S>,
+) where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let turned_away = |why: &'static str| {
@@ -102,16 +123,21 @@ where
         turned_away("unauthorized");
         return close(line.socket, TOKEN, WRONG_SECRET).await;
     }
-    let register = match timeout(REGISTER_WITHIN, registration(&mut line.socket)).await {
+    let within = if shown == Shown::Right { REGISTER_WITHIN } else { STRANGER_REGISTERS_WITHIN };
+    let register = match timeout(within, registration(&mut line.socket)).await {
         Ok(Some(register)) => register,
         Ok(None) => return close(line.socket, PROTOCOL, "the first message is `register`; see docs/plugin.md").await,
-        Err(_) => return close(line.socket, PROTOCOL, "no `register` within 10 s").await,
+        Err(_) => {
+            let why = format!("no `register` within {} s", within.as_secs());
+            return close(line.socket, PROTOCOL, &why).await;
+        }
     };
     let is_right = register.token.as_ref().is_some_and(|shown| gate.is_plugin(shown.0.as_bytes()));
     if shown == Shown::Nothing && !is_right {
         turned_away("unauthorized");
         return close(line.socket, TOKEN, WRONG_SECRET).await;
     }
+    drop(place);
     let router = gate.router();
     let (plugin, registered, outgoing) = match router.admit(name, &register).await {
         Ok(admitted) => admitted,

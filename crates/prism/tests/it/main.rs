@@ -92,6 +92,7 @@ mod sharing;
 mod shim;
 mod shim_restart;
 mod status;
+mod strangers;
 mod streams;
 mod support;
 mod survival;

@@ -44,6 +44,8 @@ pub(crate) struct Launch {
     path: &'static str,
     /// What it can read on stdin.
     stdin: Option<String>,
+    /// What a shell does first, in its process.
+    shell: Option<&'static str>,
 }
 
 /// How a command ended, and what it said.
@@ -118,8 +120,8 @@ impl Launch {
 
     /// `prism` with whatever arguments.
     pub(crate) fn prism(arguments: Vec<String>) -> Self {
-        let (config, variables, folder, stdin) = (None, Vec::new(), None, None);
-        Self { arguments, config, variables, home: Home::new(), folder, path: "/nowhere", stdin }
+        let (config, variables, folder, stdin, shell) = (None, Vec::new(), None, None, None);
+        Self { arguments, config, variables, home: Home::new(), folder, path: "/nowhere", stdin, shell }
     }
 
     pub(crate) fn env(mut self, name: &'static str, value: &str) -> Self {
@@ -143,6 +145,11 @@ impl Launch {
 
     pub(crate) fn stdin(self, text: &str) -> Self {
         Self { stdin: Some(text.to_owned()), ..self }
+    }
+
+    /// Has a shell do something first, such as to set a limit.
+    pub(crate) fn shell(self, script: &'static str) -> Self {
+        Self { shell: Some(script), ..self }
     }
 
     /// Runs a command that ends by itself, one way or the other.
@@ -195,7 +202,10 @@ impl Launch {
     fn spawn(mut self) -> Daemon {
         // Nothing of the environment of whoever runs the tests: a PRISM_PORT there would be a fixed port here.
         let path = std::env::var_os("PATH").unwrap_or_default();
-        let mut command = Command::new(prism());
+        let mut command = Command::new(if self.shell.is_some() { "/bin/sh".to_owned() } else { prism() });
+        if let Some(script) = self.shell {
+            command.args(["-c", &format!("{script}; exec \"$0\" \"$@\""), &prism()]);
+        }
         if let Some(config) = self.config {
             let file = self.home.file("it.toml");
             fs::write(&file, config).expect("the home can be written to");
