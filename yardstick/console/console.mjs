@@ -103,7 +103,7 @@ await part('a page on another port', async () => {
   await holder.claim();
   await holder.connect();
   await asker.ask(['read:files'], [project], 'A reason that nobody else may read.');
-  const waits = holder.act('exec_command', { command: 'echo pwned > pwned.txt', cwd: project });
+  holder.act('exec_command', { command: 'echo pwned > pwned.txt', cwd: project });
   await page.goto(at('confirmations'));
   await step('run a command').waitFor();
   const card = page.locator('.confirmation').first();
@@ -141,7 +141,7 @@ await part('a page on another port', async () => {
   await neighbour.close();
   await asPerson('/mcp/deny', { request_id: asker.request });
   await asPerson('/mcp/revoke', { session_id: holder.session });
-  await waits;
+  check('and the command of its grant never ran', await holder.closing() === 4001 && !existsSync(`${project}/pwned.txt`));
 });
 
 const first = new Agent(daemon, 'refactor-helper');
@@ -412,15 +412,17 @@ await part('the session ends', async () => {
   await elsewhere.goto(await daemon.link());
   await browser.live();
   check('which gives every window back that was open', await page.locator('h1:visible').innerText() === 'Grants');
-  await elsewhere.close();
   await page.goto(await daemon.link());
   await page.waitForURL(at('requests'));
   await browser.live();
   await page.getByRole('button', { name: 'Log out' }).click();
   await seen('opened from a terminal');
+  await elsewhere.getByText('Your session is over').first().waitFor();
+  check('who logs out is out in every window', await elsewhere.locator('main').innerText() === '');
   await page.goto(at('grants'));
   await seen('Your session is over');
-  check('who has logged out is out', await page.locator('main').innerText() === '');
+  check('and stays so', await page.locator('main').innerText() === '');
+  await elsewhere.close();
 });
 
 const noise = browser.complaints.filter((text) => !/ERR_CONNECTION_REFUSED|ERR_INCOMPLETE|ERR_EMPTY/.test(text));

@@ -23,11 +23,18 @@ let spent;
 windows.addEventListener('message', ({ data }) => {
   if (data.asks && secret) windows.postMessage({ secret });
   if (data.secret && !secret) take(data.secret);
+  if (data.leaves && secret) leave();
 });
 
 function keep(given) {
   secret = given;
   sessionStorage.setItem(KEY, secret);
+}
+
+// The person has logged out in another window. One that went on would hand what it has to the next.
+async function leave() {
+  try { await fetch('/console/logout', sent({ method: 'POST' })); } catch { /* Then nobody is there. */ }
+  over();
 }
 
 function forget() {
@@ -269,7 +276,7 @@ function over() {
 
 // Another window of ours has what this one needs.
 function take(given) {
-  if (!page || given === spent) return;
+  if (!page || leaving || given === spent) return;
   keep(given);
   location.reload();
 }
@@ -366,7 +373,7 @@ async function pressed(button) {
       leaving = Boolean(button.dataset.then);
       try {
         const told = await post(button.dataset.post, JSON.parse(button.dataset.body ?? '{}'));
-        if (button.dataset.then) { forget(); location.href = button.dataset.then; return; }
+        if (button.dataset.then) { forget(); windows.postMessage({ leaves: true }); location.href = button.dataset.then; return; }
         did(told, button.dataset.done);
         await refresh();
       } catch (error) { leaving = false; toast(error.message, 'bad'); }
