@@ -1,5 +1,6 @@
 //! `cargo xtask`: proves the tree (`test`, `checks`) and measures it (`bench`). Nothing here is run by a user of Prism.
 
+mod attacks;
 mod bench;
 mod checks;
 mod extension;

@@ -91,6 +91,7 @@ const LANES: &[Lane] = &[
     lane(UNIT, "every test of the workspace", unit),
     yard("survival", "the daemon killed 50 times under load, and nothing lost or grown", survival),
     yard("mesh-survival", "the daemon killed 100 times under signals, each drained exactly once", mesh_survival),
+    yard("attacks", "what an attack on the first version found, tried again by an ordinary user", attacks),
     yard(
         "editor-ends",
         "killed 100 times while it saves, a terminal that prints 1 GB, a build that forks",
@@ -305,6 +306,11 @@ fn editor_ends(place: &Place) -> anyhow::Result<Verdict> {
     command.args(["editor_ends::", "--test-threads", "1"]).env("PRISM_KILLS", KILLS_UNDER_SAVES);
     command.env("PRISM_PRINTED_MB", PRINTED_MB).env("PRISM_TESTED_BINARY", place.release("prism"));
     pass(command, "see above")
+}
+
+/// The tests are those of the lane `unit`, on the binary that people use.
+fn attacks(place: &Place) -> anyhow::Result<Verdict> {
+    crate::attacks::run(place, &test_program(place)?)
 }
 
 /// The checklist installs the language servers that the contract is held with.

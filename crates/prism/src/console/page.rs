@@ -1,6 +1,6 @@
 //! What all pages share: the frame around them, and the pieces that they are made of.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{DOCTYPE, Markup, html};
 use prism_core::unseen::{Piece, pieces};
 use serde_json::{Value, json};
 
