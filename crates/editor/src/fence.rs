@@ -26,7 +26,11 @@ use prism_os::{
 };
 use serde_json::{Value, json};
 
-use crate::{Holder, Settings, ground::Ground, runtime::failed};
+use crate::{
+    Holder, Settings,
+    ground::{Closed, Ground},
+    runtime::failed,
+};
 use temporary::Temporary;
 
 /// Makes fences, and keeps the folders for temporary files.
@@ -35,6 +39,7 @@ pub(crate) struct Fences {
     /// `None`: they are switched off.
     usual: Option<Usual>,
     sandbox: Found,
+    closed: Arc<Closed>,
     /// Where folders for temporary files are made.
     base: PathBuf,
     temporary: Mutex<HashMap<u128, Arc<Temporary>>>,
@@ -79,17 +84,17 @@ pub(crate) struct Around {
 // === impl Fences ===
 
 impl Fences {
-    /// `env` is what the children are given, and `closed` what they never touch: Prism's own folder.
-    pub(crate) fn new(settings: &Settings, env: &BTreeMap<OsString, OsString>, closed: Vec<PathBuf>) -> Self {
+    /// `env` is what the children are given, and `closed` what they never touch.
+    pub(crate) fn new(settings: &Settings, env: &BTreeMap<OsString, OsString>, closed: Arc<Closed>) -> Self {
         let base = env.get(OsStr::new("TMPDIR")).map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
         if settings.fence {
             temporary::clear(&base);
         }
-        let usual = settings.fence.then(|| Usual::new(settings, env, closed));
+        let usual = settings.fence.then(|| Usual::new(settings, env, closed.folders().to_vec()));
         let inner = settings.inner.clone().filter(|_| settings.fence);
         let (env, home) = (env.clone(), settings.home.clone());
         let sandbox = Found { env, home, inner, ports: Mutex::default(), cell: OnceLock::new() };
-        Self { usual, sandbox, base, temporary: Mutex::default() }
+        Self { usual, sandbox, closed, base, temporary: Mutex::default() }
     }
 
     /// A fence around granted folders, for a holder. Blocks.
@@ -109,13 +114,14 @@ impl Fences {
             return Ok(Around { fence: None, env: BTreeMap::new(), _temporary: None });
         };
         let temporary = self.temporary_of(holder.id)?;
-        let (mut read, mut write) = (usual.read.clone(), usual.write.clone());
+        let (mut read, mut write, mut closed) = (usual.read.clone(), usual.write.clone(), usual.closed.clone());
         let mut env = BTreeMap::new();
         let mut seems = temporary.path().to_owned();
         let room = match self.sandbox.sandbox() {
             Ok(sandbox) => {
                 let ports = self.sandbox.ports.lock().unwrap_or_else(PoisonError::into_inner);
                 ports.iter().for_each(|port| sandbox.keep_from(*port));
+                closed.extend(self.closed.files());
                 let room = temporary.room(sandbox, usual, holder.network)?;
                 seems = PathBuf::from("/tmp");
                 read.extend(usual.read_caches.iter().cloned());
@@ -131,7 +137,7 @@ impl Fences {
             }
         };
         env.extend(["TMPDIR", "TMP", "TEMP"].map(|name| (name.into(), seems.as_os_str().to_owned())));
-        let fence = Fence { read, write, held, exec: None, closed: usual.closed.clone(), room };
+        let fence = Fence { read, write, held, exec: None, closed, room };
         Ok(Around { fence: Some(fence), env, _temporary: Some(temporary) })
     }
 

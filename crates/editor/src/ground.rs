@@ -319,6 +319,11 @@ impl Closed {
         *self.files.write().unwrap_or_else(PoisonError::into_inner) = real;
     }
 
+    /// What is closed beside the folders, for a sandbox to cover. Landlock alone could only close all that lies around each.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        self.files.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Refuses what is closed, by where the kernel says that the opened thing is.
     pub(crate) fn check(&self, place: &Path) -> Result<(), Refusal> {
         if is_in(&self.folders, place) {

@@ -112,10 +112,10 @@ impl Runtime {
         let Surroundings { env, owner, closed, unsaved, settings } = surroundings;
         let happenings = Happenings::new();
         let env = command::without_secrets(env);
-        let closed = Closed::new(closed);
+        let closed = Arc::new(Closed::new(closed));
         let servers = Servers::new(env.clone(), owner.clone(), settings.clone(), happenings.clone());
         let desk = Arc::new(Desk {
-            fences: Fences::new(&settings, &env, closed.folders().to_vec()),
+            fences: Fences::new(&settings, &env, closed.clone()),
             terminals: Terminals::default(),
             env,
             owner,
@@ -126,7 +126,7 @@ impl Runtime {
             watches: Watches::new(Some(GitHooks { attend: git::news::attend, changed: git::news::changed })),
             servers,
             happenings,
-            closed: Arc::new(closed),
+            closed,
             at_work: Arc::new(Semaphore::new(MAX_AT_WORK)),
             admitted: Arc::new(Semaphore::new(MAX_AT_WORK + MAX_WAITING)),
             commands: Arc::new(Semaphore::new(MAX_COMMANDS)),

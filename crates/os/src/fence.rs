@@ -46,7 +46,8 @@ pub struct Fence {
     /// If it is there, these files and folders may be executed and no others. The system's loader is always among them, as
     /// the kernel has it start what is dynamically linked.
     pub exec: Option<Vec<PathBuf>>,
-    /// Folders that are never touched, even beneath one of the others. As the kernel names them, without links.
+    /// Folders that are never touched, even beneath one of the others, and in a sandbox files. As the kernel names them, without
+    /// links.
     pub closed: Vec<PathBuf>,
     /// The sandbox that all this is in; landlock alone if `None`.
     pub room: Option<Room>,

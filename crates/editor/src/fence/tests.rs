@@ -32,7 +32,7 @@ impl Place {
         let real = folder.path().canonicalize().unwrap();
         fs::create_dir(real.join("granted")).unwrap();
         fs::write(real.join("secret"), "secret").unwrap();
-        let fences = Fences::new(&settings, &env, vec![real.join("prism")]);
+        let fences = Fences::new(&settings, &env, Arc::new(Closed::new(vec![real.join("prism")])));
         Self { _folder: folder, real, env, fences }
     }
 
@@ -226,7 +226,7 @@ fn what_a_program_says_that_was_kept_from_a_file_is_known() {
 #[test]
 fn without_a_fence_nothing_is_changed() {
     let settings = Settings { fence: false, ..Settings::default() };
-    let fences = Fences::new(&settings, &environment(), Vec::new());
+    let fences = Fences::new(&settings, &environment(), Arc::default());
     let around = fences.around_folders(Vec::new(), &holder(1)).unwrap();
     assert!(around.fence.is_none() && around.env.is_empty() && !fences.is_on());
     assert_eq!(told(None)["enforced"], "none");

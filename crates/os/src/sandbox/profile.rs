@@ -236,6 +236,9 @@ impl Profile {
             self.shared.push(place.clone());
         }
         for (place, root) in &held {
+            self.hold_in_place(place, root, &fence.closed);
+        }
+        for (place, root) in &held {
             for name in &room.guarded {
                 let Ok(folder) = root.beneath(Path::new(name)) else { continue };
                 // A link within the granted folder leads to what is there by its own name, too.
@@ -246,6 +249,24 @@ impl Profile {
             }
         }
         Ok(())
+    }
+
+    /// What is closed could be moved away with the folder that it lies in, and something else put there. What is a mount is not
+    /// moved.
+    fn hold_in_place(&mut self, place: &Path, root: &Root, closed: &[PathBuf]) {
+        let mut above: Vec<&Path> = closed
+            .iter()
+            .filter_map(|path| path.strip_prefix(place).ok())
+            .flat_map(|below| below.ancestors().skip(1))
+            .filter(|folder| folder.components().next().is_some())
+            .collect();
+        above.sort();
+        above.dedup();
+        for folder in above {
+            let Ok(opened) = root.beneath(folder) else { continue };
+            self.by_handle("--bind-fd", opened.as_fd().as_raw_fd(), &place.join(folder));
+            self.roots.push(opened);
+        }
     }
 
     /// Somebody outside listens at these, and whoever connects has them do something out there. Before Linux 7.1 landlock does not
@@ -274,6 +295,8 @@ impl Profile {
             if is_shown && closed.is_dir() {
                 self.say("--perms 0000 --size 4096 --tmpfs");
                 self.words.push(closed.into());
+            } else if is_shown && closed.is_file() {
+                self.words.extend(["--ro-bind".into(), "/dev/null".into(), closed.into()]);
             }
         }
     }

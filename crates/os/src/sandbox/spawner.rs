@@ -13,19 +13,24 @@ struct Job {
     reply: mpsc::SyncSender<io::Result<Child>>,
 }
 
+/// Commands that wait for the thread. Beyond it whoever brings one waits until there is room: each takes a millisecond.
+const MAX_WAITING: usize = 64;
+
+/// The one answer to each; who asked waits for it, so there is always room.
+const ANSWER: usize = 1;
+
 /// Starts a command there. Blocks until it is started.
 pub(super) fn spawn(command: Command) -> io::Result<Child> {
-    static SPAWNER: OnceLock<Option<mpsc::Sender<Job>>> = OnceLock::new();
+    static SPAWNER: OnceLock<Option<mpsc::SyncSender<Job>>> = OnceLock::new();
     let gone = || io::Error::other("the thread that starts sandboxes is gone");
     let spawner = SPAWNER.get_or_init(begin).as_ref().ok_or_else(gone)?;
-    let (reply, started) = mpsc::sync_channel(1);
+    let (reply, started) = mpsc::sync_channel(ANSWER);
     spawner.send(Job { command, reply }).map_err(|_| gone())?;
     started.recv().map_err(|_| gone())?
 }
 
-fn begin() -> Option<mpsc::Sender<Job>> {
-    // Whoever sends a job waits for it, so there are never more than there are threads.
-    let (jobs, inbox) = mpsc::channel::<Job>();
+fn begin() -> Option<mpsc::SyncSender<Job>> {
+    let (jobs, inbox) = mpsc::sync_channel::<Job>(MAX_WAITING);
     let work = move || {
         leave_keyring();
         for Job { mut command, reply } in inbox {

@@ -239,6 +239,25 @@ async fn what_a_command_is_given_is_nothing_to_what_is_around_it() {
     }
 }
 
+// C1
+#[tokio::test]
+async fn what_is_closed_is_empty_and_stays_where_it_is() {
+    let Some(place) = Place::new() else { return };
+    let closed = [place.path("granted/sub/file"), place.path("granted/sub"), place.path("granted/.git")];
+    for (closed, script) in [
+        (&closed[..1], "cat sub/file; echo evil >sub/file; mv sub/file sub/other; mv sub gone; rm -rf sub; echo end"),
+        (
+            &closed[1..],
+            "cat sub/file .git/file; echo evil >sub/file; echo evil >sub/new; mv sub gone; rm -rf sub; echo end",
+        ),
+    ] {
+        let fence = Fence { closed: closed.to_vec(), ..place.fence(Network::Own) };
+        let came = place.run_in(&fence, &format!("({script}) 2>/dev/null")).await;
+        assert_eq!(came.out, "end\n", "{}", came.err);
+        assert_eq!(fs::read_to_string(place.path("granted/sub/file")).unwrap(), "granted/sub");
+    }
+}
+
 // S-08
 #[tokio::test]
 async fn nothing_is_left_in_a_granted_folder_that_was_not_put_there() {

@@ -242,6 +242,29 @@ async fn the_network_is_what_was_granted_and_never_the_daemon() {
     }
 }
 
+// C1
+#[tokio::test]
+async fn c1_a_file_that_prism_reads_its_config_or_a_secret_from_is_for_nobody_in_a_build() {
+    let Some(mut siege) = Siege::begin(&["build:project"]).await else { return };
+    let file = siege.gate.path("docs-token");
+    fs::write(&file, "hunter2").unwrap();
+    fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let server = format!(
+        "[destination.docs]\nurl = \"http://127.0.0.1:9/mcp\"\nheaders = {{ Authorization = \"Bearer file:{file}\" }}\n"
+    );
+    let settings = format!("{server}{SETTINGS}");
+    let home = siege.gate.daemon.home().clone();
+    siege.gate.daemon.kill().await;
+    siege.gate = siege.gate.started_again(&settings).await;
+    assert_eq!(siege.gate.daemon.home().path(), home.path());
+    let granted = siege.gate.granted(&["build:project"]).await;
+    siege.holder = siege.gate.hold(&granted).await;
+    let said = siege
+        .build("(cat servers.json; echo evil >servers.json; mv servers.json x; rm -f servers.json) 2>/dev/null; true")
+        .await;
+    assert_eq!((said.trim(), fs::read_to_string(&file).unwrap().as_str()), ("", "hunter2"));
+}
+
 // C1, R-05
 #[tokio::test]
 async fn what_the_persons_tools_run_by_themselves_is_for_reading() {
