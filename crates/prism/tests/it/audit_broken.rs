@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::support::{
     Ended,
     gate::{Gate, SETTINGS},
+    until,
 };
 
 /// A daemon that has written some lines and was stopped.
@@ -39,7 +40,7 @@ async fn console(gate: &Gate, page: &str) -> String {
 /// Everybody who is asked says that the log is broken.
 async fn is_told(gate: &Gate) {
     let said = "the audit log is not what was written";
-    assert!(gate.daemon.stderr().contains("The audit log is not what was written"), "{}", gate.daemon.stderr());
+    until("the log says so", async || gate.daemon.stderr().contains("The audit log is not what was written")).await;
     let status = gate.prism(&["status"]).output().await;
     assert!(status.contains(said), "{status}");
     let doctor = gate.prism(&["doctor", "--no-calls"]).end().await;

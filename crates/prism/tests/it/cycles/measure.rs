@@ -5,9 +5,10 @@ use std::{collections::BTreeSet, fs, io::Write};
 use crate::support::{Home, process};
 
 /// What may lie in a home. Anything else was left behind.
-const FILES: [&str; 14] = [
+const FILES: [&str; 15] = [
     "audit",
     "daemon.lock",
+    "ends",
     "http-mcp-token",
     "http-mcp.json",
     "management-token",
