@@ -7,6 +7,7 @@ mod extension;
 mod place;
 mod process;
 mod say;
+mod supply;
 mod test;
 mod tidy;
 mod yardstick;

@@ -16,7 +16,7 @@ use std::{
 
 use anyhow::{Context, bail, ensure};
 
-use crate::{Outcome, Place, checks, extension, say::say, tidy, yardstick};
+use crate::{Outcome, Place, checks, extension, say::say, supply, tidy, yardstick};
 
 /// How long each fuzz target runs: enough to notice a target that falls over, no substitute for a night.
 const FUZZ_SECS: u32 = 5;
@@ -86,6 +86,8 @@ const LANES: &[Lane] = &[
     lane(RELEASE, "the release binaries", release).beside(),
     lane("lint", "cargo clippy, warnings are errors", lint).beside(),
     lane("fuzz", "each fuzz target for a few seconds", fuzz).beside(),
+    lane("supply", "licences and sources of what is compiled in, and each unsafe with its reason", supply::lane)
+        .beside(),
     lane("extension", "the extension of VS Code: types, tests, and that what is built is committed", extension::lane)
         .beside(),
     lane(UNIT, "every test of the workspace", unit),
