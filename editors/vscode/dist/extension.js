@@ -5553,7 +5553,8 @@ var SCOPES = {
   "code:lens": "read the notes the editor shows in code",
   "quick:fixes": "apply the editor's quick fixes",
   "refactor:code": "rename symbols and refactor across files",
-  "manage:plugins": "manage the editor's plugins; each time you are asked"
+  "manage:plugins": "manage the editor's plugins; each time you are asked",
+  "network:all": "let what it runs reach the network, and the programs on this computer"
 };
 var RISKY = /* @__PURE__ */ new Set([
   "delete:files",
@@ -5562,7 +5563,8 @@ var RISKY = /* @__PURE__ */ new Set([
   "run:commands",
   "debug:session",
   "test:code",
-  "manage:plugins"
+  "manage:plugins",
+  "network:all"
 ]);
 function scopeInWords(scope) {
   return SCOPES[scope] ?? scope;

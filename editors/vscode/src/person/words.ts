@@ -42,9 +42,10 @@ const SCOPES: Readonly<Record<string, string>> = {
   'quick:fixes': "apply the editor's quick fixes",
   'refactor:code': 'rename symbols and refactor across files',
   'manage:plugins': "manage the editor's plugins; each time you are asked",
+  'network:all': 'let what it runs reach the network, and the programs on this computer',
 };
 
-/** Scopes that delete something or run something. They are named first, so that no line is too short for them. */
+/** Scopes that delete something, run something, or let what runs reach others. They are named first, so that no line is too short for them. */
 const RISKY = new Set([
   'delete:files',
   'build:project',
@@ -53,6 +54,7 @@ const RISKY = new Set([
   'debug:session',
   'test:code',
   'manage:plugins',
+  'network:all',
 ]);
 
 export function scopeInWords(scope: string): string {
