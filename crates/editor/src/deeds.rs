@@ -42,6 +42,16 @@ impl Deeds {
         self.note(path, Left::Nothing, by);
     }
 
+    /// To be called before a file or a folder has its new name: whose texts these are does not change by that.
+    pub(crate) fn moves(&self, from: &Path, to: &Path, by: &Holder) {
+        for deed in self.deeds().iter_mut().filter(|deed| deed.left != Left::Nothing) {
+            if let Ok(below) = deed.path.strip_prefix(from) {
+                deed.path = if below.as_os_str().is_empty() { to.to_owned() } else { to.join(below) };
+            }
+        }
+        self.removes(from, by);
+    }
+
     /// Whose text it is that a path holds, if it was written here.
     pub(crate) fn writer_of(&self, path: &Path, digest: &str) -> Option<Holder> {
         let deeds = self.deeds();

@@ -70,7 +70,7 @@ pub(crate) fn rename(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Ref
         still(&to_way, &to, taken)?;
         // What was free when it was shown stays untouched if it is taken by now, even in this moment.
         let clobber = if taken.is_some() { Clobber::Replace } else { Clobber::Refuse };
-        desk.buffers.deeds.removes(Path::new(&from), &by);
+        desk.buffers.deeds.moves(Path::new(&from), Path::new(&new), &by);
         spot.rename(&to, clobber).map_err(|error| match error {
             RootError::Exists => to_way.changed("somebody else has made it meanwhile"),
             RootError::NotFound => way.changed("it has changed since it was shown"),

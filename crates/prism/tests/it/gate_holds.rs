@@ -145,6 +145,9 @@ async fn destroying_is_asked_about_however_it_is_spelled() {
     // Whoever names what it saw has seen it; and what one has written oneself is one's own.
     data(holder.does("write_file", json!({"path": "a", "content": "new\n", "digest": digest})).await);
     data(holder.does("write_file", json!({"path": "a", "content": "newer\n"})).await);
+    data(holder.does("rename_file", json!({"path": "a", "new_path": "c"})).await);
+    data(holder.does("write_file", json!({"path": "c", "content": "newest\n"})).await);
+    data(holder.does("rename_file", json!({"path": "c", "new_path": "a"})).await);
     // Until somebody else has.
     fs::write(gate.path("a"), "a person's\n").unwrap();
     let (because, _) = asked(&gate, &mut holder, "write_file", json!({"path": "a", "content": "x"}), false).await;
