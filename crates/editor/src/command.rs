@@ -63,7 +63,8 @@ async fn run(launch: Launch, patience: Duration) -> Result<Value, Refusal> {
     launch.tell("process_started", json!({ "command": launch.line(), "pid": pid }));
     let ended = |exit_code: Option<i32>| json!({ "command": launch.line(), "pid": pid, "exit_code": exit_code });
     let ending = launch.ending("process_ended", ended(None));
-    let Ended { status, timed_out, out, err, duration } = attend(child, run, patience, |_| ()).await;
+    let Ended { status, timed_out, over, out, err, duration } =
+        attend(child, run, patience, &around.limits, |_| ()).await;
     drop(around);
 
     let (stdout, stdout_left_out) = out.told();
@@ -74,7 +75,7 @@ async fn run(launch: Launch, patience: Duration) -> Result<Value, Refusal> {
     }
     ending.is(ended(exit_code));
     launch.tell("command_executed", json!({ "command": launch.line(), "exit_code": exit_code }));
-    Ok(json!({
+    let mut answer = json!({
         "exit_code": exit_code,
         "signal": status.signal,
         "timed_out": timed_out,
@@ -86,7 +87,16 @@ async fn run(launch: Launch, patience: Duration) -> Result<Value, Refusal> {
         "cwd": launch.cwd,
         "fence": fence,
         "unsaved": unsaved,
-    }))
+    });
+    tell_over(&mut answer, over.as_ref());
+    Ok(answer)
+}
+
+/// Says in an answer why a run was ended, if it was for what it used.
+pub(crate) fn tell_over(answer: &mut Value, over: Option<&fence::Overrun>) {
+    if let Some(over) = over {
+        answer["ended_because"] = over.to_string().into();
+    }
 }
 
 pub(crate) fn words(given: Option<Value>) -> Result<Words, Refusal> {

@@ -7,6 +7,7 @@
 //! at the home folder, so that no cache of the person's is ever written by an agent. With landlock alone names cannot lead elsewhere,
 //! and toolchains write their own caches.
 
+mod limits;
 mod temporary;
 mod usual;
 
@@ -21,7 +22,7 @@ use std::{
 use prism_core::policy::Refusal;
 use prism_os::{
     fence::{Enforced, Fence},
-    root::Root,
+    root::{Root, place},
     sandbox::{Network, Sandbox},
 };
 use serde_json::{Value, json};
@@ -33,6 +34,8 @@ use crate::{
 };
 use temporary::Temporary;
 
+pub(crate) use limits::{Overrun, RunLimits};
+
 /// Makes fences, and keeps the folders for temporary files.
 #[derive(Debug)]
 pub(crate) struct Fences {
@@ -40,6 +43,7 @@ pub(crate) struct Fences {
     usual: Option<Usual>,
     sandbox: Found,
     closed: Arc<Closed>,
+    settings: Settings,
     /// Where folders for temporary files are made.
     base: PathBuf,
     temporary: Mutex<HashMap<u128, Arc<Temporary>>>,
@@ -78,7 +82,8 @@ pub(crate) struct Around {
     /// `None`: they are switched off.
     pub(crate) fence: Option<Fence>,
     pub(crate) env: BTreeMap<OsString, OsString>,
-    _temporary: Option<Arc<Temporary>>,
+    /// What it may use; it holds on to the folder for temporary files.
+    pub(crate) limits: RunLimits,
 }
 
 // === impl Fences ===
@@ -94,7 +99,7 @@ impl Fences {
         let inner = settings.inner.clone().filter(|_| settings.fence);
         let (env, home) = (env.clone(), settings.home.clone());
         let sandbox = Found { env, home, inner, ports: Mutex::default(), cell: OnceLock::new() };
-        Self { usual, sandbox, closed, base, temporary: Mutex::default() }
+        Self { usual, sandbox, closed, settings: settings.clone(), base, temporary: Mutex::default() }
     }
 
     /// A fence around granted folders, for a holder. Blocks.
@@ -110,8 +115,10 @@ impl Fences {
     }
 
     pub(crate) fn around_folders(&self, held: Vec<Root>, holder: &Holder) -> io::Result<Around> {
+        let folders: Vec<PathBuf> = held.iter().filter_map(|root| place(root).ok()).collect();
         let Some(usual) = &self.usual else {
-            return Ok(Around { fence: None, env: BTreeMap::new(), _temporary: None });
+            let limits = RunLimits::new(&self.settings, None, &folders);
+            return Ok(Around { fence: None, env: BTreeMap::new(), limits });
         };
         let temporary = self.temporary_of(holder.id)?;
         let (mut read, mut write, mut closed) = (usual.read.clone(), usual.write.clone(), usual.closed.clone());
@@ -138,12 +145,13 @@ impl Fences {
         };
         env.extend(["TMPDIR", "TMP", "TEMP"].map(|name| (name.into(), seems.as_os_str().to_owned())));
         let fence = Fence { read, write, held, exec: None, closed, room };
-        Ok(Around { fence: Some(fence), env, _temporary: Some(temporary) })
+        let limits = RunLimits::new(&self.settings, Some(temporary), &folders);
+        Ok(Around { fence: Some(fence), env, limits })
     }
 
     fn temporary_of(&self, holder: u128) -> io::Result<Arc<Temporary>> {
         let mut all = self.temporary.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(made) = all.get(&holder).filter(|made| made.path().is_dir()) {
+        if let Some(made) = all.get(&holder).filter(|made| made.can_be_used()) {
             return Ok(made.clone());
         }
         let made = Arc::new(Temporary::make(&self.base)?);
@@ -208,7 +216,7 @@ impl Found {
 impl Around {
     /// The folder for temporary files, where there is one.
     pub(crate) fn temporary(&self) -> Option<&std::path::Path> {
-        self._temporary.as_deref().map(Temporary::path)
+        self.limits.scratch()
     }
 }
 

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::{
     Progress, Shown, Words,
     args::{Args, wrong},
-    command::{Ended, Launch, Output, SLACK, Started, attend},
+    command::{Ended, Launch, Output, SLACK, Started, attend, tell_over},
     fence,
     prepared::Work,
     scene::Scene,
@@ -102,7 +102,8 @@ async fn run(
             say(&progress, line, &found, goal);
         }
     };
-    let Ended { status, timed_out, out, err, duration } = attend(child, run, patience, seen).await;
+    let Ended { status, timed_out, over, out, err, duration } =
+        attend(child, run, patience, &around.limits, seen).await;
     reader.end(&mut found);
     drop(around);
 
@@ -131,6 +132,7 @@ async fn run(
         "fence": fence,
         "unsaved": unsaved,
     });
+    tell_over(&mut answer, over.as_ref());
     if let Some(ending) = ending {
         ending.is(json!({ "tool": tool, "is_ok": is_ok, "errors": found.errors, "warnings": found.warnings }));
     } else {

@@ -16,6 +16,10 @@ pub struct Settings {
     pub runs_project_code: bool,
     /// How long a language server that nobody asks is kept.
     pub idle_server: Duration,
+    /// Bytes of memory that a run may hold, with all that it starts; three quarters of the machine's if `None`.
+    pub max_memory: Option<u64>,
+    /// Bytes that the runs of one grant may write outside of the granted folders.
+    pub max_scratch: u64,
     /// The user's home folder, where their toolchains are.
     pub home: Option<PathBuf>,
     /// The program that is the first to run in a sandbox: the daemon's own. Without one there is landlock alone.
@@ -31,6 +35,8 @@ impl Default for Settings {
             servers: BTreeMap::new(),
             runs_project_code: false,
             idle_server: Duration::from_secs(600),
+            max_memory: None,
+            max_scratch: 8 << 30,
             home: None,
             inner: None,
         }

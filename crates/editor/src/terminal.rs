@@ -62,6 +62,8 @@ struct State {
     size: Size,
     /// How it has ended; `None` while it runs.
     ended: Option<command::Status>,
+    /// What it was ended for, if that is what it used.
+    over: Option<fence::Overrun>,
 }
 
 /// Terminals of one holder, and of all. Beyond it one that has ended is forgotten; if none has, a new one is refused.
@@ -217,7 +219,7 @@ impl Terminal {
         if let Some(hint) = fence::hint(&fence, &[&piece.text]).filter(|_| exit_code != Some(0)) {
             fence["hint"] = hint.into();
         }
-        json!({
+        let mut told = json!({
             "terminal": self.name(),
             "output": piece.text,
             "next": piece.next,
@@ -226,7 +228,9 @@ impl Terminal {
             "exit_code": exit_code,
             "signal": state.ended.and_then(|status| status.signal),
             "fence": fence,
-        })
+        });
+        command::tell_over(&mut told, state.over.as_ref());
+        told
     }
 
     /// What a picture of it is drawn from.

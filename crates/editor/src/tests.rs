@@ -4,6 +4,7 @@ mod buffers;
 mod changes;
 mod commands;
 mod escapes;
+mod limits;
 mod listing;
 mod panes;
 mod projects;

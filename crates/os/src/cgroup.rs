@@ -18,7 +18,10 @@ use std::{
     os::unix::process::CommandExt,
     path::{Path, PathBuf},
     process::{self, Command},
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 /// Where groups are made for the children of this process.
@@ -38,12 +41,18 @@ pub struct Cgroup {
 
 const PREFIX: &str = "prism-";
 
+/// The one place of this process, looked for when somebody first needs it; `None` where there is none to be had.
+pub fn nest() -> Option<&'static Nest> {
+    static NEST: OnceLock<Option<Nest>> = OnceLock::new();
+    NEST.get_or_init(Nest::find).as_ref()
+}
+
 // === impl Nest ===
 
 impl Nest {
     /// Finds the place, and clears away what daemons that are no more have left there. `None`: the kernel or the user's
     /// rights do not allow it.
-    pub fn find() -> Option<Self> {
+    fn find() -> Option<Self> {
         Self::find_in(Path::new("/sys/fs/cgroup"), &fs::read_to_string("/proc/self/cgroup").ok()?)
     }
 

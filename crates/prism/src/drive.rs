@@ -19,7 +19,6 @@ pub mod visitor;
 pub mod vitals;
 
 pub use carried::Carried;
-pub use ceiling::Ceilings;
 pub use destination::{Audience, Destination};
 pub use environment::Environment;
 pub use hub::Hub;

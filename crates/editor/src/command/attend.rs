@@ -2,6 +2,7 @@
 
 use std::{
     os::unix::process::ExitStatusExt,
+    pin::pin,
     process::ExitStatus,
     sync::Mutex,
     time::{Duration, Instant},
@@ -14,11 +15,14 @@ use tokio::{
 };
 
 use super::Output;
+use crate::fence::{Overrun, RunLimits};
 
 /// How a child has ended, and what it has printed.
 pub(crate) struct Ended {
     pub(crate) status: Status,
     pub(crate) timed_out: bool,
+    /// What it went over, and was ended for.
+    pub(crate) over: Option<Overrun>,
     pub(crate) out: Output,
     pub(crate) err: Output,
     /// In milliseconds.
@@ -40,23 +44,31 @@ pub(crate) const DEATH: Duration = Duration::from_secs(2);
 
 /// Reads what a child prints until it has ended, or its time is up; `seen` is given each line. Dropping the future kills the
 /// child and all that it has started.
-pub(crate) async fn attend(child: Child, run: Run, patience: Duration, seen: impl FnMut(&str) + Send) -> Ended {
+pub(crate) async fn attend(
+    child: Child,
+    run: Run,
+    patience: Duration,
+    limits: &RunLimits,
+    seen: impl FnMut(&str) + Send,
+) -> Ended {
     let began = Instant::now();
     let Child { stdin, mut stdout, mut stderr, group, .. } = child;
     // There is nothing to read for it.
     drop(stdin);
     let (mut out, mut err) = (Output::default(), Output::default());
     let seen = Mutex::new(seen);
-    let timed_out = {
+    let (timed_out, over) = {
         let reading = async { tokio::join!(out.read(&mut stdout, &seen), err.read(&mut stderr, &seen)) };
         tokio::pin!(reading);
         let mut is_silent = false;
         let up = sleep(patience);
         tokio::pin!(up);
+        let mut exceeded = pin!(limits.exceeded(group.pid()));
         loop {
             tokio::select! {
-                () = group.exited() => break false,
-                () = &mut up => break true,
+                () = group.exited() => break (false, None),
+                () = &mut up => break (true, None),
+                over = &mut exceeded => break (false, Some(over)),
                 _ = &mut reading, if !is_silent => is_silent = true,
             }
         }
@@ -70,8 +82,9 @@ pub(crate) async fn attend(child: Child, run: Run, patience: Duration, seen: imp
     let _ = timeout(LAST_WORDS, rest).await;
     out.end(&seen);
     err.end(&seen);
+    let over = over.or_else(|| limits.kept());
     let duration = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-    Ended { status: status.unwrap_or_default(), timed_out, out, err, duration }
+    Ended { status: status.unwrap_or_default(), timed_out, over, out, err, duration }
 }
 
 impl Status {

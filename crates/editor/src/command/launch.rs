@@ -127,7 +127,8 @@ impl Launch {
             run.mark(&mut env);
             let cwd = self.work_dir.path();
             let fence = around.fence.as_ref();
-            let spec = Spec { command: &self.words, env: &env, cwd: Some(&cwd), cgroup: None, fence };
+            let cgroup = around.limits.cgroup();
+            let spec = Spec { command: &self.words, env: &env, cwd: Some(&cwd), cgroup, fence };
             let what = spawn(&spec, &self).map_err(|error| self.refusal(&error, fence.is_some()))?;
             Ok(Started { what, launch: self, run, around })
         })

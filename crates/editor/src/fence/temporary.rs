@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread,
 };
@@ -19,7 +19,11 @@ use super::Usual;
 
 /// A folder for temporary files. It is removed when nobody needs it any more.
 #[derive(Debug)]
-pub(super) struct Temporary(PathBuf);
+pub(super) struct Temporary {
+    folder: PathBuf,
+    /// It holds more than it may, and goes when what runs in it has ended.
+    is_full: AtomicBool,
+}
 
 impl Temporary {
     /// Nobody else may look into it; and as it is made, not found, nobody has laid it out for us.
@@ -31,20 +35,33 @@ impl Temporary {
             let folder = base.join(format!("{}{}-{number}", prefix(), std::process::id()));
             match DirBuilder::new().mode(0o700).create(&folder) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                made => return made.map(|()| Self(folder)),
+                made => return made.map(|()| Self::at(folder)),
             }
         }
     }
 
+    fn at(folder: PathBuf) -> Self {
+        Self { folder, is_full: AtomicBool::new(false) }
+    }
+
     pub(super) fn path(&self) -> &Path {
-        &self.0
+        &self.folder
+    }
+
+    /// It holds too much: whoever comes next is given another.
+    pub(super) fn fill(&self) {
+        self.is_full.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn can_be_used(&self) -> bool {
+        !self.is_full.load(Ordering::Relaxed) && self.folder.is_dir()
     }
 
     /// Lays it out as what a sandbox has of its own: one folder each for temporary files, for the home folder, and for what
     /// toolchains write elsewhere.
     pub(super) fn room(&self, sandbox: &Arc<Sandbox>, usual: &Usual, network: Network) -> io::Result<Room> {
         let made = |name: String, seems: &Path| {
-            let lies = self.0.join(name);
+            let lies = self.folder.join(name);
             let private = Private { seems: seems.to_owned(), lies };
             DirBuilder::new().mode(0o700).recursive(true).create(&private.lies).map(|()| private)
         };
@@ -58,13 +75,13 @@ impl Temporary {
 
     /// Removes it at once.
     pub(super) fn remove(mut self) {
-        let _ = fs::remove_dir_all(std::mem::take(&mut self.0));
+        let _ = fs::remove_dir_all(std::mem::take(&mut self.folder));
     }
 }
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        let folder = std::mem::take(&mut self.0);
+        let folder = std::mem::take(&mut self.folder);
         if folder.as_os_str().is_empty() {
             return;
         }
@@ -87,7 +104,7 @@ pub(super) fn clear(base: &Path) {
         is_ours && pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists())
     };
     for entry in fs::read_dir(base).into_iter().flatten().flatten().filter(stale) {
-        drop(Temporary(entry.path()));
+        drop(Temporary::at(entry.path()));
     }
 }
 

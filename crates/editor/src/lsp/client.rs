@@ -93,7 +93,7 @@ impl Client {
         let task = Task::new(child, conversation, known.clone(), inbox, stopped, terms.idle, terms.heard);
         let around = terms.around;
         tokio::spawn(async move {
-            task.run().await;
+            task.run(&around.limits).await;
             drop(around);
             drop(leaving);
         });

@@ -244,7 +244,8 @@ impl Servers {
     /// The one place where a server's process begins: in a group of its own, without secrets, and behind the fence.
     fn spawn(&self, key: &Key, kind: &Kind, around: &Around) -> Result<Child, SpawnError> {
         let (env, fence) = (self.env_of(kind, &key.folder, around), around.fence.as_ref());
-        let spec = Spec { command: &key.command, env: &env, cwd: Some(&key.folder), cgroup: None, fence };
+        let cgroup = around.limits.cgroup();
+        let spec = Spec { command: &key.command, env: &env, cwd: Some(&key.folder), cgroup, fence };
         Child::spawn(&spec, &self.0.owner)
     }
 

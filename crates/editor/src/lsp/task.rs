@@ -1,7 +1,12 @@
 //! The task of one server: waits for its pipes, for commands and for time, hands each to the conversation and writes what that
 //! wants written. When it ends, nothing of the server is left.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    path::PathBuf,
+    pin::{Pin, pin},
+    sync::Arc,
+    time::Duration,
+};
 
 use prism_os::{
     child::Child,
@@ -21,6 +26,7 @@ use super::{
     known::{Known, Phase},
     message,
 };
+use crate::fence::{Overrun, RunLimits};
 
 pub(super) struct Task {
     stdin: Sender,
@@ -100,8 +106,9 @@ impl Task {
         }
     }
 
-    pub(super) async fn run(mut self) {
-        let end = self.talk().await;
+    pub(super) async fn run(mut self, limits: &RunLimits) {
+        let exceeded = pin!(limits.exceeded(self.group.pid()));
+        let end = self.talk(exceeded).await;
         let phase = match end {
             End::Asked(why) => {
                 self.inbox.close();
@@ -127,7 +134,7 @@ impl Task {
         let _ = group::stop(group, GRACE).await;
     }
 
-    async fn talk(&mut self) -> End {
+    async fn talk(&mut self, mut exceeded: Pin<&mut impl Future<Output = Overrun>>) -> End {
         let started = Instant::now();
         let mut chunk = vec![0; 64 << 10];
         let mut complaint = [0; 1024];
@@ -170,6 +177,7 @@ impl Task {
                 },
                 Ok(read @ 1..) = self.stderr.read(&mut complaint) => complain(&mut self.complaints, &complaint[..read]),
                 () = self.group.exited() => return End::Fault("it has ended".to_owned()),
+                over = &mut exceeded => return End::Fault(format!("{over}, and was ended")),
                 changed = self.stopped.changed() => return End::Asked(match changed {
                     Ok(()) => "it was stopped",
                     Err(_) => "nobody needs it any more",

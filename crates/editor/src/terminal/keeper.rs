@@ -2,6 +2,7 @@
 
 use std::{
     future::pending,
+    pin::pin,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -24,7 +25,7 @@ use tokio::{
 use super::{MAX_TYPED, State, Terminal, history::History};
 use crate::{
     command::{DEATH, Launch, Started, Status},
-    fence::{self, Around},
+    fence::{self, Around, Overrun},
     happening::Happenings,
 };
 
@@ -47,7 +48,7 @@ pub(super) async fn open(launch: Launch, size: Size) -> Result<Value, Refusal> {
         session,
         typed,
         stop,
-        state: Mutex::new(State { history: History::default(), size, ended: None }),
+        state: Mutex::new(State { history: History::default(), size, ended: None, over: None }),
         changed: watch::Sender::new(()),
     };
     let terminal = desk.terminals.add(make, holder)?;
@@ -65,7 +66,7 @@ pub(super) async fn open(launch: Launch, size: Size) -> Result<Value, Refusal> {
         stopped,
         group: Some(group),
         run: Some(run),
-        _around: around,
+        around,
         told: 0,
     };
     tokio::spawn(keeper.keep());
@@ -82,7 +83,7 @@ struct Keeper {
     group: Option<Group>,
     run: Option<Run>,
     /// The folder for temporary files lives as long.
-    _around: Around,
+    around: Around,
     /// How far listeners were told.
     told: u64,
 }
@@ -105,6 +106,8 @@ impl Keeper {
         let mut last_told = Instant::now() - TELLING;
         let mut is_silent = false;
         let mut stopped = self.stopped.clone();
+        let (limits, mut over) = (self.around.limits.clone(), None);
+        let mut exceeded = pin!(limits.exceeded(group.pid()));
         loop {
             let telling = async {
                 match tell_at {
@@ -132,10 +135,14 @@ impl Keeper {
                     (tell_at, last_told) = (None, Instant::now());
                 }
                 () = group.exited() => break,
+                why = &mut exceeded => {
+                    over = Some(why);
+                    break;
+                }
                 () = async { drop(stopped.wait_for(|is_stopped| *is_stopped).await) } => break,
             }
         }
-        self.end(group).await;
+        self.end(group, over).await;
     }
 
     fn take(&self, bytes: &[u8]) {
@@ -157,7 +164,7 @@ impl Keeper {
     }
 
     /// Ends all that runs there: the leader's group, the other groups of its session, and what has left even that.
-    async fn end(mut self, group: Group) {
+    async fn end(mut self, group: Group, over: Option<Overrun>) {
         group.kill();
         let terminal = self.terminal.clone();
         let run = self.run.take();
@@ -172,7 +179,11 @@ impl Keeper {
         let _ = timeout(LAST_WORDS, self.read_rest()).await;
         self.tell();
         let status = status.unwrap_or_default();
-        self.terminal.state().ended = Some(status);
+        let over = over.or_else(|| self.around.limits.kept());
+        {
+            let mut state = self.terminal.state();
+            (state.ended, state.over) = (Some(status), over);
+        }
         self.terminal.changed.send_replace(());
         let data = json!({
             "terminal": self.terminal.name(),

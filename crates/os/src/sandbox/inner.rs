@@ -3,7 +3,7 @@
 
 use std::{
     ffi::{OsStr, OsString},
-    fs::File,
+    fs::{self, File},
     io::{self, Read, Write},
     os::{
         fd::{FromRawFd, RawFd},
@@ -28,6 +28,10 @@ const PROCESSES: u64 = 4096;
 
 /// Files that a program has open, as it is used to: what the daemon has raised for itself is not for others.
 const FILES: u64 = 1024;
+
+/// What the kernel ends first when the machine has no memory left, from -1000 to 1000: rather this than the daemon. Everybody may
+/// raise his own.
+const OUT_OF_MEMORY_SCORE: &str = "500";
 
 /// What it exits with if it is not told to go on: nobody is there to be told why.
 const LEFT: u8 = 125;
@@ -88,6 +92,7 @@ fn run_command(mut go: File, status: &mut File, mut plan: File) -> io::Result<Op
     plan.read_to_end(&mut bytes)?;
     drop(plan);
     let plan = Plan::read(&bytes);
+    let _ = fs::write("/proc/self/oom_score_adj", OUT_OF_MEMORY_SCORE);
     let version = fence::bind_inside(&plan.written, plan.exec.as_deref(), &plan.closed_ports)?;
     let limit = |resource, most| {
         // A lower one that holds already stays.

@@ -115,7 +115,6 @@ impl Running {
             calls,
             gate: gate.clone(),
             environment: Environment::new(Env::process(), asks_shell(&config)),
-            ceilings: Arc::default(),
         };
         parts.environment.look_ahead(&config.destinations);
         let access = Access {

@@ -41,6 +41,8 @@ mod tests {
             writable = ["/var/cache/sdk"]
             runs_project_code = true
             idle_server = "1m"
+            max_memory = "4GiB"
+            max_scratch = "2GiB"
             [editor.servers]
             python = ["pylsp", "-v"]
             go = []
@@ -53,6 +55,8 @@ mod tests {
             servers: BTreeMap::from(servers),
             runs_project_code: true,
             idle_server: Duration::from_secs(60),
+            max_memory: Some(4 << 30),
+            max_scratch: 2 << 30,
             home: None,
             inner: None,
         };

@@ -1,24 +1,17 @@
 //! The ceiling on a child's memory (`max_memory`): kept by the kernel where there are control groups to be had, else
 //! watched.
 
-use std::{future::pending, sync::OnceLock, time::Duration};
+use std::{future::pending, time::Duration};
 
 use prism_os::{
-    cgroup::{Cgroup, Nest},
+    cgroup::{self, Cgroup},
     memory,
 };
 use tokio::{task::spawn_blocking, time::sleep};
-use tracing::{debug, warn};
+use tracing::warn;
 
 /// How often a child is looked at whose ceiling the kernel does not keep.
 const LOOK: Duration = Duration::from_secs(1);
-
-/// Where ceilings come from. One for all children.
-#[derive(Default)]
-pub struct Ceilings {
-    /// Looked for when the first child with a ceiling starts.
-    nest: OnceLock<Option<Nest>>,
-}
 
 /// The ceiling of one child.
 pub(super) struct Ceiling {
@@ -27,29 +20,20 @@ pub(super) struct Ceiling {
     pub(super) cgroup: Option<Cgroup>,
 }
 
-// === impl Ceilings ===
+// === impl Ceiling ===
 
-impl Ceilings {
+impl Ceiling {
     /// A ceiling for a child that is about to start.
-    pub(super) fn ceiling(&self, destination: &str, max_bytes: u64) -> Ceiling {
-        let nest = self.nest.get_or_init(|| {
-            let nest = Nest::find();
-            debug!(watched = nest.is_none(), "There are children with a ceiling on their memory");
-            nest
-        });
-        let made = nest.as_ref().map(|nest| nest.group(destination, max_bytes)).transpose();
+    pub(super) fn of(destination: &str, max_bytes: u64) -> Self {
+        let made = cgroup::nest().map(|nest| nest.group(destination, max_bytes)).transpose();
         let cgroup = made.unwrap_or_else(|error| {
             warn!(destination, %error, "Cannot make a control group; the server's memory is watched instead");
             None
         });
-        Ceiling { max_bytes, cgroup }
+        Self { max_bytes, cgroup }
     }
-}
 
-// === impl Ceiling ===
-
-impl Ceiling {
-    /// Waits until the group of a child that is watched holds more than it may.
+    /// Waits until a child that is watched holds more than it may, with all that it started.
     pub(super) async fn exceeded(&self, pid: u32) {
         if self.cgroup.is_some() {
             return pending().await;
@@ -57,7 +41,7 @@ impl Ceiling {
         loop {
             sleep(LOOK).await;
             // All processes of the machine are looked at, which may take a while.
-            let held = spawn_blocking(move || memory::of_group(pid)).await.ok().flatten();
+            let held = spawn_blocking(move || memory::of_child(pid)).await.ok().flatten();
             if held.is_some_and(|held| held > self.max_bytes) {
                 return;
             }

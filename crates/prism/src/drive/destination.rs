@@ -27,7 +27,7 @@ pub(crate) use shared::now_us;
 pub use shared::{Learned, Shared, key, still_counts};
 
 use super::{
-    Ceilings, Command, Entry, Environment, LinkHandle, Sessions,
+    Command, Entry, Environment, LinkHandle, Sessions,
     remote::{Target, TargetError},
 };
 use crate::{
@@ -79,7 +79,6 @@ pub struct Parts {
     pub calls: Arc<Calls>,
     pub gate: Option<Arc<Gate>>,
     pub environment: Arc<Environment>,
-    pub ceilings: Arc<Ceilings>,
 }
 
 /// A place among a destination's sessions, given back unless the session is opened.

@@ -193,7 +193,7 @@ async fn look(server: &Arc<Server>) -> Sight {
     let looking = tokio::task::spawn_blocking(move || Sight {
         memory_bytes: memory::of_process(std::process::id()).unwrap_or_default(),
         open_files: limits::open_now(),
-        groups: memory::of_groups(&pids),
+        groups: memory::of_children(&pids),
     });
     let sight = looking.await.unwrap_or(Sight { memory_bytes: 0, open_files: 0, groups: HashMap::new() });
     server.access.metrics.seen(sight.memory_bytes, sight.open_files);

@@ -225,7 +225,6 @@ impl Door {
             calls: Arc::default(),
             gate: None,
             environment: Environment::new(Env::process(), false),
-            ceilings: Arc::default(),
         };
         let reach = Arc::new(Told::default());
         parts.sessions.reached().tell(reach.clone());

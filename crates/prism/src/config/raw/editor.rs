@@ -9,7 +9,7 @@ use toml::Spanned;
 use super::{Around, Raw, Setting, Texts, nearest, understand};
 use crate::config::{
     ConfigError, Editor,
-    value::{Written, boolean, folders, language_server, patience},
+    value::{Written, boolean, bytes, folders, language_server, patience},
 };
 
 /// `[editor]`, as written.
@@ -22,6 +22,8 @@ pub(super) struct RawEditor {
     servers: Option<Spanned<Texts>>,
     runs_project_code: Setting,
     idle_server: Setting,
+    max_memory: Setting,
+    max_scratch: Setting,
 }
 
 impl Raw {
@@ -36,6 +38,11 @@ impl Raw {
             )* };
         }
         take!(fence: boolean, runs_project_code: boolean, idle_server: patience);
+        let most = self.global("editor.max_memory", &written.max_memory, bytes, around)?;
+        editor.max_memory = most.map(|(most, _)| most as u64).or(editor.max_memory);
+        if let Some((most, _)) = self.global("editor.max_scratch", &written.max_scratch, bytes, around)? {
+            editor.max_scratch = most as u64;
+        }
         for (key, setting, place) in [
             ("editor.readable", &written.readable, &mut editor.readable),
             ("editor.writable", &written.writable, &mut editor.writable),

@@ -104,8 +104,8 @@ pub(in crate::config) const GATE_KEYS: [&str; 12] = [
 pub(in crate::config) const AUDIT_KEYS: [&str; 4] = ["bodies", "redact", "keep", "calls"];
 
 /// The keys below `[editor]`.
-pub(in crate::config) const EDITOR_KEYS: [&str; 6] =
-    ["fence", "readable", "writable", "servers", "runs_project_code", "idle_server"];
+pub(in crate::config) const EDITOR_KEYS: [&str; 8] =
+    ["fence", "readable", "writable", "servers", "runs_project_code", "idle_server", "max_memory", "max_scratch"];
 
 /// The keys below `[profile.NAME]`.
 pub(in crate::config) const PROFILE_KEYS: [&str; 5] = ["only", "except", "tools", "prefix", "mode"];

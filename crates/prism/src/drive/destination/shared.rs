@@ -24,9 +24,7 @@ use super::{Definitions, Parts, lock};
 use crate::{
     builtin::{self, kit},
     config::{self, Config},
-    drive::{
-        Ceilings, Environment, Sessions, health::Sightings, reach::Reach, remote::Target, stderr::Tail, vitals::Trouble,
-    },
+    drive::{Environment, Sessions, health::Sightings, reach::Reach, remote::Target, stderr::Tail, vitals::Trouble},
     telemetry::metrics::DestinationMetrics,
 };
 
@@ -46,7 +44,6 @@ pub struct Shared {
     max_message_bytes: AtomicUsize,
     pub(in crate::drive) owner: Owner,
     pub(in crate::drive) environment: Arc<Environment>,
-    pub(in crate::drive) ceilings: Arc<Ceilings>,
     pub(super) sessions: Arc<Sessions>,
     ledger: Mutex<Ledger>,
     pub(super) definitions: Definitions,
@@ -98,7 +95,6 @@ impl Shared {
             max_message_bytes: AtomicUsize::new(daemon.max_message_bytes),
             owner: parts.owner.clone(),
             environment: parts.environment.clone(),
-            ceilings: parts.ceilings.clone(),
             sessions: parts.sessions.clone(),
             ledger: Mutex::new(Ledger::with_verdict(if quiet.is_some() { Verdict::Quiet } else { Verdict::Unknown })),
             server: Mutex::new(quiet.unwrap_or_default()),

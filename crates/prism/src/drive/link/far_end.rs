@@ -29,6 +29,7 @@ use crate::{
     config::{Http, Transport},
     drive::{
         Carried,
+        ceiling::Ceiling,
         destination::Shared,
         environment::Given,
         health::{self, ServerState, Tries},
@@ -108,7 +109,7 @@ impl Driver {
 
     fn spawn(&self, given: &Given) -> Result<Running, String> {
         let config = &self.shared.config;
-        let ceiling = config.max_memory.map(|bytes| self.shared.ceilings.ceiling(&config.name, bytes));
+        let ceiling = config.max_memory.map(|bytes| Ceiling::of(&config.name, bytes));
         let spec = Spec {
             command: &config.command,
             env: &given.variables,
