@@ -118,11 +118,11 @@ const selected = (await agent.act('get_selection')).data;
 check('what is selected is told', selected.text === 'e 9', JSON.stringify(selected.text));
 await escape();
 
-// The person's own steps are not the agent's to undo.
+// The person's own steps are not the agent's to undo, not even if the person, who is asked, does not mind.
 editor.keys('Gomine');
 await escape();
 await until('it is there', async () => (await agent.act('open_file', { path })).data.content.includes('mine'));
-const undone = await agent.act('edit_buffer', { path, undo: 1 });
+const undone = await agent.act('edit_buffer', { path, undo: 1 }, true);
 check('an agent does not undo what the person typed', undone.data.code === 'bad_arguments', undone.data.message);
 
 // The person answers an agent in Neovim, where the daemon lets them.
