@@ -13,7 +13,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{INNER, Network, Room, memory};
+use super::{INNER, Network, Private, Room, memory};
 use crate::{
     fence::Fence,
     root::{Root, place},
@@ -86,6 +86,8 @@ pub(super) struct Profile {
     pub(super) written: Vec<PathBuf>,
     /// What is the machine's own, and not this sandbox's.
     shared: Vec<PathBuf>,
+    /// What is this sandbox's own.
+    private: Vec<Private>,
     /// Sockets of others in what is shared.
     pub(super) covered: Vec<PathBuf>,
     inner: Option<Arc<OwnedFd>>,
@@ -101,6 +103,7 @@ impl Profile {
             inherited: Vec::new(),
             written: Vec::new(),
             shared: Vec::new(),
+            private: Vec::new(),
             covered: Vec::new(),
             inner: None,
         };
@@ -187,13 +190,27 @@ impl Profile {
     }
 
     fn own_folders(&mut self, room: &Room) {
-        self.writable(&room.temporary, Path::new("/tmp"));
-        if let Some(home) = &room.home {
-            self.writable(&home.lies, &home.seems);
+        let temporary = Private { seems: PathBuf::from("/tmp"), lies: room.temporary.clone() };
+        for private in [&temporary].into_iter().chain(&room.home).chain(&room.private) {
+            if !self.leads_away(&private.seems) {
+                self.writable(&private.lies, &private.seems);
+                self.private.push(private.clone());
+            }
         }
-        for private in &room.private {
-            self.writable(&private.lies, &private.seems);
-        }
+    }
+
+    /// Whether a link is on the way to this within a folder of the sandbox's own, where only what has run in there can have put it.
+    /// Bubblewrap follows it out here, where all of the machine can be reached yet, and makes what something is to be mounted on.
+    fn leads_away(&self, seems: &Path) -> bool {
+        let is_link = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
+        self.private.iter().any(|private| {
+            let Ok(below) = seems.strip_prefix(&private.seems) else { return false };
+            let mut way = private.lies.clone();
+            below.components().any(|name| {
+                way.push(name);
+                is_link(&way)
+            })
+        })
     }
 
     fn tools(&mut self, fence: &Fence) {
@@ -207,12 +224,14 @@ impl Profile {
         let mut read: Vec<&PathBuf> = fence.read.iter().filter(|path| !is_made(path) && !is_merged(path)).collect();
         read.sort();
         read.dedup();
+        read.retain(|path| !self.leads_away(path));
         for path in read {
             self.read_only(path, path);
         }
         let mut write: Vec<&PathBuf> = fence.write.iter().filter(|path| !is_made(path)).collect();
         write.sort();
         write.dedup();
+        write.retain(|path| !self.leads_away(path));
         for path in write {
             self.writable(path, path);
         }
@@ -226,6 +245,11 @@ impl Profile {
             if place.parent().is_none() {
                 let why = "the whole file system is granted, and a sandbox cannot be made of that; ask for a folder";
                 return Err(io::Error::new(io::ErrorKind::Unsupported, why));
+            }
+            if self.leads_away(&place) {
+                let why =
+                    format!("what has run in the sandbox before has left a link where {} belongs", place.display());
+                return Err(io::Error::other(why));
             }
             held.push((place, root));
         }

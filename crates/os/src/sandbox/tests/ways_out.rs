@@ -214,3 +214,34 @@ async fn files_are_moved_and_linked_between_folders_as_builds_do() {
         assert_eq!(came.out, "text\n", "{}", came.err);
     }
 }
+
+// What is mounted beneath a folder of its own needs a place there, and bubblewrap makes that while all of the machine is in reach.
+#[tokio::test]
+async fn a_link_that_was_left_in_a_folder_of_its_own_leads_nowhere() {
+    let Some(place) = Place::new() else { return };
+    fs::create_dir_all(place.path("home/.tool/bin")).unwrap();
+    fs::write(place.path("home/.toolrc"), "settings").unwrap();
+    let read = vec![place.path("home/.tool/bin"), place.path("home/.toolrc")];
+    let fence = Fence { read, ..place.fence(Network::Own) };
+    let outside = place.path("outside");
+    let script = format!(
+        "cat ~/.toolrc; cd ~ && mkdir kept && ln -s /oldroot{0} planted && ln -s /oldroot{0}/made dangling; echo; echo end",
+        outside.display()
+    );
+    assert_eq!(place.run_in(&fence, &script).await.out, "settings\nend\n");
+    // As it would be after a first run without any of these tools.
+    let own = |name: &str| place.path("own/home").join(name);
+    fs::remove_dir_all(own(".tool")).unwrap();
+    fs::remove_file(own(".toolrc")).unwrap();
+    fs::rename(own("planted"), own(".tool")).unwrap();
+    fs::rename(own("dangling"), own(".toolrc")).unwrap();
+    assert_eq!(place.run_in(&fence, "ls -d ~/kept >/dev/null && echo runs").await.out, "runs\n");
+    let names: Vec<_> = fs::read_dir(&outside).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["file"]);
+
+    fs::create_dir_all(place.path("home/.tool/project")).unwrap();
+    let held = vec![Root::open(&place.path("home/.tool/project")).unwrap()];
+    let error = place.spawn(&Fence { held, ..place.fence(Network::Own) }, &["true"]).unwrap_err();
+    let why = std::error::Error::source(&error).unwrap().to_string();
+    assert!(why.contains("has left a link where") && !outside.join("project").exists(), "{why}");
+}
