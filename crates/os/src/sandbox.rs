@@ -84,7 +84,7 @@ pub struct Room {
     /// Other folders of its own.
     pub private: Vec<Private>,
     pub network: Network,
-    /// Folders beneath the granted ones, by their names from there, that it may only read.
+    /// Folders beneath the granted ones, by their names from there, that it may only read, unless they are granted themselves.
     pub guarded: Vec<&'static str>,
 }
 

@@ -214,6 +214,7 @@ impl Profile {
     }
 
     fn tools(&mut self, fence: &Fence) {
+        let is_closed = |path: &Path| fence.closed.iter().any(|closed| path.starts_with(closed));
         let is_made = |path: &Path| {
             let is_there = |own: &&str| path == Path::new(*own);
             path.parent().is_none()
@@ -221,14 +222,15 @@ impl Profile {
                 || SYSTEM.iter().chain(&ANEW).any(is_there)
         };
         let is_merged = |path: &Path| MERGED.iter().any(|name| path.starts_with(Path::new("/").join(name)));
-        let mut read: Vec<&PathBuf> = fence.read.iter().filter(|path| !is_made(path) && !is_merged(path)).collect();
+        let mut read: Vec<&PathBuf> =
+            fence.read.iter().filter(|path| !is_made(path) && !is_merged(path) && !is_closed(path)).collect();
         read.sort();
         read.dedup();
         read.retain(|path| !self.leads_away(path));
         for path in read {
             self.read_only(path, path);
         }
-        let mut write: Vec<&PathBuf> = fence.write.iter().filter(|path| !is_made(path)).collect();
+        let mut write: Vec<&PathBuf> = fence.write.iter().filter(|path| !is_made(path) && !is_closed(path)).collect();
         write.sort();
         write.dedup();
         write.retain(|path| !self.leads_away(path));
@@ -263,7 +265,9 @@ impl Profile {
             self.hold_in_place(place, root, &fence.closed);
         }
         for (place, root) in &held {
-            for name in &room.guarded {
+            // One that is granted itself is meant to be written.
+            let meant = |name: &&&str| held.iter().any(|(other, _)| *other == place.join(**name));
+            for name in room.guarded.iter().filter(|name| !meant(name)) {
                 let Ok(folder) = root.beneath(Path::new(name)) else { continue };
                 // A link within the granted folder leads to what is there by its own name, too.
                 if super::profile::place(&folder).is_ok_and(|real| real == place.join(name)) {
@@ -311,11 +315,11 @@ impl Profile {
         }
     }
 
-    /// What is closed lies beneath nothing that is listed, unless somebody has granted a folder above it.
+    /// What is closed lies beneath nothing that is listed, unless somebody has granted a folder above it. In a folder of the
+    /// sandbox's own it is not, whatever that seems to be.
     fn closed(&mut self, fence: &Fence) {
-        let shown: Vec<PathBuf> = self.written.iter().chain(&fence.read).cloned().collect();
         for closed in &fence.closed {
-            let is_shown = shown.iter().any(|path| path.parent().is_some() && closed.starts_with(path));
+            let is_shown = self.shared.iter().any(|path| closed.starts_with(path));
             if is_shown && closed.is_dir() {
                 self.say("--perms 0000 --size 4096 --tmpfs");
                 self.words.push(closed.into());

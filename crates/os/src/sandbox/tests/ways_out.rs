@@ -245,3 +245,26 @@ async fn a_link_that_was_left_in_a_folder_of_its_own_leads_nowhere() {
     let why = std::error::Error::source(&error).unwrap().to_string();
     assert!(why.contains("has left a link where") && !outside.join("project").exists(), "{why}");
 }
+
+#[tokio::test]
+async fn what_is_closed_closes_no_folder_of_its_own_that_seems_to_be_there() {
+    let Some(place) = Place::new() else { return };
+    fs::create_dir_all(place.path("home/.tool/bin")).unwrap();
+    for closed in ["home", "home/closed"] {
+        let closed = vec![place.path(closed)];
+        fs::create_dir_all(&closed[0]).unwrap();
+        let fence = Fence { read: vec![place.path("home/.tool")], closed, ..place.fence(Network::Own) };
+        let came = place.run_in(&fence, "echo mine >~/made && cat ~/made; ls ~/.tool; ls ~/closed; true").await;
+        let tool = if fence.closed[0].ends_with("home") { "" } else { "bin\n" };
+        assert_eq!(came.out, format!("mine\n{tool}"), "{}", came.err);
+    }
+}
+
+// Who may write one of these folders was told so by its name.
+#[tokio::test]
+async fn a_guarded_folder_that_is_granted_itself_is_written() {
+    let Some(place) = Place::new() else { return };
+    let held = ["granted", "granted/.git"].map(|name| Root::open(&place.path(name)).unwrap()).into();
+    let came = place.run_in(&Fence { held, ..place.fence(Network::Own) }, "echo new >.git/made && cat .git/made").await;
+    assert_eq!(came.out, "new\n", "{}", came.err);
+}
