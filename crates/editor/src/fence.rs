@@ -8,6 +8,7 @@
 //! and toolchains write their own caches.
 
 mod limits;
+mod quarters;
 mod temporary;
 mod usual;
 
@@ -35,6 +36,7 @@ use crate::{
 use temporary::Temporary;
 
 pub(crate) use limits::{Overrun, RunLimits};
+pub use quarters::{Lodger, Lodging, Quarters, QuartersError};
 
 /// Makes fences, and keeps the folders for temporary files.
 #[derive(Debug)]

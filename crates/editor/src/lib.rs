@@ -48,6 +48,7 @@ mod workspace;
 pub use args::edit_bytes;
 pub use buffers::Surrendered;
 pub use change::unified;
+pub use fence::{Lodger, Lodging, Quarters, QuartersError};
 pub use foresee::{edited, edited_by};
 pub use happening::Happening;
 pub use language::LANGUAGES;

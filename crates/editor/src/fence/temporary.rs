@@ -57,20 +57,9 @@ impl Temporary {
         !self.is_full.load(Ordering::Relaxed) && self.folder.is_dir()
     }
 
-    /// Lays it out as what a sandbox has of its own: one folder each for temporary files, for the home folder, and for what
-    /// toolchains write elsewhere.
+    /// Lays it out as what a sandbox has of its own.
     pub(super) fn room(&self, sandbox: &Arc<Sandbox>, usual: &Usual, network: Network) -> io::Result<Room> {
-        let made = |name: String, seems: &Path| {
-            let lies = self.folder.join(name);
-            let private = Private { seems: seems.to_owned(), lies };
-            DirBuilder::new().mode(0o700).recursive(true).create(&private.lies).map(|()| private)
-        };
-        let temporary = made("tmp".to_owned(), Path::new("/tmp"))?.lies;
-        let home = usual.home.as_deref().map(|home| made("home".to_owned(), home)).transpose()?;
-        let elsewhere = usual.elsewhere.iter().enumerate();
-        let private =
-            elsewhere.map(|(number, seems)| made(format!("elsewhere-{number}"), seems)).collect::<Result<_, _>>()?;
-        Ok(Room { sandbox: sandbox.clone(), home, temporary, private, network, guarded: guarded::folders().collect() })
+        laid_out(&self.folder, sandbox, usual, network)
     }
 
     /// Removes it at once.
@@ -78,6 +67,24 @@ impl Temporary {
         let _ = fs::remove_dir_all(std::mem::take(&mut self.folder));
     }
 }
+
+/// Lays out a folder as what a sandbox has of its own: one folder each for temporary files, for the home folder, and for what
+/// toolchains write elsewhere.
+pub(super) fn laid_out(folder: &Path, sandbox: &Arc<Sandbox>, usual: &Usual, network: Network) -> io::Result<Room> {
+    let made = |name: String, seems: &Path| {
+        let private = Private { seems: seems.to_owned(), lies: folder.join(name) };
+        DirBuilder::new().mode(0o700).recursive(true).create(&private.lies).map(|()| private)
+    };
+    let temporary = made(TEMPORARY.to_owned(), Path::new("/tmp"))?.lies;
+    let home = usual.home.as_deref().map(|home| made("home".to_owned(), home)).transpose()?;
+    let elsewhere = usual.elsewhere.iter().enumerate();
+    let private =
+        elsewhere.map(|(number, seems)| made(format!("elsewhere-{number}"), seems)).collect::<Result<_, _>>()?;
+    Ok(Room { sandbox: sandbox.clone(), home, temporary, private, network, guarded: guarded::folders().collect() })
+}
+
+/// What of it is for temporary files.
+pub(super) const TEMPORARY: &str = "tmp";
 
 impl Drop for Temporary {
     fn drop(&mut self) {

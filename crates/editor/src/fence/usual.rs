@@ -231,6 +231,6 @@ fn environment(bin: &Path) -> Vec<PathBuf> {
 }
 
 /// Tells whether the home folder is this one, or lies in it.
-fn is_above(folder: &Path, home: Option<&Path>) -> bool {
+pub(super) fn is_above(folder: &Path, home: Option<&Path>) -> bool {
     folder.parent().is_none() || home.is_some_and(|home| home.starts_with(folder))
 }
