@@ -21,6 +21,7 @@ pub use hub::{Hub, HubMode, Profile};
 pub use inherit::Inherit;
 pub(crate) use inherit::OWN_SECRETS;
 pub use mesh::Mesh;
+pub use sandbox::Sandbox;
 pub use times::{OwnTimes, Times};
 pub use tools::{Pin, Tools};
 
@@ -34,6 +35,7 @@ mod inherit;
 pub mod mcp_json;
 pub mod mesh;
 pub mod raw;
+mod sandbox;
 pub mod secret;
 mod times;
 mod tools;
@@ -100,6 +102,8 @@ pub struct Destination {
     /// Bytes that a child and all it starts may hold.
     pub max_memory: Option<u64>,
     pub cwd: Option<PathBuf>,
+    /// What it has in its sandbox; `None`: it runs as any program of the person's.
+    pub sandbox: Option<Sandbox>,
     /// Where it is, if somebody else runs it.
     pub http: Option<Http>,
     /// How it is spoken to; `None` finds out.
@@ -364,6 +368,7 @@ impl Destination {
             inherit_env: Inherit::default(),
             max_memory: None,
             cwd: None,
+            sandbox: None,
             http: None,
             era: None,
             process: Process::default(),
@@ -402,6 +407,7 @@ impl fmt::Debug for Destination {
             .field("inherit_env", &self.inherit_env)
             .field("max_memory", &self.max_memory)
             .field("cwd", &self.cwd)
+            .field("sandbox", &self.sandbox)
             .field("http", &self.http)
             .field("era", &self.era)
             .field("process", &self.process)

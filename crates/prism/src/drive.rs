@@ -1,5 +1,6 @@
 //! The tasks that run core's machines over real pipes: one per link, and what finds the right link for a request.
 
+pub mod beginning;
 pub mod carried;
 pub mod ceiling;
 pub mod destination;

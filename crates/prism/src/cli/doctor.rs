@@ -81,7 +81,12 @@ impl Doctor {
         let (status, more) = daemon::check(self.config.as_deref(), &patient).await;
         patient.status = status;
         found(more);
-        let lacking = [config::check_programs(&patient).await, config::check_secrets(&patient).await].concat();
+        let lacking = [
+            config::check_programs(&patient).await,
+            config::check_secrets(&patient).await,
+            machine::check_servers(&patient),
+        ]
+        .concat();
         let ill: Vec<String> = lacking.iter().filter(|one| one.is_wrong()).map(|one| one.what.clone()).collect();
         found(lacking);
         found(editors::check(&patient));

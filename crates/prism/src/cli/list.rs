@@ -7,7 +7,7 @@ use prism_store::LearnedEra;
 
 use super::{add, daemon, say};
 use crate::{
-    config::{Config, Destination, Env, Transport, file, secret},
+    config::{Config, Destination, Env, Sandbox, Transport, file, secret},
     drive::destination::{key, still_counts},
 };
 
@@ -78,7 +78,12 @@ fn json(config: &Config, learned: &Known, path: &Path) -> anyhow::Result<String>
             });
             match &destination.http {
                 Some(http) => row["url"] = http.shown_url().into(),
-                None => row["command"] = secret::without_secrets(&destination.command).into(),
+                None => {
+                    row["command"] = secret::without_secrets(&destination.command).into();
+                    if let Some(room) = &destination.sandbox {
+                        row["sandbox"] = sandbox(room);
+                    }
+                }
             }
             row
         })
@@ -98,7 +103,10 @@ fn table(config: &Config, learned: &Known, path: &Path) -> String {
             kind(destination).to_owned(),
             era,
             destination.process.as_str().to_owned(),
-            say::server(destination),
+            match destination.sandbox {
+                Some(_) => format!("{} (sandboxed)", say::server(destination)),
+                None => say::server(destination),
+            },
         ]);
     }
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
@@ -110,6 +118,11 @@ fn table(config: &Config, learned: &Known, path: &Path) -> String {
     }
     text.push_str(&format!("from {}", path.display()));
     text
+}
+
+fn sandbox(sandbox: &Sandbox) -> serde_json::Value {
+    let Sandbox { folders, readable, network } = sandbox;
+    serde_json::json!({ "folders": folders, "readable": readable, "network": network.name() })
 }
 
 /// Returns how a destination is reached; `http` where only the daemon will find out which of the two it is.

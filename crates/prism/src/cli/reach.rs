@@ -152,7 +152,7 @@ impl Toward {
     pub(super) async fn reach(&self, name: Option<&str>, env: &Env) -> anyhow::Result<Reach> {
         let home = daemon::home(env)?;
         let places = Places { explicit: self.config.clone(), here: PathBuf::new(), home: home.path().to_owned() };
-        let Loaded { config, untrusted, .. } = file::load(&places, &[], &Flags::default(), env)?;
+        let Loaded { config, untrusted, guarded, .. } = file::load(&places, &[], &Flags::default(), env)?;
         say::untrusted(&untrusted);
         // What Prism is itself is there without being configured.
         let is_own = name.is_some_and(|name| [builtin::prism::NAME, builtin::workspace::NAME].contains(&name));
@@ -168,7 +168,7 @@ impl Toward {
         }
         // It may listen elsewhere than the config says, by a flag; but a config of somebody's own is not what it serves.
         let registered = Registration::alive(home.path()).filter(|_| self.config.is_none());
-        Reach::open(config, &home, registered).await
+        Reach::open(config, &guarded, &home, registered).await
     }
 }
 
@@ -188,7 +188,12 @@ pub(super) fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'
 // === impl Reach ===
 
 impl Reach {
-    async fn open(mut config: Config, home: &Home, registered: Option<Registration>) -> anyhow::Result<Self> {
+    async fn open(
+        mut config: Config,
+        guarded: &[PathBuf],
+        home: &Home,
+        registered: Option<Registration>,
+    ) -> anyhow::Result<Self> {
         let base = registered.map_or_else(|| config.base_url(), |registered| registered.url);
         if is_prism(&base).await? {
             let (token, _) = home.token()?;
@@ -212,6 +217,7 @@ impl Reach {
         let log = Log::start(LevelFilter::OFF, false);
         let mut running =
             Running::start(config.clone(), None, Some(token.clone()), home.path(), Lasting::Nothing, log).await?;
+        running.front.guard_files(guarded);
         running.accept(listener);
         Ok(Self { config, base, token, running: Some(running) })
     }

@@ -5,7 +5,7 @@
 use std::{future::Future, io::IsTerminal, path::Path, sync::Arc};
 
 use anyhow::Context;
-use prism_editor::{Runtime, Surroundings};
+use prism_editor::{Quarters, Runtime, Surroundings};
 use prism_os::census;
 use prism_store::{
     Store,
@@ -33,6 +33,8 @@ use crate::{
 pub(super) const AUDIT: &str = "audit";
 /// Ends of grants that neither log nor database had room for.
 const ENDS: &str = "ends";
+/// Where servers in a sandbox have their folders.
+const CHILDREN: &str = "children";
 /// Where text is that agents have not saved.
 const UNSAVED: &str = "unsaved";
 
@@ -114,7 +116,7 @@ impl Running {
             mesh,
             calls,
             gate: gate.clone(),
-            environment: Environment::new(Env::process(), asks_shell(&config)),
+            environment: Environment::new(Env::process(), asks_shell(&config), quarters(&config, home)),
         };
         parts.environment.look_ahead(&config.destinations);
         let access = Access {
@@ -131,8 +133,8 @@ impl Running {
     }
 
     pub(super) fn accept(&mut self, listener: TcpListener) {
-        if let (Some(gate), Ok(address)) = (&self.gate, listener.local_addr()) {
-            gate.keep_from(address.port());
+        if let Ok(address) = listener.local_addr() {
+            self.front.keep_from(address.port());
         }
         self.fronts.push(tokio::spawn(self.front.clone().serve_tcp(listener)));
     }
@@ -234,6 +236,13 @@ async fn gate(
         person: person(&env),
     };
     Gate::open(opening).await
+}
+
+/// Where servers live that run in a sandbox.
+fn quarters(config: &Config, home: &Path) -> Arc<Quarters> {
+    let env = Env::process();
+    let settings = editor::at_home(&config.editor, &env);
+    Quarters::new(&settings, env.inherited(&Inherit::default()), home.join(CHILDREN), vec![home.to_owned()])
 }
 
 /// Whose machine this is, for the audit log.

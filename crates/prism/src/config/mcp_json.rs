@@ -8,10 +8,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use prism_os::sandbox::Network;
 use serde_json::{Map, Value};
 
 use super::{
-    ConfigError, Destination, Env, Http, Origin, Place, Transport,
+    ConfigError, Destination, Env, Http, Origin, Place, Sandbox, Transport,
     http::{self, HeaderError},
     inherit::OWN_SECRETS,
     raw, secret,
@@ -182,8 +183,41 @@ fn stdio(name: &str, program: &Value, entry: &Map<String, Value>, scope: &Scope<
     if destination.command.iter().any(|word| word.contains('\0')) {
         return Err("its command has a NUL character".to_owned());
     }
-    let env_file = entry.get("envFile").map(|_| "its envFile, which is not read".to_owned());
-    Ok(Entry { destination, left_out: env_file.into_iter().collect() })
+    destination.sandbox = sandbox(entry, scope)?;
+    let mut left_out = Vec::new();
+    left_out.extend(entry.get("envFile").map(|_| "its envFile, which is not read".to_owned()));
+    // VS Code's, whose rules are its own. Nobody must think that it holds here.
+    let is_asked = entry.get("sandboxEnabled").and_then(Value::as_bool) == Some(true);
+    if is_asked && destination.sandbox.is_none() {
+        left_out.push("its sandboxEnabled, which is not read; write \"sandbox\": true".to_owned());
+    }
+    Ok(Entry { destination, left_out })
+}
+
+/// Understands what our own file has as `sandbox`. One that makes no sense is no reason to start the server without.
+fn sandbox(entry: &Map<String, Value>, scope: &Scope<'_>) -> Result<Option<Sandbox>, String> {
+    let room = match present(entry, "sandbox") {
+        None | Some(Value::Bool(false)) => return Ok(None),
+        Some(Value::Bool(true)) => return Ok(Some(Sandbox::default())),
+        Some(Value::Object(room)) => room,
+        Some(_) => return Err("its sandbox is neither true, false nor an object".to_owned()),
+    };
+    if let Some(key) = room.keys().find(|key| !raw::keys::SANDBOX_KEYS.contains(&key.as_str())) {
+        return Err(format!("its sandbox has {key:?}, and may have {}", raw::keys::SANDBOX_KEYS.join(", ")));
+    }
+    let paths = |key| {
+        let names = list(room, key).map_err(|error| format!("{error}, in its sandbox"))?;
+        let path = |name| Ok::<_, String>(scope.workspace.join(scope.expand(name, Unset::IsRefused)?));
+        names.into_iter().map(path).collect::<Result<Vec<_>, _>>()
+    };
+    let (folders, readable) = (paths("folders")?, paths("readable")?);
+    let network = match present(room, "network").map(|network| network.as_str().unwrap_or_default()) {
+        None => Sandbox::default().network,
+        Some("all") => Network::All,
+        Some("none") => Network::Own,
+        Some(_) => return Err("the network of its sandbox is neither \"all\" nor \"none\"".to_owned()),
+    };
+    Ok(Some(Sandbox { folders, readable, network }))
 }
 
 /// Understands an entry that is a URL.
@@ -198,6 +232,7 @@ fn remote(
     http::check_url(&url).map_err(|problem| format!("its url {problem}"))?;
     let mut http = Http { transport, ..Http::new(&url) };
     let mut left_out = Vec::new();
+    left_out.extend(present(entry, "sandbox").map(|_| "its sandbox: nothing is started for a url".to_owned()));
     for (header, value) in object(entry, "headers")? {
         let Some(value) = scope.scalar(value, Unset::IsRefused, || format!("headers.{header}"))? else {
             continue;

@@ -19,6 +19,7 @@ use gate::{RawAudit, RawGate};
 use hub::{RawHub, RawProfile, RawWorkspace};
 use keys::unknown_key_fix;
 use mesh::RawMesh;
+use sandbox::RawSandbox;
 use tools::RawTools;
 
 use super::{
@@ -36,6 +37,7 @@ mod gate;
 mod hub;
 pub(super) mod keys;
 mod mesh;
+mod sandbox;
 mod tools;
 mod variables;
 
@@ -112,6 +114,7 @@ struct RawDestination {
     error_statuses: Setting,
     inherit_env: Setting,
     max_memory: Setting,
+    sandbox: Option<Spanned<RawSandbox>>,
     tools: Option<RawTools>,
 }
 
@@ -393,6 +396,7 @@ impl Raw {
                 Some(Around { env, .. }) => self.source.folder(&cwd, env),
                 None => PathBuf::from(cwd),
             }),
+            sandbox: self.sandbox(name, written.sandbox.as_ref(), around)?,
             ..Destination::stdio(name, command)
         })
     }
@@ -425,6 +429,7 @@ impl Raw {
         {
             stray(key, setting.as_ref().map(Spanned::span), "take it out; nothing is started here")?;
         }
+        stray("sandbox", written.sandbox.as_ref().map(Spanned::span), "take it out; nothing is started here")?;
         stray(
             "env",
             written.env.as_ref().map(Spanned::span),

@@ -77,11 +77,16 @@ fn every_key_is_understood() {
         sse_event_names = "method"
         error_statuses = "ok"
         era = "legacy"
+        [destination.Files_1.sandbox]
+        folders = ["~/notes", "/srv/data"]
+        readable = ["/opt/models"]
+        network = "none"
         [destination.web]
         type = "stdio"
         command = ["web"]
         cwd = "~/web"
         max_sessions = 2
+        sandbox = true
         era = "auto"
         sse_event_names = "message"
         [destination.docs]
@@ -109,6 +114,11 @@ fn every_key_is_understood() {
         inherit_env: Inherit::Also(["AWS_PROFILE", "MY_*"].map(str::to_owned).into()),
         max_memory: None,
         cwd: Some("/srv".into()),
+        sandbox: Some(Sandbox {
+            folders: vec!["/home/me/notes".into(), "/srv/data".into()],
+            readable: vec!["/opt/models".into()],
+            network: prism_os::sandbox::Network::Own,
+        }),
         process: Process::PerSession,
         asks: Some(false),
         sessions: Sessions::Required,
@@ -129,6 +139,7 @@ fn every_key_is_understood() {
     };
     let web = Destination {
         cwd: Some("/home/me/web".into()),
+        sandbox: Some(Sandbox::default()),
         inherit_env: Inherit::All,
         max_memory: Some(2 << 30),
         max_sessions: 2,

@@ -7,6 +7,7 @@ use prism_core::{
     mcp::Era,
     policy::{Glob, Otherwise},
 };
+use prism_os::sandbox::Network;
 use toml::Value;
 
 use super::{
@@ -363,6 +364,16 @@ pub(super) fn folders(value: &Written<'_>) -> Result<Vec<String>, Wrong> {
         Some(name) => Err(Wrong { problem: format!("has {name:?}, which is no folder"), example }),
         None => Ok(names),
     }
+}
+
+/// Whether a server is in a sandbox, where that is all that is said.
+pub(super) fn is_sandboxed(value: &Written<'_>) -> Result<bool, Wrong> {
+    boolean(value).map_err(|_| value.is_not("true, false or a table with folders, readable and network", "true"))
+}
+
+/// What of the network a sandbox reaches.
+pub(super) fn network(value: &Written<'_>) -> Result<Network, Wrong> {
+    choice(value, [Network::All, Network::Own], Network::name)
 }
 
 pub(super) fn process(value: &Written<'_>) -> Result<Process, Wrong> {

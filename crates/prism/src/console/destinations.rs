@@ -61,6 +61,7 @@ fn card(Seen { report: one, trend, stderr }: &Seen, now: Moment) -> Markup {
             }
             p.sub {
                 (kind(&one.kind))
+                @if one.sandboxed { ", sandboxed" }
                 @if let Some(server) = server { " · " (visible(server.trim())) }
                 @if one.memory_bytes > 0 { " · " (bytes(one.memory_bytes)) }
                 @if one.restarts > 0 { " · " (count(one.restarts, "restart")) }

@@ -1,7 +1,8 @@
-//! What a child or a connection is given when it starts: its environment, or its headers, with all secrets looked up.
+//! What a child or a connection is given when it starts: its environment, or its headers, with all secrets looked up; and a
+//! place in a sandbox, if it is to have one.
 //!
-//! Most of that is known at once. What is not, a file, a keyring, the PATH of the user's login shell, is waited for in a
-//! task of its own, while the link goes on.
+//! Most of that is known at once. What is not, a file, a keyring, the PATH of the user's login shell, a sandbox, is waited
+//! for in a task of its own, while the link goes on.
 
 use std::{
     collections::BTreeMap,
@@ -9,6 +10,7 @@ use std::{
     sync::Arc,
 };
 
+use prism_editor::{Lodger, Lodging, Quarters, QuartersError};
 use prism_os::{
     login,
     program::{self, Absent},
@@ -34,6 +36,7 @@ pub struct Environment {
     login_path: OnceCell<Option<OsString>>,
     /// What was looked up so far: the log knows it by this.
     secrets: Arc<Secrets>,
+    quarters: Arc<Quarters>,
 }
 
 /// What a child or a connection is given. It holds secrets, so it has no `Debug`.
@@ -42,14 +45,30 @@ pub struct Given {
     pub variables: BTreeMap<OsString, OsString>,
     /// The configured headers of a connection.
     pub headers: Vec<(String, String)>,
+    /// Where a child lives that is to run in a sandbox.
+    pub lodging: Option<Lodging>,
+}
+
+/// Why there is something that it cannot be given.
+#[derive(Debug, thiserror::Error)]
+pub enum GivenError {
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    #[error(transparent)]
+    Quarters(#[from] QuartersError),
 }
 
 const PATH: &str = "PATH";
 
 impl Environment {
     /// With `asks_shell`, the user's login shell will be asked for its PATH, once.
-    pub fn new(env: Env, asks_shell: bool) -> Arc<Self> {
-        Arc::new(Self { env, asks_shell, login_path: OnceCell::new(), secrets: Arc::default() })
+    pub fn new(env: Env, asks_shell: bool, quarters: Arc<Quarters>) -> Arc<Self> {
+        Arc::new(Self { env, asks_shell, login_path: OnceCell::new(), secrets: Arc::default(), quarters })
+    }
+
+    /// Where servers live that run in a sandbox.
+    pub fn quarters(&self) -> &Quarters {
+        &self.quarters
     }
 
     /// The values that were looked up so far.
@@ -88,7 +107,7 @@ impl Environment {
     }
 
     /// What a destination's server is given, if nothing has to be waited for.
-    pub fn at_once(&self, destination: &Destination) -> Option<Result<Given, SecretError>> {
+    pub fn at_once(&self, destination: &Destination) -> Option<Result<Given, GivenError>> {
         let headers = destination.http.iter().flat_map(|http| http.headers.values());
         let mut references = destination
             .env
@@ -97,16 +116,16 @@ impl Environment {
             .chain(headers.filter_map(|value| secret::of_header(value)));
         let waits = references.any(|reference| reference.blocks());
         let waits_for_shell = self.wants_login_path(destination) && self.login_path.get().is_none();
-        (!waits && !waits_for_shell).then(|| self.look_up(destination))
+        (!waits && !waits_for_shell && destination.sandbox.is_none()).then(|| self.look_up(destination))
     }
 
     /// What a destination's server is given.
-    pub async fn given(self: Arc<Self>, destination: Destination) -> Result<Given, SecretError> {
+    pub async fn given(self: Arc<Self>, destination: Destination) -> Result<Given, GivenError> {
         if self.wants_login_path(&destination) {
             self.login_path().await;
         }
         let looked_up = spawn_blocking(move || self.look_up(&destination)).await;
-        looked_up.unwrap_or_else(|error| Err(SecretError::NoKeyring { why: error.to_string() }))
+        looked_up.unwrap_or_else(|error| Err(SecretError::NoKeyring { why: error.to_string() }.into()))
     }
 
     fn wants_login_path(&self, destination: &Destination) -> bool {
@@ -140,8 +159,8 @@ impl Environment {
         }
     }
 
-    fn look_up(&self, destination: &Destination) -> Result<Given, SecretError> {
-        let mut given = Given { variables: BTreeMap::new(), headers: Vec::new() };
+    fn look_up(&self, destination: &Destination) -> Result<Given, GivenError> {
+        let mut given = Given { variables: BTreeMap::new(), headers: Vec::new(), lodging: None };
         if let Some(http) = &destination.http {
             for (name, value) in &http.headers {
                 let is_secret = secret::of_header(value).is_some();
@@ -150,13 +169,16 @@ impl Environment {
                     self.secrets.note(&value);
                 }
                 if !is_header_value(&value) {
-                    return Err(SecretError::Header { name: name.clone() });
+                    return Err(SecretError::Header { name: name.clone() }.into());
                 }
                 given.headers.push((name.clone(), value));
             }
             return Ok(given);
         }
         given.variables = self.env.inherited(&destination.inherit_env);
+        if destination.sandbox.is_some() {
+            given.variables = self.quarters.variables(given.variables);
+        }
         if let Some(path) = self.path().filter(|_| self.wants_login_path(destination)) {
             given.variables.insert(PATH.into(), path);
         }
@@ -166,6 +188,17 @@ impl Environment {
                 self.secrets.note(&resolved);
             }
             given.variables.insert(name.into(), resolved.into());
+        }
+        if let Some(sandbox) = &destination.sandbox {
+            let lodger = Lodger {
+                name: &destination.name,
+                program: destination.command.first().map(String::as_str).unwrap_or_default(),
+                cwd: destination.cwd.as_deref(),
+                folders: &sandbox.folders,
+                readable: &sandbox.readable,
+                network: sandbox.network,
+            };
+            given.lodging = Some(self.quarters.assign(&lodger, &given.variables)?);
         }
         Ok(given)
     }

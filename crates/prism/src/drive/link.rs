@@ -387,7 +387,7 @@ impl Driver {
             Command::Watch { key, every } => self.machine.watch_over(key, every, now),
             Command::Left => self.sweep(now),
             Command::StreamGone { stream } => self.stream_gone(stream, now),
-            Command::Given { start, given } => self.given(start, given, now),
+            Command::Provided { start, provided } => self.provided(start, provided, now),
             Command::Exited { pid, status, why } => self.exited(pid, &status, why, now),
             Command::Restart => self.restart(now),
             Command::Limit(settings) => self.limit(&settings),

@@ -4,7 +4,7 @@
 //! What an editor would fill in (`${env:NAME}`) becomes `env:NAME`, so that no secret enters our file that was not
 //! written in theirs. Where our file has no word for it, the entry stays where it is.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::PathBuf};
 
 use serde_json::{Map, Value, json};
 use toml_edit::{Array, InlineTable};
@@ -17,7 +17,7 @@ use super::{
     record::Edit,
     surface::{Scope, Surface},
 };
-use crate::config::{Destination, Env, Transport, mcp_json, raw::check_name, secret};
+use crate::config::{Destination, Env, Sandbox, Transport, mcp_json, raw::check_name, secret};
 
 /// The servers of one file.
 pub(crate) struct Servers {
@@ -87,7 +87,7 @@ const MOST_LETTERS: usize = 24;
 /// Whether two destinations are the same server, whatever they are called.
 pub(crate) fn is_same(a: &Destination, b: &Destination) -> bool {
     let http = |one: &Destination| one.http.as_ref().map(|http| (http.url.clone(), http.headers.clone()));
-    a.command == b.command && a.env == b.env && a.cwd == b.cwd && http(a) == http(b)
+    a.command == b.command && a.env == b.env && a.cwd == b.cwd && a.sandbox == b.sandbox && http(a) == http(b)
 }
 
 /// Returns whether a destination has values that may be secrets, in plain words.
@@ -117,6 +117,14 @@ pub(crate) fn toml(destination: &Destination) -> Vec<(&'static str, toml_edit::V
     }
     if let Some(cwd) = &destination.cwd {
         entry.push(("cwd", cwd.to_string_lossy().as_ref().into()));
+    }
+    if let Some(sandbox) = &destination.sandbox {
+        let paths = |all: &[PathBuf]| all.iter().map(|path| path.to_string_lossy().into_owned()).collect::<Array>();
+        let mut room = InlineTable::new();
+        room.insert("folders", paths(&sandbox.folders).into());
+        room.insert("readable", paths(&sandbox.readable).into());
+        room.insert("network", sandbox.network.name().into());
+        entry.push(("sandbox", if *sandbox == Sandbox::default() { true.into() } else { room.into() }));
     }
     if !destination.env.is_empty() {
         entry.push(("env", texts(&destination.env)));
@@ -217,7 +225,7 @@ fn destination(
     let variables = take_references(&mut entry, "env");
     let headers = take_references(&mut entry, "headers");
     let is_project = matches!(scope, Scope::Project(_));
-    for key in ["command", "args", "url", "serverUrl", "httpUrl", "cwd", "env", "headers"] {
+    for key in ["command", "args", "url", "serverUrl", "httpUrl", "cwd", "sandbox", "env", "headers"] {
         if let Some(found) = entry.get(key).and_then(|value| placeholder(value, is_project)) {
             return Err(format!("its {key} has {found} in it, which only an editor fills in"));
         }

@@ -135,11 +135,20 @@ impl Front {
         Ok(())
     }
 
-    /// Closes the files that the config is from to every agent. (C1)
+    /// Closes the files that the config is from to every agent, and to servers in a sandbox. (C1)
     pub fn guard_files(&self, files: &[PathBuf]) {
         if let Some(gate) = &self.parts.gate {
             gate.router().guard_files(files);
         }
+        self.parts.environment.quarters().close_files(files);
+    }
+
+    /// Has nothing in a sandbox connect to a port of ours.
+    pub fn keep_from(&self, port: u16) {
+        if let Some(gate) = &self.parts.gate {
+            gate.keep_from(port);
+        }
+        self.parts.environment.quarters().keep_from(port);
     }
 
     /// What the daemon knows of itself.

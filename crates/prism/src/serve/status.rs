@@ -247,6 +247,7 @@ fn destination(destination: &Destination, links: &[LinkHandle], sight: &Sight) -
     report::Destination {
         name: config.name.clone(),
         kind: destination.kind().to_owned(),
+        sandboxed: config.sandbox.is_some(),
         server: destination.server().map(|(name, version)| Client { name, version }),
         state: health.state.name().to_owned(),
         ready: health.state.is_ready(),

@@ -7,11 +7,13 @@ mod waits;
 
 use std::{
     collections::BTreeMap,
+    path::Path,
     sync::{Arc, Mutex},
     time::Duration,
 };
 
 use prism_core::mcp::link::SessionKey;
+use prism_editor::Quarters;
 use prism_os::census::Owner;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -207,6 +209,10 @@ impl Resources for Bells {
     }
 }
 
+fn quarters(home: &Path) -> Arc<Quarters> {
+    Quarters::new(&Default::default(), Default::default(), home.join("children"), vec![home.to_owned()])
+}
+
 impl Door {
     async fn open() -> Self {
         Self::open_with(Config::default()).await
@@ -224,7 +230,7 @@ impl Door {
             mesh: None,
             calls: Arc::default(),
             gate: None,
-            environment: Environment::new(Env::process(), false),
+            environment: Environment::new(Env::process(), false, quarters(home.path())),
         };
         let reach = Arc::new(Told::default());
         parts.sessions.reached().tell(reach.clone());

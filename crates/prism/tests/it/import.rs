@@ -124,6 +124,23 @@ async fn servers_of_all_configs_come_into_prism_toml_under_names_of_their_own() 
     );
 }
 
+#[tokio::test]
+async fn a_server_that_was_to_have_a_sandbox_has_it_here_or_stays() {
+    let home = Home::new();
+    let servers = r#"{"mcpServers": {
+        "plain": {"command": "x", "sandbox": true},
+        "notes": {"command": "y", "sandbox": {"folders": ["${userHome}/notes"], "network": "none"}},
+        "odd": {"command": "z", "sandbox": "yes"}
+    }}"#;
+    write(&home, ".cursor/mcp.json", servers);
+    let said = ok(&home, &["import", "cursor"]).await;
+    assert!(said.contains("odd stays: its sandbox is neither true, false nor an object"), "{said}");
+    let text = fs::read_to_string(home.path().join(".prism/prism.toml")).unwrap();
+    let room =
+        format!("sandbox = {{ folders = [{:?}], readable = [], network = \"none\" }}", home.path().join("notes"));
+    assert!(text.contains("sandbox = true") && text.contains(&room) && !text.contains("odd"), "{text}");
+}
+
 // D-06
 #[tokio::test]
 async fn what_import_takes_out_of_the_configs_it_puts_back_to_the_byte() {

@@ -86,6 +86,7 @@ mod reload;
 mod restart;
 mod sandbox_attacks;
 mod secrets;
+mod server_sandbox;
 mod service;
 mod sessions;
 mod sharing;

@@ -7,7 +7,7 @@ use prism_os::{census, limits, peek, sandbox::Sandbox, watch::Watch};
 use super::{Finding, Patient};
 use crate::{
     cli::status::words::size,
-    config::{Editor, Inherit, editor},
+    config::{Destination, Editor, Inherit, editor},
 };
 
 /// What the database and the log may need before anybody looks again.
@@ -31,17 +31,39 @@ fn sandbox(patient: &Patient) -> Option<Finding> {
         let said = "switched off: what agents run can do what you can";
         return Some(Finding::note(WHAT, said, "remove `fence = false` from [editor]"));
     }
-    let editor = editor::at_home(&Editor::default(), patient.env);
-    let env = patient.env.inherited(&Inherit::default());
-    Some(match Sandbox::find(&env, editor.home.as_deref(), &editor.inner?) {
-        Ok(_) => Finding::ok(WHAT, "what agents run has files, processes and a network of its own"),
-        Err(why) => {
-            let (why, fix) =
-                why.split_once("; ").map_or((why.as_str(), "prism doctor --help"), |(why, fix)| (why, fix));
+    Some(match found(patient)? {
+        Ok(()) => Finding::ok(WHAT, "what agents run has files, processes and a network of its own"),
+        Err((why, fix)) => {
             let said = format!("what agents run is kept by landlock alone, and you are asked before each build: {why}");
             Finding::note(WHAT, said, fix)
         }
     })
+}
+
+/// Servers that run in a sandbox or not at all.
+pub(super) fn check_servers(patient: &Patient) -> Vec<Finding> {
+    let destinations = patient.config.iter().flat_map(|config| config.destinations.values());
+    let servers: Vec<&Destination> = destinations.filter(|one| one.sandbox.is_some()).collect();
+    let Some(found) = (!servers.is_empty()).then(|| found(patient)).flatten() else { return Vec::new() };
+    let finding = |server: &&Destination| match &found {
+        Ok(()) => Finding::ok(&server.name, "it can run in its sandbox"),
+        Err((why, fix)) => {
+            let said = format!("it does not start, as it is to run in a sandbox and there is none: {why}");
+            Finding::wrong(&server.name, said, fix.clone())
+        }
+    };
+    servers.iter().map(finding).collect()
+}
+
+/// Whether a sandbox can be had; why not, and what to do about it. `None`: this program is not where it was started from.
+fn found(patient: &Patient) -> Option<Result<(), (String, String)>> {
+    let editor = editor::at_home(&Editor::default(), patient.env);
+    let env = patient.env.inherited(&Inherit::default());
+    let found = Sandbox::find(&env, editor.home.as_deref(), &editor.inner?);
+    Some(found.map(drop).map_err(|why| {
+        let (why, fix) = why.split_once("; ").unwrap_or((&why, "prism doctor --help"));
+        (why.to_owned(), fix.to_owned())
+    }))
 }
 
 /// Processes of a daemon that was killed.

@@ -161,7 +161,8 @@ fn details(one: &Destination, detail: Detail, width: usize) -> Vec<Line> {
     let dim = |text: String| vec![(format!("  {text}"), Some(Colour::Dim))];
     let mut lines = Vec::new();
     if detail == Detail::Why && one.kind != "built_in" {
-        lines.push(dim(format!("{}: {}", one.model, one.model_why)));
+        let sandboxed = if one.sandboxed { "sandboxed, " } else { "" };
+        lines.push(dim(format!("{sandboxed}{}: {}", one.model, one.model_why)));
     }
     let running: Vec<&Link> = one.links.iter().filter(|link| link.pid.is_some()).collect();
     if running.len() > 1 {

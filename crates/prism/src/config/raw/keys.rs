@@ -32,7 +32,7 @@ pub(in crate::config) const GLOBAL_KEYS: [&str; 25] = [
 ];
 
 /// The keys below `[destination.NAME]`.
-pub(in crate::config) const DESTINATION_KEYS: [&str; 26] = [
+pub(in crate::config) const DESTINATION_KEYS: [&str; 27] = [
     "command",
     "env",
     "cwd",
@@ -58,8 +58,12 @@ pub(in crate::config) const DESTINATION_KEYS: [&str; 26] = [
     "error_statuses",
     "inherit_env",
     "max_memory",
+    "sandbox",
     "tools",
 ];
+
+/// The keys below `[destination.NAME.sandbox]`.
+pub(in crate::config) const SANDBOX_KEYS: [&str; 3] = ["folders", "readable", "network"];
 
 /// The keys below `[destination.NAME.tools]`.
 pub(in crate::config) const TOOLS_KEYS: [&str; 5] = ["allow", "confirm", "deny", "otherwise", "pin"];
@@ -120,6 +124,8 @@ pub(super) fn unknown_key_fix(key: &str, expected: &str) -> String {
         destination_key_fix(key)
     } else if expected.contains("`otherwise`") {
         section_key_fix(key, "[destination.NAME.tools]", &TOOLS_KEYS)
+    } else if expected.contains("`folders`") {
+        section_key_fix(key, "[destination.NAME.sandbox]", &SANDBOX_KEYS)
     } else if expected.contains("`patience`") {
         section_key_fix(key, "[hub]", &HUB_KEYS)
     } else if expected.contains("`climb_after`") {

@@ -1,8 +1,12 @@
-//! What is written about children: what they inherit, where their secrets are, how much memory they may hold.
+//! What is written about children: what they inherit, where their secrets are, how much memory they may hold, and what they have in
+//! their sandbox.
 
 use std::os::unix::fs::PermissionsExt;
 
+use prism_os::sandbox::Network;
+
 use super::*;
+use crate::config::raw::keys::SANDBOX_KEYS;
 
 #[test]
 fn a_reference_that_is_none_is_shown_and_a_secret_is_not_repeated() {
@@ -92,4 +96,94 @@ fn a_secret_that_is_written_out_where_others_can_read_it_is_warned_of() {
     }
     let harmless = "command = [\"x\"]\nenv = { API_KEY = \"env:K\", A_TOKEN = \"file:/x\", COLOUR = \"red\" }";
     assert_eq!(warnings(&destination(harmless), 0o644), [""; 0]);
+}
+
+#[test]
+fn a_sandbox_is_a_word_or_a_table_and_what_makes_no_sense_is_shown_with_what_does() {
+    let of = |lines: &str| config(&format!("[destination.a]\ncommand = [\"x\"]\n{lines}")).map(sandbox_of_a);
+    assert_eq!(of("").unwrap(), None);
+    assert_eq!(of("sandbox = false").unwrap(), None);
+    for all in
+        ["sandbox = true", "sandbox = {}", "[destination.a.sandbox]", "[destination.a.sandbox]\nnetwork = \"all\""]
+    {
+        assert_eq!(of(all).unwrap(), Some(Sandbox::default()), "{all}");
+    }
+    for (written, error) in [
+        (
+            "sandbox = \"yes\"",
+            "prism.toml:3:11: destination.a.sandbox is \"yes\", not true, false or a table with folders, readable and \
+             network\n  sandbox = \"yes\"\n  fix: sandbox = true",
+        ),
+        (
+            "sandbox = [\"~/notes\"]",
+            "prism.toml:3:11: destination.a.sandbox is a list, not true, false or a table with folders, readable and \
+             network\n  sandbox = [\"~/notes\"]\n  fix: sandbox = true",
+        ),
+        (
+            "[destination.a.sandbox]\nfolders = \"~/notes\"",
+            "prism.toml:4:11: destination.a.sandbox.folders is \"~/notes\", not a list of texts\n  folders = \"~/notes\"\n  \
+             fix: folders = [\"~/notes\"]",
+        ),
+        (
+            "[destination.a.sandbox]\nnetwork = \"non\"",
+            "prism.toml:4:11: destination.a.sandbox.network is \"non\", not one of \"all\", \"none\"\n  \
+             network = \"non\"\n  fix: network = \"none\"",
+        ),
+        (
+            "[destination.a.sandbox]\nfolder = []",
+            "prism.toml:4:1: unknown key \"folder\"\n  folder = []\n  fix: did you mean \"folders\"?",
+        ),
+        (
+            "sandbox = { writable = [] }",
+            "prism.toml:3:13: unknown key \"writable\"\n  sandbox = { writable = [] }\n  \
+             fix: the keys of [destination.NAME.sandbox] are folders, readable, network",
+        ),
+    ] {
+        refused(&format!("[destination.a]\ncommand = [\"x\"]\n{written}"), error);
+    }
+    let keys = toml::from_str::<Raw>("destination.a.sandbox.zzz = 1").unwrap_err();
+    assert_eq!(keys_in(keys.message()), SANDBOX_KEYS);
+}
+
+fn sandbox_of_a(mut config: Config) -> Option<Sandbox> {
+    config.destinations.remove("a").and_then(|destination| destination.sandbox)
+}
+
+#[test]
+fn a_server_that_nobody_starts_here_has_no_sandbox() {
+    for written in ["sandbox = true", "[destination.a.sandbox]\nnetwork = \"none\""] {
+        let error =
+            config(&format!("[destination.a]\nurl = \"http://127.0.0.1/mcp\"\n{written}")).unwrap_err().to_string();
+        assert!(error.contains("destination.a.sandbox is for a command, and there is a url"), "{error}");
+        assert!(error.ends_with("fix: take it out; nothing is started here"), "{error}");
+    }
+}
+
+#[test]
+fn an_editors_list_has_it_in_the_same_words() {
+    let read = |entry: &str| import(&format!(r#"{{"servers": {{"a": {{{entry}}}}}}}"#), &Env::default());
+    let of =
+        |written: &str| read(&format!(r#""command": "x", "sandbox": {written}"#)).destinations.remove("a").unwrap();
+    assert_eq!((of("true").sandbox, of("false").sandbox, of("null").sandbox), (Some(Sandbox::default()), None, None));
+    let sandbox = of(r#"{"folders": ["${workspaceFolder}/notes", "out"], "readable": ["/opt/x"], "network": "none"}"#);
+    let folders = vec!["/srv/app/notes".into(), "/srv/app/out".into()];
+    let expected = Sandbox { folders, readable: vec!["/opt/x".into()], network: Network::Own };
+    assert_eq!(sandbox.sandbox, Some(expected));
+    // Nobody is started without it who was to have one.
+    for (written, why) in [
+        ("\"yes\"", "its sandbox is neither true, false nor an object"),
+        (r#"{"folder": []}"#, "its sandbox has \"folder\", and may have folders, readable, network"),
+        (r#"{"folders": "x"}"#, "its folders are not a list of texts, in its sandbox"),
+        (r#"{"network": "some"}"#, "the network of its sandbox is neither"),
+    ] {
+        let import = read(&format!(r#""command": "x", "sandbox": {written}"#));
+        assert!(import.destinations.is_empty() && import.warnings[0].reason.contains(why), "{:?}", import.warnings);
+    }
+    for (entry, what) in [
+        (r#""command": "x", "sandboxEnabled": true"#, "is taken without its sandboxEnabled, which is not read"),
+        (r#""url": "http://127.0.0.1/mcp", "sandbox": true"#, "is taken without its sandbox: nothing is started"),
+    ] {
+        let import = read(entry);
+        assert!(import.destinations["a"].sandbox.is_none() && import.warnings[0].reason.contains(what), "{entry}");
+    }
 }

@@ -2,8 +2,8 @@
 
 use super::config;
 use crate::config::raw::keys::{
-    AUDIT_KEYS, DESTINATION_KEYS, EDITOR_KEYS, GATE_KEYS, GLOBAL_KEYS, HUB_KEYS, MESH_KEYS, PROFILE_KEYS, TOOLS_KEYS,
-    WORKSPACE_KEYS,
+    AUDIT_KEYS, DESTINATION_KEYS, EDITOR_KEYS, GATE_KEYS, GLOBAL_KEYS, HUB_KEYS, MESH_KEYS, PROFILE_KEYS, SANDBOX_KEYS,
+    TOOLS_KEYS, WORKSPACE_KEYS,
 };
 
 const PAGE: &str = include_str!("../../../../../docs/config.md");
@@ -37,6 +37,7 @@ fn every_setting_is_on_its_page() {
     let settings: Vec<&str> = DESTINATION_KEYS.into_iter().filter(|key| *key != "tools").collect();
     has_a_row_for_each("## Servers: `[destination.NAME]`", &settings);
     has_a_row_for_each("### Rules for tools: `[destination.NAME.tools]`", &TOOLS_KEYS);
+    has_a_row_for_each("### A server in a sandbox: `[destination.NAME.sandbox]`", &SANDBOX_KEYS);
     has_a_row_for_each("## All servers at one URL: `[hub]` and `[profile.NAME]`", &HUB_KEYS);
     has_a_row_for_each("## All servers at one URL: `[hub]` and `[profile.NAME]`", &PROFILE_KEYS);
     has_a_row_for_each("## Agents among themselves: `[mesh]`", &MESH_KEYS);
@@ -65,11 +66,13 @@ fn defaults(heading: &str) -> Vec<(&'static str, &'static str)> {
 #[test]
 fn the_defaults_of_the_page_are_those_that_count() {
     let command = "[destination.d]\ncommand = [\"d\"]\n";
+    let room = "[destination.d]\ncommand = [\"d\"]\n[destination.d.sandbox]\n";
     let url = "[destination.d]\nurl = \"http://127.0.0.1/mcp\"\n";
     let mut compared = 0;
     for (heading, table) in [
         ("## At the top", ""),
         ("## Servers: `[destination.NAME]`", command),
+        ("### A server in a sandbox: `[destination.NAME.sandbox]`", room),
         ("## All servers at one URL: `[hub]` and `[profile.NAME]`", "[hub]\n"),
         ("## Agents among themselves: `[mesh]`", "[mesh]\n"),
         ("## Access for sub-agents: `[gate]`", "[gate]\n"),

@@ -1,13 +1,7 @@
 //! The far end of a link: a child's pipes, or a connection over HTTP. What the machine writes goes there, and what comes
 //! from there goes to the machine.
 
-use std::{
-    ffi::{OsStr, OsString},
-    io,
-    path::Path,
-    sync::Arc,
-    time::Instant,
-};
+use std::{io, sync::Arc, time::Instant};
 
 use bytes::Buf;
 use hyper::header::{HeaderName, HeaderValue};
@@ -16,10 +10,7 @@ use prism_core::{
     numbers::NumberMap,
     wire::{Frame, Kind, Lines, Message, envelope::own_number},
 };
-use prism_os::{
-    child::{Child, Spec},
-    program,
-};
+use prism_os::child::Child;
 use tokio::time::timeout;
 use tracing::{debug, info, warn};
 
@@ -29,9 +20,8 @@ use crate::{
     config::{Http, Transport},
     drive::{
         Carried,
-        ceiling::Ceiling,
+        beginning::{self, Begun, Provided},
         destination::Shared,
-        environment::Given,
         health::{self, ServerState, Tries},
         keeper::Keeper,
         remote::{Arrival, Failure, Remote},
@@ -53,33 +43,34 @@ impl Driver {
         self.note_start(now);
         self.starts += 1;
         if let Some(given) = self.shared.environment.at_once(&self.shared.config) {
-            return self.start_with(given.map_err(|error| error.to_string()), now);
+            return self.start_with(given.map(Provided::Given).map_err(|error| error.to_string()), now);
         }
         self.preparing = true;
         let (start, link) = (self.starts, self.commands.clone());
-        let given = self.shared.environment.clone().given(self.shared.config.clone());
+        let provided = beginning::provide(self.shared.clone());
         tokio::spawn(async move {
-            let given = given.await.map_err(|error| error.to_string());
+            let provided = provided.await.map(Box::new);
             if let Some(link) = link.upgrade() {
-                let _ = link.send(Command::Given { start, given }).await;
+                let _ = link.send(Command::Provided { start, provided }).await;
             }
         });
     }
 
-    /// What the server is given has been looked up. Meanwhile the start may have been called off.
-    pub(super) fn given(&mut self, start: u64, given: Result<Given, String>, now: Instant) {
+    /// What the server is given has been looked up. Meanwhile the start may have been called off: one that runs already is dropped.
+    pub(super) fn provided(&mut self, start: u64, provided: Result<Box<Provided>, String>, now: Instant) {
         if start == self.starts && std::mem::take(&mut self.preparing) {
-            self.start_with(given, now);
+            self.start_with(provided.map(|provided| *provided), now);
         }
     }
 
-    fn start_with(&mut self, given: Result<Given, String>, now: Instant) {
-        let started = given.and_then(|given| match &self.shared.target {
-            Some(target) => match target.set_headers(given.headers) {
+    fn start_with(&mut self, provided: Result<Provided, String>, now: Instant) {
+        let started = provided.and_then(|provided| match (&self.shared.target, provided) {
+            (Some(target), Provided::Given(given)) => match target.set_headers(given.headers) {
                 Ok(()) => Ok(Back::Remote(Box::new(Remote::open(target.clone())))),
                 Err(error) => Err(error.to_string()),
             },
-            None => self.spawn(&given).map(Back::Child),
+            (None, Provided::Given(given)) => beginning::begin(&self.shared, &given).map(|begun| self.attend(begun)),
+            (_, Provided::Begun(begun)) => Ok(self.attend(begun)),
         });
         match started {
             Ok(back) => self.back = Some(back),
@@ -107,36 +98,14 @@ impl Driver {
         }
     }
 
-    fn spawn(&self, given: &Given) -> Result<Running, String> {
-        let config = &self.shared.config;
-        let ceiling = config.max_memory.map(|bytes| Ceiling::of(&config.name, bytes));
-        let spec = Spec {
-            command: &config.command,
-            env: &given.variables,
-            cwd: config.cwd.as_deref(),
-            cgroup: ceiling.as_ref().and_then(|ceiling| ceiling.cgroup.as_ref()),
-            fence: None,
-        };
-        match Child::spawn(&spec, &self.shared.owner) {
-            Ok(Child { stdin, stdout, stderr, group, .. }) => {
-                let drained = stderr::drain(stderr, self.shared.config.name.clone(), self.shared.stderr.clone());
-                let keeper = Keeper::take(group, ceiling, drained, self.shared.clone(), self.commands.clone());
-                self.vitals.runs_as(keeper.pid());
-                let lines = Lines::new(self.shared.max_message_bytes());
-                Ok(Running { stdin, stdout, lines, keeper, full: false, silent: false })
-            }
-            Err(error) => {
-                // The kernel has few words for it; we may have better ones.
-                let path = given.variables.get(OsStr::new("PATH")).map(OsString::as_os_str).unwrap_or_default();
-                let wanted = config.command.first().map(String::as_str).unwrap_or_default();
-                let is_folder_there = config.cwd.as_deref().is_none_or(Path::is_dir);
-                Err(match (program::find(wanted, config.cwd.as_deref(), path), std::error::Error::source(&error)) {
-                    (Err(absent), _) if is_folder_there => format!("{absent}. Type: {}", absent.fix()),
-                    (_, Some(source)) => format!("{error}: {source}"),
-                    (_, None) => error.to_string(),
-                })
-            }
-        }
+    /// Takes charge of a child that has begun.
+    fn attend(&self, Begun { child, ceiling }: Begun) -> Back {
+        let Child { stdin, stdout, stderr, group, .. } = child;
+        let drained = stderr::drain(stderr, self.shared.config.name.clone(), self.shared.stderr.clone());
+        let keeper = Keeper::take(group, ceiling, drained, self.shared.clone(), self.commands.clone());
+        self.vitals.runs_as(keeper.pid());
+        let lines = Lines::new(self.shared.max_message_bytes());
+        Back::Child(Running { stdin, stdout, lines, keeper, full: false, silent: false })
     }
 
     /// Tells whoever looks from outside when nobody tries to start the server any more.

@@ -24,8 +24,8 @@ use super::Driver;
 use crate::calls::{Admitted, AdmittedAsk};
 use crate::drive::{
     Carried, Destination,
+    beginning::Provided,
     destination::Shared,
-    environment::Given,
     outlet::{Outlet, Reader},
     reach::Ringing,
     vitals::{StreamReport, Vitals},
@@ -153,9 +153,9 @@ pub enum Command {
         stream: StreamKey,
     },
     /// What the server that this start is for is given has been looked up, or why it cannot be.
-    Given {
+    Provided {
         start: u64,
-        given: Result<Given, String>,
+        provided: Result<Box<Provided>, String>,
     },
     /// The child with this pid has ended, how, and why, if that is our doing.
     Exited {

@@ -73,6 +73,8 @@ pub struct Destination {
     pub name: String,
     /// `stdio`, `streamable_http`, `sse`, `http` (not known yet which of the two), or `built_in`.
     pub kind: String,
+    /// Whether it runs in a sandbox, or not at all.
+    pub sandboxed: bool,
     /// What the server calls itself.
     pub server: Option<Client>,
     /// `never_used`, `starting`, `up`, `slow`, `failing`, `missing`, `refusing`, `unauthorized` or `asleep`

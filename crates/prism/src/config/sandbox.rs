@@ -1,0 +1,22 @@
+//! What a server has in its sandbox, beside what all have there. What that is is the editor's to know (`prism_editor::Quarters`).
+
+use std::path::PathBuf;
+
+use prism_os::sandbox::Network;
+
+/// `sandbox` of a destination.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sandbox {
+    /// Folders that it may write.
+    pub folders: Vec<PathBuf>,
+    /// Files and folders that it may read.
+    pub readable: Vec<PathBuf>,
+    pub network: Network,
+}
+
+impl Default for Sandbox {
+    /// Most servers are there to reach something, and `npx` and `uvx` download them first.
+    fn default() -> Self {
+        Self { folders: Vec::new(), readable: Vec::new(), network: Network::All }
+    }
+}
