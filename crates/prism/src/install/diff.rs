@@ -16,6 +16,9 @@ pub(crate) enum Line {
 /// Lines that are shown around a change.
 const AROUND: usize = 3;
 
+/// What stands around texts, the longest first.
+const QUOTES: [&str; 4] = ["\"\"\"", "'''", "\"", "'"];
+
 /// What names of secrets have in them.
 const SECRET_NAMES: [&str; 7] = ["authorization", "token", "key", "secret", "password", "credential", "bearer"];
 
@@ -59,15 +62,14 @@ fn masked(line: &str) -> String {
     let mut rest = line;
     // Whether the next text is the value of such a name.
     let mut secret = false;
-    while let Some(start) = rest.find('"') {
+    while let Some((start, quote)) = quote_in(rest) {
         let (before, quoted) = rest.split_at(start);
-        let end = quoted[1..].find('"').map_or(quoted.len(), |end| end + 2);
-        let (text, after) = quoted.split_at(end);
+        let (text, after) = quoted.split_at(end_of(quoted, quote));
         shown.push_str(before);
         secret |= is_assigned(before) && sounds_secret(before);
         let is_name = after.trim_start().starts_with([':', '=']);
         match (is_name, secret) {
-            (false, true) if text.len() > 2 => shown.push_str("\"…\""),
+            (false, true) if text.len() > 2 * quote.len() => shown.push_str(&format!("{quote}…{quote}")),
             _ => shown.push_str(text),
         }
         secret = is_name && sounds_secret(text);
@@ -75,6 +77,29 @@ fn masked(line: &str) -> String {
     }
     shown.push_str(rest);
     shown
+}
+
+/// Where a text begins, and with what: as in JSON, or one of TOML's. An apostrophe begins none.
+fn quote_in(line: &str) -> Option<(usize, &'static str)> {
+    line.char_indices().find_map(|(at, _)| {
+        let (before, rest) = line.split_at(at);
+        let quote = QUOTES.into_iter().find(|quote| rest.starts_with(quote))?;
+        let is_apostrophe = || before.ends_with(char::is_alphanumeric) || !rest[1..].contains('\'');
+        (quote != "'" || !is_apostrophe()).then_some((at, quote))
+    })
+}
+
+/// Where such a text ends, behind its last quote.
+fn end_of(quoted: &str, quote: &str) -> usize {
+    let escapes = quote.starts_with('"');
+    let mut is_escaped = false;
+    for (at, c) in quoted.char_indices().skip(quote.len()) {
+        if !is_escaped && quoted[at..].starts_with(quote) {
+            return at + quote.len();
+        }
+        is_escaped = escapes && c == '\\' && !is_escaped;
+    }
+    quoted.len()
 }
 
 /// Whether a name without quotes stands in front of a value, as in TOML.
@@ -112,6 +137,12 @@ mod tests {
             (r#"http_headers = { Authorization = "Bearer abc" }"#, r#"http_headers = { Authorization = "…" }"#),
             (r#""env": {"GITHUB_TOKEN": "t", "HOME": "/h"}"#, r#""env": {"GITHUB_TOKEN": "…", "HOME": "/h"}"#),
             (r#"  "command": "npx","#, r#"  "command": "npx","#),
+            (r"env = { API_KEY = 'a\', HOME = '/h' }", r"env = { API_KEY = '…', HOME = '/h' }"),
+            (r#"API_KEY = "a\"b", "c""#, r#"API_KEY = "…", "c""#),
+            (r#"API_KEY = """a"b""" # it's"#, r#"API_KEY = """…""" # it's"#),
+            (r##"# don't: API_KEY = "k""##, r##"# don't: API_KEY = "…""##),
+            (r##"# 'tis API_KEY = "k""##, r##"# 'tis API_KEY = "…""##),
+            (r#"API_KEY = """#, r#"API_KEY = """#),
         ] {
             assert_eq!(masked(line), shown);
         }
