@@ -1,6 +1,6 @@
 //! What is about to change in a file, for a person to read. Secrets are not shown: a transcript is read by others too.
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 use similar::{ChangeTag, TextDiff};
 
@@ -15,6 +15,10 @@ pub(crate) enum Line {
 
 /// Lines that are shown around a change.
 const AROUND: usize = 3;
+
+/// How long the shortest difference is looked for; after that, one that is longer does. Two texts of a mebibyte that have
+/// nothing in common would take minutes.
+const LOOKED_FOR: Duration = Duration::from_millis(500);
 
 /// What stands around texts, the longest first.
 const QUOTES: [&str; 4] = ["\"\"\"", "'''", "\"", "'"];
@@ -33,7 +37,8 @@ pub(crate) fn lines_in_full(path: &Path, before: Option<&str>, after: Option<&st
 }
 
 fn lines_as(path: &Path, before: Option<&str>, after: Option<&str>, shown: fn(&str) -> String) -> Vec<Line> {
-    let diff = TextDiff::from_lines(before.unwrap_or_default(), after.unwrap_or_default());
+    let (old, new) = (before.unwrap_or_default(), after.unwrap_or_default());
+    let diff = TextDiff::configure().timeout(LOOKED_FOR).diff_lines(old, new);
     let name = |text: Option<&str>| text.map_or_else(|| "/dev/null".to_owned(), |_| path.display().to_string());
     let mut lines = vec![Line::Head(format!("--- {}", name(before))), Line::Head(format!("+++ {}", name(after)))];
     let mut unified = diff.unified_diff();
