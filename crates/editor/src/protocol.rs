@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-pub use desk::{Decide, Decided, Desk, Objection, Revoke, Ring, Rung};
+pub use desk::{Decide, Decided, Desk, Objection, Revoke, Ring, Rung, UnseenConfig};
 pub use place::{as_path, is_beneath};
 pub use schema::schema;
 

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::Status;
 
 /// All that a person can decide about now. Each is the whole of it: what is not in it any more is decided or over. Members
-/// are those that `GET /mcp/requests`, `/mcp/confirmations` and `/mcp/sessions` give.
+/// are those that `GET /mcp/requests`, `/mcp/confirmations` and `/mcp/sessions` give. Configs are only shown.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Desk {
     /// Requests that are open, the newest first.
@@ -18,6 +18,25 @@ pub struct Desk {
     pub confirmations: Vec<Map<String, Value>>,
     /// Grants that are alive.
     pub grants: Vec<Map<String, Value>>,
+    /// Configs that wait for the person to see them. Left out if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub configs: Vec<UnseenConfig>,
+}
+
+/// A config file that does not count as it is until the person has seen what it says. Nothing about it is decided in an
+/// editor: the person's word is `fix`, typed in a terminal.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct UnseenConfig {
+    pub path: String,
+    /// Why it waits, in a line.
+    pub why: String,
+    /// What to type.
+    pub fix: String,
+    /// What is new in it, as a unified diff. Secrets are hidden.
+    pub unified: String,
+    /// Whether the diff is not shown whole.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_cut: bool,
 }
 
 /// The person's word on a request or on a confirmation; it names one of the two. Answered with `decided`.

@@ -16,14 +16,14 @@ pub fn notices(waiting: &[Untrusted]) -> Markup {
             section.trouble role="alert" data-key="untrusted" {
                 b { "A config waits for you to see it" }
                 p { (prose(&one.why())) "; in a terminal: " code { (visible(&one.fix())) } }
-                (diff(&changed(one), &one.path.display().to_string()))
+                (diff(&difference(one), &one.path.display().to_string()))
             }
         }
     }
 }
 
-/// What is new in it. Secrets are not shown: a browser keeps what it has seen.
-fn changed(one: &Untrusted) -> String {
+/// What is new in it, for browsers and editors. Secrets are not shown: both keep what they have seen.
+pub fn difference(one: &Untrusted) -> String {
     changes::text(&changes::lines(&one.path, one.seen.as_deref(), Some(&one.text)))
 }
 

@@ -54,7 +54,7 @@ impl Gate {
         self.changes.send_modify(|changes| changes.actions += 1);
     }
 
-    /// All that a person can decide about now. It reads the store, and may take a moment.
+    /// All that a person can decide about now. It reads the store, and may take a moment. Of configs the gate knows nothing.
     pub fn desk(&self) -> Result<Shown, Trouble> {
         let (mut confirmations, mut cut, mut left) = (Vec::new(), HashSet::new(), MAX_SHOWN_IN_ALL);
         for (id, length) in self.store.waiting_confirmations(MOST)? {
@@ -78,7 +78,7 @@ impl Gate {
         confirmations.reverse();
         let requests = self.requests(true)?.iter().map(members).collect();
         let grants = self.grants(true)?.iter().take(MOST as usize).map(members).collect();
-        Ok(Shown { desk: Desk { requests, confirmations, grants }, cut })
+        Ok(Shown { desk: Desk { requests, confirmations, grants, configs: Vec::new() }, cut })
     }
 
     /// Takes the person's word from an editor. `by` is on record, and `cut` what they could not see all of.

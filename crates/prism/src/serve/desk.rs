@@ -1,6 +1,8 @@
 //! The person at an editor's window: what waits for them is shown there, and what they say there counts as in the console
 //! . Whose word counts is decided here, once for each: of a window that answers, not too many, one at a time.
 
+mod configs;
+
 use std::{
     collections::HashSet,
     sync::{Arc, Mutex, PoisonError},
@@ -8,7 +10,7 @@ use std::{
 };
 
 use prism_core::policy::{Bucket, Code};
-use prism_editor::protocol::{Decide, Decided, Objection, Revoke, Status, ToPlugin};
+use prism_editor::protocol::{self, Decide, Decided, Objection, Revoke, Status, ToPlugin, UnseenConfig};
 use serde_json::{Map, json};
 use tokio::{
     sync::{mpsc, watch},
@@ -16,8 +18,10 @@ use tokio::{
 };
 use uuid::Uuid;
 
+use self::configs::Configs;
 use crate::{
     clock::Clock,
+    config::trust::Untrusted,
     editor::Plugin,
     gate::{Changes, Gate, Trouble},
 };
@@ -56,17 +60,21 @@ const BEHIND: Duration = Duration::from_secs(1);
 
 impl Desk {
     /// The desk of an editor, and the pictures to send there. There is none for one where nobody decides.
-    pub(super) fn open(gate: &Arc<Gate>, plugin: &Arc<Plugin>) -> (Self, mpsc::Receiver<String>) {
+    pub(super) fn open(
+        gate: &Arc<Gate>,
+        plugin: &Arc<Plugin>,
+        untrusted: &watch::Receiver<Vec<Untrusted>>,
+    ) -> (Self, mpsc::Receiver<String>) {
         let (words, said) = mpsc::channel(MAX_WORDS);
         let (pictures, shown) = mpsc::channel(MAX_PICTURES);
         if plugin.about.decides {
             let cut = Cut::default();
             tokio::spawn(act(gate.clone(), plugin.clone(), said, cut.clone()));
-            let (gate, plugin) = (gate.clone(), plugin.clone());
+            let (gate, plugin, untrusted) = (gate.clone(), plugin.clone(), untrusted.clone());
             tokio::spawn(async move {
                 tokio::select! {
                     () = pictures.closed() => {}
-                    () = show(&gate, &plugin, &pictures, &cut) => {}
+                    () = show(&gate, &plugin, &untrusted, &pictures, &cut) => {}
                 }
             });
         }
@@ -126,45 +134,57 @@ async fn act(gate: Arc<Gate>, plugin: Arc<Plugin>, mut said: mpsc::Receiver<Word
 }
 
 /// Shows what there is whenever somebody is there to see it.
-async fn show(gate: &Arc<Gate>, plugin: &Plugin, pictures: &mpsc::Sender<String>, cut: &Cut) {
+async fn show(
+    gate: &Arc<Gate>,
+    plugin: &Plugin,
+    untrusted: &watch::Receiver<Vec<Untrusted>>,
+    pictures: &mpsc::Sender<String>,
+    cut: &Cut,
+) {
     while plugin.alive().await {
         tokio::select! {
             () = plugin.faded() => {}
-            () = show_on(gate, pictures, cut) => return,
+            () = show_on(gate, Configs::of(untrusted), pictures, cut) => return,
         }
     }
 }
 
-async fn show_on(gate: &Arc<Gate>, pictures: &mpsc::Sender<String>, cut: &Cut) {
+async fn show_on(gate: &Arc<Gate>, mut configs: Configs, pictures: &mpsc::Sender<String>, cut: &Cut) {
     let mut changes = gate.changes();
     while let Ok(place) = pictures.reserve().await {
         let seen = *changes.borrow_and_update();
         let drawn = {
-            let gate = gate.clone();
-            tokio::task::spawn_blocking(move || drawn(&gate)).await
+            let (gate, configs) = (gate.clone(), configs.now().await);
+            tokio::task::spawn_blocking(move || drawn(&gate, configs)).await
         };
         // A store that cannot be read now is read at the next change.
         if let Ok(Some((picture, unseen))) = drawn {
             *cut.lock().unwrap_or_else(PoisonError::into_inner) = unseen;
             place.send(picture);
         }
-        if next(&mut changes, seen).await.is_none() {
+        if next(&mut changes, seen, &mut configs).await.is_none() {
             return;
         }
     }
 }
 
-fn drawn(gate: &Gate) -> Option<(String, HashSet<Uuid>)> {
+fn drawn(gate: &Gate, configs: Vec<UnseenConfig>) -> Option<(String, HashSet<Uuid>)> {
     let shown = gate.desk().ok()?;
-    Some((serde_json::to_string(&ToPlugin::Desk(shown.desk)).ok()?, shown.cut))
+    let desk = protocol::Desk { configs, ..shown.desk };
+    Some((serde_json::to_string(&ToPlugin::Desk(desk)).ok()?, shown.cut))
 }
 
 /// Waits until there is something new to show; `None` if there never will be.
-async fn next(changes: &mut watch::Receiver<Changes>, seen: Changes) -> Option<()> {
-    changes.changed().await.ok()?;
+async fn next(changes: &mut watch::Receiver<Changes>, seen: Changes, configs: &mut Configs) -> Option<()> {
     let waits_more = |now: &Changes| now.waiting != seen.waiting;
-    if !waits_more(&changes.borrow()) {
-        let _ = timeout(BEHIND, changes.wait_for(waits_more)).await;
+    tokio::select! {
+        changed = changes.changed() => {
+            changed.ok()?;
+            if !waits_more(&changes.borrow()) {
+                let _ = timeout(BEHIND, changes.wait_for(waits_more)).await;
+            }
+        }
+        changed = configs.changed() => changed?,
     }
     sleep(GATHER).await;
     Some(())

@@ -23,6 +23,7 @@ use super::{
     socket::{GOING_AWAY, TOKEN, close, upgraded},
 };
 use crate::{
+    config::trust::Untrusted,
     editor::{self, Aside, Plugin, Router},
     gate::{Gate, Trouble},
 };
@@ -55,6 +56,7 @@ enum Shown {
 struct Line<S> {
     socket: WebSocketStream<S>,
     hang_up: watch::Receiver<()>,
+    untrusted: watch::Receiver<Vec<Untrusted>>,
 }
 
 /// Ends an editor's ownership with its connection, however that ends.
@@ -100,9 +102,9 @@ pub(super) fn answer(server: &Arc<Server>, name: String, request: Request<Incomi
         },
         Shown::Right | Shown::Wrong => None,
     };
-    let hang_up = server.life.hang_up.subscribe();
+    let (hang_up, untrusted) = (server.life.hang_up.subscribe(), server.life.about.untrusted_changes());
     upgraded(request, move |socket| async move {
-        let line = Line { socket, hang_up };
+        let line = Line { socket, hang_up, untrusted };
         converse(&gate, &name, (shown, place), line).await;
     })
 }
@@ -195,7 +197,7 @@ where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let Connected { router, plugin } = connected;
-    let (mut desk, mut pictures) = Desk::open(gate, plugin);
+    let (mut desk, mut pictures) = Desk::open(gate, plugin, &line.untrusted);
     let mut beat = interval(editor::BEAT);
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut ended = std::pin::pin!(Router::ended(plugin));

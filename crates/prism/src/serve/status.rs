@@ -18,7 +18,10 @@ use futures_util::future::join_all;
 use hyper::{Response, StatusCode};
 use prism_core::mcp::{Era, State, link::SessionKey};
 use prism_os::{limits, memory};
-use tokio::{sync::oneshot, time::timeout};
+use tokio::{
+    sync::{oneshot, watch},
+    time::timeout,
+};
 use tracing::{info, warn};
 use uuid::Uuid;
 
@@ -49,7 +52,7 @@ pub struct About {
     socket: OnceLock<PathBuf>,
     config: Mutex<Config>,
     /// Files that do not count as they are.
-    untrusted: Mutex<Vec<Untrusted>>,
+    untrusted: watch::Sender<Vec<Untrusted>>,
     /// When the config was last read.
     taken: Mutex<Option<Instant>>,
 }
@@ -63,7 +66,7 @@ impl About {
             token,
             socket: OnceLock::new(),
             config: Mutex::default(),
-            untrusted: Mutex::default(),
+            untrusted: watch::Sender::default(),
             taken: Mutex::default(),
         }
     }
@@ -88,7 +91,13 @@ impl About {
         };
         let now = Config { file, state, error, taken_s: None };
         self.has_read();
-        *self.untrusted.lock().unwrap_or_else(PoisonError::into_inner) = untrusted.to_vec();
+        self.untrusted.send_if_modified(|known| {
+            let is_new = known != untrusted;
+            if is_new {
+                *known = untrusted.to_vec();
+            }
+            is_new
+        });
         let before = std::mem::replace(&mut *self.config(), now.clone());
         match now.error {
             Some(why) if state == ConfigState::Untrusted && before.error.as_ref() != Some(&why) => {
@@ -113,7 +122,12 @@ impl About {
 
     /// What waits for the person to see it.
     pub fn untrusted(&self) -> Vec<Untrusted> {
-        self.untrusted.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.untrusted.borrow().clone()
+    }
+
+    /// The same for who is to know when it changes.
+    pub fn untrusted_changes(&self) -> watch::Receiver<Vec<Untrusted>> {
+        self.untrusted.subscribe()
     }
 
     fn has_read(&self) {

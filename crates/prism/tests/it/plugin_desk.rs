@@ -1,6 +1,7 @@
 //! The person in an editor: what waits for them is shown there, and what they say there counts as in the console. And what
 //! counts for nothing: of a window that nobody is at, about something else than was shown, too late, too often.
 
+mod configs;
 mod floods;
 
 use std::{fs, time::Instant};
