@@ -1,13 +1,15 @@
 // What a person does with Prism in a window: they are asked, look, allow, deny, revoke, and see where agents edit. Each check is a
 // line. `person(parts)` goes through all of it; the parts are:
 //   window    of window.mjs, with the project open and the extension in it; started with LOOKS among its settings
-//   daemon    { url, management, post(path, body, token?), seen(path) }: the one that the window is connected to
+//   daemon    { url, management, post(path, body, token?), seen(path), prism, work, env }: the one that the window is connected to
 //   agent     (name) => an agent of the daemon's: ask(scopes, roots, reason, more?), claim(), connect(), act(verb, args)
 //   project   the folder; it needs src/main.js with the text MAIN, and saved as it is
 //   check     (what, holds, found?) => void
 //   shots     a folder for screenshots, or nothing
 //   only      parts of checks' names, between |, to run those alone; or nothing
 //   name      what the screenshots are called after: the editor's version
+import { execFileSync } from 'node:child_process';
+import { rmSync, writeFileSync } from 'node:fs';
 
 // The window follows the browser's colours, so that both looks can be seen without touching its settings.
 export const LOOKS = {
@@ -25,7 +27,7 @@ export async function person(parts) {
     ['a request is denied', denied], ['a request is made less', narrowed], ['answered elsewhere', elsewhere],
     ['two at once', two], ['while somebody types', typing],
     ['a request of another folder', otherFolder], ['a change is confirmed', change], ['a command is confirmed', command],
-    ['where an agent edits', marks], ['the tree', tree], ['the keyboard alone', keyboard],
+    ['where an agent edits', marks], ['the tree', tree], ['the keyboard alone', keyboard], ['a config waits', config],
   ]) if (part === connected || (parts.only ?? '').split('|').some((one) => name.includes(one))) await self.part(name, part);
 }
 
@@ -415,4 +417,29 @@ async function keyboard(self) {
   await self.page.locator('.monaco-dialog-box').getByRole('button', { name: 'Revoke all' }).click();
   await self.until('nobody has access', async () => !(await self.daemon.seen('/mcp/sessions')).sessions.some(({ session_id }) => session_id === grant.session_id));
   self.check('Prism: Revoke all', true);
+}
+
+async function config(self) {
+  const { prism, work, env } = self.daemon;
+  const path = `${work}/prism.toml`;
+  writeFileSync(path, '[destination.late]\ncommand = ["true"]\nenv = { API_KEY = "hunter2" }\n');
+  const notice = self.page.locator('.notification-toast', { hasText: 'A config waits for you to see it' });
+  await notice.waitFor();
+  self.check('why it waits is said', (await notice.innerText()).includes(path), await notice.innerText());
+  await notice.locator('a', { hasText: 'Show the difference' }).click();
+  const tab = self.page.locator('.tab', { hasText: 'prism.toml.diff' });
+  await tab.waitFor();
+  const text = await self.until('the difference is shown', async () => { const shown = await self.window.shown(); return shown.includes('+[destination.late]') && shown; });
+  self.check('with what to type, and no secret', text.includes(`prism trust ${path}`) && !text.includes('hunter2'), text);
+  await self.shoot('config');
+  await notice.locator('a', { hasText: 'Type the command' }).click();
+  await self.page.locator('.terminal-wrapper').first().waitFor();
+  self.check('a terminal is there for the command, and runs nothing', await notice.isVisible());
+  await self.shoot('config-command');
+  execFileSync(prism, ['trust', '--yes', path], { env });
+  await notice.waitFor({ state: 'detached' });
+  await tab.waitFor({ state: 'detached' });
+  self.check('the notification and the difference go when it counts', true);
+  rmSync(path);
+  await self.window.press('Control+J');
 }

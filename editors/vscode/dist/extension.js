@@ -2288,7 +2288,7 @@ var require_websocket = __commonJS({
     var net = require("net");
     var querystring = require("querystring");
     var tls = require("tls");
-    var { randomBytes, createHash: createHash3 } = require("crypto");
+    var { randomBytes, createHash: createHash4 } = require("crypto");
     var { Duplex, Readable } = require("stream");
     var { URL } = require("url");
     var PerMessageDeflate2 = require_permessage_deflate();
@@ -2975,7 +2975,7 @@ var require_websocket = __commonJS({
           abortHandshake(websocket, socket, "Invalid Upgrade header");
           return;
         }
-        const digest = createHash3("sha1").update(key + GUID).digest("base64");
+        const digest = createHash4("sha1").update(key + GUID).digest("base64");
         if (res.headers["sec-websocket-accept"] !== digest) {
           abortHandshake(websocket, socket, "Invalid Sec-WebSocket-Accept header");
           return;
@@ -3349,7 +3349,7 @@ var require_websocket_server = __commonJS({
     var EventEmitter12 = require("events");
     var http = require("http");
     var { Duplex } = require("stream");
-    var { createHash: createHash3 } = require("crypto");
+    var { createHash: createHash4 } = require("crypto");
     var extension2 = require_extension();
     var PerMessageDeflate2 = require_permessage_deflate();
     var subprotocol2 = require_subprotocol();
@@ -3656,7 +3656,7 @@ var require_websocket_server = __commonJS({
           );
         }
         if (this._state > RUNNING) return abortHandshake(socket, 503);
-        const digest = createHash3("sha1").update(key + GUID).digest("base64");
+        const digest = createHash4("sha1").update(key + GUID).digest("base64");
         const headers = [
           "HTTP/1.1 101 Switching Protocols",
           "Upgrade: websocket",
@@ -3750,7 +3750,7 @@ __export(extension_exports, {
   deactivate: () => deactivate
 });
 module.exports = __toCommonJS(extension_exports);
-var vscode58 = __toESM(require("vscode"));
+var vscode59 = __toESM(require("vscode"));
 
 // src/chat.ts
 var vscode = __toESM(require("vscode"));
@@ -5412,7 +5412,7 @@ function isInOrder(edits) {
 }
 
 // src/person/index.ts
-var vscode26 = __toESM(require("vscode"));
+var vscode28 = __toESM(require("vscode"));
 
 // src/person/ask.ts
 var vscode21 = __toESM(require("vscode"));
@@ -5421,13 +5421,15 @@ var vscode21 = __toESM(require("vscode"));
 var vscode17 = __toESM(require("vscode"));
 
 // src/person/views.ts
-var NOTHING = { requests: [], confirmations: [], grants: [] };
+var import_node_crypto2 = require("node:crypto");
+var NOTHING = { requests: [], confirmations: [], grants: [], configs: [] };
 function readSnapshot(message2) {
   const now = Date.now();
   return {
     requests: objects(message2["requests"]).map(request),
     confirmations: objects(message2["confirmations"]).map(confirmation),
-    grants: objects(message2["grants"]).map((view) => grant(view, now))
+    grants: objects(message2["grants"]).map((view) => grant(view, now)),
+    configs: objects(message2["configs"]).map(config)
   };
 }
 function waiting(snapshot) {
@@ -5492,6 +5494,11 @@ function grant(view, now) {
       result: text(action["result"])
     }))
   };
+}
+function config(view) {
+  const [path, why, unified2] = [text(view["path"]), text(view["why"]), text(view["unified"])];
+  const id = (0, import_node_crypto2.createHash)("sha256").update(JSON.stringify([path, why, unified2])).digest("hex").slice(0, 32);
+  return { id, path, why, fix: text(view["fix"]), unified: unified2 };
 }
 function object(value) {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? value : {};
@@ -5755,7 +5762,7 @@ var Board = class {
 var vscode20 = __toESM(require("vscode"));
 
 // src/person/diff.ts
-var import_node_crypto2 = require("node:crypto");
+var import_node_crypto3 = require("node:crypto");
 var import_promises3 = require("node:fs/promises");
 var import_node_path = require("node:path");
 var vscode18 = __toESM(require("vscode"));
@@ -5954,7 +5961,7 @@ async function textBefore({ path, digest }) {
   for (const read3 of texts2) {
     const text2 = await read3();
     if (text2 === void 0 || text2.length > MAX_WHOLE_BYTES) continue;
-    if ((0, import_node_crypto2.createHash)("sha256").update(text2, "utf8").digest("hex") === digest) return text2;
+    if ((0, import_node_crypto3.createHash)("sha256").update(text2, "utf8").digest("hex") === digest) return text2;
   }
   return void 0;
 }
@@ -5969,8 +5976,8 @@ function ask2(question, gone) {
   pick.ignoreFocusOut = true;
   pick.items = question.rows.map(item);
   let deafUntil = Date.now() + DEAF_MS;
-  pick.onDidChangeValue((typed) => {
-    if (typed === "") return;
+  pick.onDidChangeValue((typed2) => {
+    if (typed2 === "") return;
     deafUntil = Date.now() + DEAF_MS;
     pick.value = "";
   });
@@ -6410,20 +6417,21 @@ var MAX_WAIT_MS = 2e4;
 var TOLD_MS = 8e3;
 var Asker = class {
   /** `folders` are those of this window, as the disk knows them. */
-  constructor(board, folders, texts2, log) {
+  constructor(board, folders, shelf, texts2, log) {
     this.board = board;
     this.folders = folders;
+    this.shelf = shelf;
     this.log = log;
     this.pause = new Pause(texts2);
     this.changed = board.onChange(() => this.look());
   }
   board;
   folders;
+  shelf;
   log;
   current;
   /** What the person has put aside, by its key; it is not asked again by itself. */
   aside = /* @__PURE__ */ new Set();
-  shelf = new Shelf();
   pause;
   changed;
   isOver = false;
@@ -6448,7 +6456,6 @@ var Asker = class {
     this.changed.dispose();
     this.current?.gone.cancel();
     this.pause.dispose();
-    this.shelf.dispose();
   }
   /** Takes back what is decided, and asks what is next. */
   look() {
@@ -6518,15 +6525,15 @@ var Pause = class {
   typedAt = 0;
   typing;
   constructor(texts2) {
-    const typed = () => {
+    const typed2 = () => {
       this.typedAt = Date.now();
     };
     this.typing = vscode21.Disposable.from(
       texts2.onChange(({ by, reason }) => {
-        if (by === void 0 && reason === "edit") typed();
+        if (by === void 0 && reason === "edit") typed2();
       }),
       vscode21.window.onDidChangeTextEditorSelection(({ kind }) => {
-        if (kind === vscode21.TextEditorSelectionChangeKind.Keyboard) typed();
+        if (kind === vscode21.TextEditorSelectionChangeKind.Keyboard) typed2();
       })
     );
   }
@@ -6552,11 +6559,443 @@ var Pause = class {
 };
 
 // src/person/commands.ts
+var import_node_child_process4 = require("node:child_process");
+var vscode25 = __toESM(require("vscode"));
+
+// src/terminal/shell.ts
+var import_promises6 = require("node:timers/promises");
+var vscode22 = __toESM(require("vscode"));
+
+// src/command/lookout.ts
 var import_node_child_process = require("node:child_process");
-var vscode23 = __toESM(require("vscode"));
+var WAITS = `
+all=' '
+while read -r sign pid; do
+  case $sign in
+    +) all="$all$pid " ;;
+    -) all="\${all%% $pid *} \${all#* $pid }" ;;
+  esac
+done
+for pid in $all; do
+  ps -e -o sess= -o pgid= | while read -r session group; do
+    if [ "$session" = "$pid" ]; then kill -s KILL -- "-$group"; fi
+  done
+  kill -s KILL -- "-$pid"
+done
+`;
+var shell;
+function lookAfter(pid) {
+  if (shell === void 0) {
+    shell = (0, import_node_child_process.spawn)("sh", ["-c", WAITS], { detached: true, stdio: ["pipe", "ignore", "ignore"] });
+    shell.on("error", () => {
+    });
+    shell.stdin?.on("error", () => {
+    });
+    shell.unref();
+  }
+  shell.stdin?.write(`+ ${pid}
+`);
+}
+function lookAway(pid) {
+  shell?.stdin?.write(`- ${pid}
+`);
+}
+
+// src/command/strays.ts
+var import_node_crypto4 = require("node:crypto");
+var import_promises4 = require("node:fs/promises");
+var MARK = "PRISM_RUN";
+function beginRun() {
+  const mark = (0, import_node_crypto4.randomUUID)();
+  return { env: { [MARK]: mark }, end: () => endMarked(`${MARK}=${mark}\0`) };
+}
+async function endMarked(mark) {
+  const names = await (0, import_promises4.readdir)("/proc").catch(() => []);
+  const ends = names.filter((name) => /^\d+$/.test(name)).map(async (name) => {
+    const environment2 = await (0, import_promises4.readFile)(`/proc/${name}/environ`, "latin1").catch(() => "");
+    if (`\0${environment2}`.includes(`\0${mark}`)) kill(Number(name));
+  });
+  await Promise.all(ends);
+}
+function kill(pid) {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+  }
+}
+
+// src/terminal/program.ts
+var import_node_child_process3 = require("node:child_process");
+var import_node_fs3 = require("node:fs");
+
+// src/command/child.ts
+var import_node_child_process2 = require("node:child_process");
+var import_node_os2 = require("node:os");
+var import_promises5 = require("node:timers/promises");
+
+// src/command/output.ts
+var HALF = 512 << 10;
+var MAX_LINE = 1 << 20;
+var Output = class {
+  /** `seen` is given each line. */
+  constructor(seen) {
+    this.seen = seen;
+  }
+  seen;
+  head = [];
+  headBytes = 0;
+  tail = [];
+  tailBytes = 0;
+  leftOut = 0;
+  line = [];
+  lineBytes = 0;
+  take(bytes) {
+    const room = HALF - this.headBytes;
+    if (room > 0) {
+      const first = bytes.subarray(0, room);
+      this.head.push(first);
+      this.headBytes += first.length;
+    }
+    const rest = bytes.subarray(Math.max(room, 0));
+    if (rest.length > 0) {
+      this.tail.push(rest);
+      this.tailBytes += rest.length;
+      this.cut();
+    }
+    if (this.seen !== void 0) this.lines(bytes);
+  }
+  /** Shows what there is of the last line. */
+  end() {
+    if (this.lineBytes > 0) this.endLine();
+  }
+  /** Returns it as text, with a mark where something was left out, and how many bytes that was. */
+  told() {
+    const mark = this.leftOut > 0 ? [Buffer.from(`
+[\u2026 ${this.leftOut} bytes left out \u2026]
+`)] : [];
+    return { text: Buffer.concat([...this.head, ...mark, ...this.tail]).toString("utf8"), leftOut: this.leftOut };
+  }
+  cut() {
+    while (this.tailBytes > HALF) {
+      const first = this.tail[0];
+      if (first === void 0) return;
+      const tooMany2 = Math.min(this.tailBytes - HALF, first.length);
+      if (tooMany2 === first.length) this.tail.shift();
+      else this.tail[0] = first.subarray(tooMany2);
+      this.tailBytes -= tooMany2;
+      this.leftOut += tooMany2;
+    }
+  }
+  lines(bytes) {
+    let from = 0;
+    for (let end = bytes.indexOf(10); end >= 0; end = bytes.indexOf(10, from)) {
+      this.add(bytes.subarray(from, end));
+      this.endLine();
+      from = end + 1;
+    }
+    this.add(bytes.subarray(from));
+  }
+  add(bytes) {
+    const fits = bytes.subarray(0, MAX_LINE - this.lineBytes);
+    if (fits.length === 0) return;
+    this.line.push(fits);
+    this.lineBytes += fits.length;
+  }
+  endLine() {
+    const line2 = Buffer.concat(this.line).toString("utf8");
+    this.line = [];
+    this.lineBytes = 0;
+    this.seen?.(line2.endsWith("\r") ? line2.slice(0, -1) : line2);
+  }
+};
+
+// src/command/child.ts
+var LAST_WORDS = 200;
+function attend(launch, stop, listener = {}) {
+  return new Promise((resolve5, reject) => {
+    if (stop.isCancellationRequested) return reject(new Refusal("timed_out", "nobody waits for it any more"));
+    const began = Date.now();
+    const [program = "", ...rest] = launch.words;
+    const [out, err] = [new Output(listener.line), new Output(listener.line)];
+    const run2 = beginRun();
+    const child = (0, import_node_child_process2.spawn)(program, rest, {
+      cwd: launch.cwd,
+      env: environment(launch.cwd, { ...launch.env, ...run2.env }),
+      detached: true,
+      stdio: ["pipe", "pipe", "pipe"]
+    });
+    let timedOut = false;
+    let isOver = false;
+    const kill2 = () => killGroup(child.pid, "SIGKILL");
+    const up = setTimeout(() => {
+      timedOut = true;
+      kill2();
+    }, launch.patience);
+    const stopped = stop.onCancellationRequested(kill2);
+    const over = (finish) => {
+      if (isOver) return;
+      isOver = true;
+      clearTimeout(up);
+      stopped.dispose();
+      child.stdout.destroy();
+      child.stderr.destroy();
+      finish();
+    };
+    const take = (output) => (bytes) => {
+      output.take(bytes);
+      listener.printed?.(bytes);
+    };
+    child.stdout.on("data", take(out));
+    child.stderr.on("data", take(err));
+    child.stdin.on("error", () => {
+    });
+    child.stdin.end(launch.input ?? "");
+    child.on("spawn", () => {
+      lookAfter(child.pid ?? 0);
+      listener.started?.(child.pid ?? 0);
+    });
+    child.on("error", (error) => over(() => reject(refusal(error, program, launch.cwd))));
+    const closed = new Promise((resolve6) => child.on("close", resolve6));
+    child.on("exit", async (code, signal) => {
+      kill2();
+      lookAway(child.pid ?? 0);
+      await run2.end();
+      await Promise.race([closed, (0, import_promises5.setTimeout)(LAST_WORDS)]);
+      over(() => {
+        out.end();
+        err.end();
+        const number2 = signal === null ? null : import_node_os2.constants.signals[signal] ?? null;
+        const duration = Date.now() - began;
+        resolve5({ exitCode: timedOut ? null : code, signal: number2, timedOut, out, err, duration });
+      });
+    });
+  });
+}
+function killGroup(pid, signal) {
+  if (pid === void 0) return;
+  try {
+    process.kill(-pid, signal);
+  } catch {
+  }
+}
+function environment(cwd, added) {
+  const env5 = {};
+  for (const [name, value] of Object.entries(process.env)) {
+    if (!isOwn(name) && !/^(VSCODE_|ELECTRON_|OLDPWD$)/.test(name)) env5[name] = value;
+  }
+  return { ...env5, PWD: cwd, ...added };
+}
+function isOwn(name) {
+  return name === "MCP_TOKEN" || name.startsWith("PRISM_");
+}
+function refusal(error, program, cwd) {
+  if (error.code === "ENOENT") {
+    return new Refusal(
+      "not_found",
+      `command ${JSON.stringify(program)} not found on the editor's PATH, or ${cwd} is no more`
+    );
+  }
+  return new Refusal("failed", `cannot start ${JSON.stringify(program)}: ${error.message}`);
+}
+
+// src/terminal/program.ts
+var SIGNALS = ["INT", "TERM", "KILL", "HUP", "QUIT", "TSTP", "CONT", "USR1", "USR2"];
+function signalNamed(name) {
+  const bare = name.replace(/^SIG/, "");
+  if (SIGNALS.includes(bare)) return `SIG${bare}`;
+  throw new Refusal("bad_arguments", `${JSON.stringify(name)} is no signal; there are ${SIGNALS.join(", ")}`);
+}
+function signalForeground(leader2, signal) {
+  const foreground = about(leader2)?.foreground ?? leader2;
+  killGroup(foreground > 0 ? foreground : leader2, signal);
+}
+function killSession(leader2) {
+  const groups = /* @__PURE__ */ new Set([leader2]);
+  for (const name of listed()) {
+    const found3 = about(Number(name));
+    if (found3?.session === leader2) groups.add(found3.group);
+  }
+  groups.forEach((group) => killGroup(group, "SIGKILL"));
+}
+function setSize(device, { rows, cols }) {
+  return new Promise((resolve5, reject) => {
+    (0, import_node_child_process3.execFile)("stty", ["-F", device, "rows", `${rows}`, "cols", `${cols}`], { timeout: 5e3 }, (error) => {
+      if (error) reject(new Refusal("failed", `cannot resize the terminal: ${error.message}`));
+      else resolve5();
+    });
+  });
+}
+function listed() {
+  try {
+    return (0, import_node_fs3.readdirSync)("/proc").filter((name) => /^\d+$/.test(name));
+  } catch {
+    return [];
+  }
+}
+function about(pid) {
+  try {
+    const text2 = (0, import_node_fs3.readFileSync)(`/proc/${pid}/stat`, "utf8");
+    const fields = text2.slice(text2.lastIndexOf(")") + 2).split(" ").map(Number);
+    const [, , group = 0, session = 0, , foreground = 0] = fields;
+    return { group, session, foreground };
+  } catch {
+    return void 0;
+  }
+}
+
+// src/terminal/shell.ts
+var INTEGRATING = 5e3;
+var hasFailed = false;
+var MARKS = /\x1b\]633;[^\x07\x1b]*(?:\x07|\x1b\\)/g;
+async function startShell(wanted, terminal2) {
+  if (!canIntegrate()) return void 0;
+  const run2 = beginRun();
+  const own = vscode22.window.createTerminal({
+    name: `Prism: ${terminal2.about.line}`,
+    cwd: wanted.cwd,
+    env: { ...wanted.env, ...run2.env },
+    isTransient: true
+  });
+  const pid = await Promise.race([own.processId, (0, import_promises6.setTimeout)(INTEGRATING, void 0)]);
+  if (pid === void 0 || !await isIntegrated(own)) {
+    own.dispose();
+    hasFailed = true;
+    return void 0;
+  }
+  const { ears } = terminal2;
+  lookAfter(pid);
+  const listening = [
+    vscode22.window.onDidStartTerminalShellExecution(async ({ terminal: where, execution }) => {
+      if (where !== own) return;
+      for await (const data of execution.read()) ears.printed(Buffer.from(data.replace(MARKS, "")));
+    }),
+    vscode22.window.onDidEndTerminalShellExecution(({ terminal: where, execution, exitCode }) => {
+      if (where === own) ears.executed(execution.commandLine.value, exitCode ?? null);
+    }),
+    vscode22.window.onDidCloseTerminal((closed) => {
+      if (closed !== own) return;
+      ears.ended({ exitCode: own.exitStatus?.code ?? null, signal: null });
+      lookAway(pid);
+      void run2.end();
+      listening.forEach((one) => one.dispose());
+    })
+  ];
+  terminal2.whenLeft(() => own.dispose());
+  return {
+    pid,
+    isTty: true,
+    type: (input) => own.sendText(input, false),
+    resize: () => Promise.reject(noSize()),
+    end() {
+      killSession(pid);
+      own.dispose();
+    }
+  };
+}
+function canIntegrate() {
+  const isOn = vscode22.workspace.getConfiguration("terminal.integrated.shellIntegration").get("enabled") !== false;
+  return isOn && !hasFailed && vscode22.window.onDidStartTerminalShellExecution !== void 0;
+}
+function isIntegrated(own) {
+  if (own.shellIntegration !== void 0) return Promise.resolve(true);
+  return new Promise((resolve5) => {
+    const over = (answer) => {
+      clearTimeout(late);
+      listening.forEach((one) => one.dispose());
+      resolve5(answer);
+    };
+    const late = setTimeout(() => over(false), INTEGRATING);
+    const listening = [
+      vscode22.window.onDidChangeTerminalShellIntegration(({ terminal: terminal2 }) => terminal2 === own && over(true)),
+      vscode22.window.onDidCloseTerminal((closed) => closed === own && over(false))
+    ];
+  });
+}
+function noSize() {
+  return new Refusal("unsupported", "this terminal has the size of its panel; open one with `rows` and `cols`");
+}
 
 // src/person/status.ts
-var vscode22 = __toESM(require("vscode"));
+var vscode24 = __toESM(require("vscode"));
+
+// src/person/configs.ts
+var import_node_path2 = require("node:path");
+var vscode23 = __toESM(require("vscode"));
+var ROW3 = 400;
+var Configs = class {
+  constructor(board, shelf, log) {
+    this.board = board;
+    this.shelf = shelf;
+    this.log = log;
+    this.changed = board.onChange(() => this.look());
+  }
+  board;
+  shelf;
+  log;
+  /** By what they are about, also those that the person has put aside: each text is noticed once. */
+  notices = /* @__PURE__ */ new Map();
+  changed;
+  /** Opens what is new in it. */
+  async show(id) {
+    const view = this.notices.get(id)?.view;
+    if (!view) throw new Error("this config does not wait any more");
+    const why = view.why.startsWith(view.path) ? [view.path, view.why.slice(view.path.length)] : [view.why];
+    const head = [...why, `In a terminal: ${view.fix}`].map(visible);
+    const text2 = [...head, "", visibleLines(view.unified)].join("\n");
+    await this.shelf.showText(`${(0, import_node_path2.basename)(view.path)}.diff`, text2, view.id);
+  }
+  /** What to type about it. */
+  fix(id) {
+    const fix = this.notices.get(id)?.view.fix;
+    if (!fix) throw new Error("this config does not wait any more");
+    if (fix !== visible(fix)) throw new Error(`type it yourself, its name has letters that are not seen: ${visible(fix)}`);
+    return fix;
+  }
+  dispose() {
+    this.changed.dispose();
+    for (const { gone } of this.notices.values()) gone.cancel();
+  }
+  look() {
+    const waiting2 = new Map(this.board.snapshot.configs.map((view) => [view.id, view]));
+    for (const [id, notice] of this.notices) {
+      if (waiting2.has(id)) continue;
+      notice.gone.cancel();
+      if (notice.isAside && !this.board.isTold) continue;
+      this.notices.delete(id);
+      this.shelf.close(id).then(void 0, (error) => this.log.warn(`a difference was not closed: ${String(error)}`));
+    }
+    for (const [id, view] of waiting2) if (!this.notices.has(id)) void this.notice(view);
+  }
+  async notice(view) {
+    const notice = { view, gone: new vscode23.CancellationTokenSource(), isAside: false };
+    this.notices.set(view.id, notice);
+    const options = { location: vscode23.ProgressLocation.Notification, title: titleOf(view), cancellable: true };
+    await vscode23.window.withProgress(options, async (progress, aside) => {
+      progress.report({ increment: 100 });
+      await new Promise((done2) => {
+        aside.onCancellationRequested(() => {
+          notice.isAside = true;
+          done2();
+        });
+        notice.gone.token.onCancellationRequested(() => done2());
+      });
+    });
+    notice.gone.dispose();
+  }
+};
+function configInShort(view) {
+  return `${visible(view.path)} waits for you to see it`;
+}
+function titleOf(view) {
+  const link = (words3, command2) => {
+    return `[${words3}](command:prism.${command2}?${encodeURIComponent(JSON.stringify([view.id]))})`;
+  };
+  const why = cut(label(view.why), ROW3).replaceAll("](", "]\u2060(");
+  const links = [link("Show the difference", "showConfig"), link("Type the command in a terminal", "typeTrust")];
+  return `A config waits for you to see it: ${why}. ${links.join(" \xB7 ")}`;
+}
+
+// src/person/status.ts
 var MAX_LINES = 6;
 var Status = class {
   constructor(board, asker) {
@@ -6570,14 +7009,14 @@ var Status = class {
   }
   board;
   asker;
-  item = vscode22.window.createStatusBarItem("prism.status", vscode22.StatusBarAlignment.Left, 1);
+  item = vscode24.window.createStatusBarItem("prism.status", vscode24.StatusBarAlignment.Left, 1);
   changed;
   draw() {
     const { snapshot, isConnected } = this.board;
     const asked = waiting(snapshot);
     const working = snapshot.grants.filter(isAtWork);
     this.item.text = face(isConnected, asked.length, working.length);
-    this.item.backgroundColor = asked.length > 0 ? new vscode22.ThemeColor("statusBarItem.warningBackground") : void 0;
+    this.item.backgroundColor = asked.length > 0 ? new vscode24.ThemeColor("statusBarItem.warningBackground") : void 0;
     this.item.accessibilityInformation = { label: spoken(isConnected, asked.length, working.length) };
     this.item.tooltip = this.tooltip(asked, working);
   }
@@ -6605,6 +7044,7 @@ var Status = class {
           )
         );
       }
+      for (const view of this.board.snapshot.configs) lines.push("", escaped(configInShort(view)));
       if (this.board.snapshot.grants.length > 0) {
         lines.push("", "**Access**", "");
         lines.push(
@@ -6619,7 +7059,7 @@ var Status = class {
         lines.push("", "This daemon lets no editor decide. Requests are in the console.");
       }
     }
-    return new vscode22.MarkdownString(lines.join("\n"));
+    return new vscode24.MarkdownString(lines.join("\n"));
   }
 };
 function oneLine(one) {
@@ -6631,22 +7071,27 @@ function isAtWork(grant2) {
 }
 async function showMenu(board, asker) {
   const command2 = (icon, title3, id) => {
-    return { label: title3, iconPath: new vscode22.ThemeIcon(icon), run: () => vscode22.commands.executeCommand(id) };
+    return { label: title3, iconPath: new vscode24.ThemeIcon(icon), run: () => vscode24.commands.executeCommand(id) };
   };
-  const heading = (text2) => ({ label: text2, kind: vscode22.QuickPickItemKind.Separator });
+  const heading = (text2) => ({ label: text2, kind: vscode24.QuickPickItemKind.Separator });
   const entries = [];
   const asked = waiting(board.snapshot);
-  if (asked.length > 0) {
+  const { configs, grants } = board.snapshot;
+  if (asked.length + configs.length > 0) {
     entries.push(heading("Waiting for you"));
     entries.push(
       ...asked.map((one) => ({
         label: label(oneLine(one)),
-        iconPath: new vscode22.ThemeIcon("bell-dot"),
+        iconPath: new vscode24.ThemeIcon("bell-dot"),
         run: () => asker.show(one)
+      })),
+      ...configs.map((view) => ({
+        label: label(configInShort(view)),
+        iconPath: new vscode24.ThemeIcon("diff"),
+        run: () => vscode24.commands.executeCommand("prism.showConfig", view.id)
       }))
     );
   }
-  const { grants } = board.snapshot;
   entries.push(heading("Prism"));
   if (!board.isConnected) {
     entries.push(
@@ -6661,7 +7106,7 @@ async function showMenu(board, asker) {
   }
   entries.push(command2("output", "Show the log", "prism.showLog"));
   const title2 = board.isConnected ? "Prism" : "Prism is not connected";
-  const chosen3 = await vscode22.window.showQuickPick(entries, { title: title2, placeHolder: "What do you want to do?" });
+  const chosen3 = await vscode24.window.showQuickPick(entries, { title: title2, placeHolder: "What do you want to do?" });
   await chosen3?.run?.();
 }
 function face(isConnected, asked, working) {
@@ -6681,24 +7126,27 @@ function shortened(list, line2) {
 
 // src/person/commands.ts
 var LINK_MS = 1e4;
-function commands9(board, asker, hands) {
+var SHELL_MS = 3e3;
+function commands9(board, asker, configs, hands) {
   const made4 = (id, run2) => {
-    return vscode23.commands.registerCommand(`prism.${id}`, async (...args) => {
+    return vscode25.commands.registerCommand(`prism.${id}`, async (...args) => {
       try {
         await run2(...args);
       } catch (error) {
-        void vscode23.window.showWarningMessage(`Prism: ${error instanceof Error ? error.message : String(error)}`);
+        void vscode25.window.showWarningMessage(`Prism: ${error instanceof Error ? error.message : String(error)}`);
       }
     });
   };
-  return vscode23.Disposable.from(
+  return vscode25.Disposable.from(
     made4("menu", () => showMenu(board, asker)),
     made4("showRequests", (id) => showRequests(board, asker, text(id))),
+    made4("showConfig", (id) => configs.show(text(id))),
+    made4("typeTrust", (id) => typed(configs.fix(text(id)), hands)),
     made4("revoke", (node) => revokeOne(board, grantOf(node))),
     made4("revokeAll", () => revokeAll(board)),
     made4("copySessionId", async (node) => {
       const grant2 = grantOf(node) ?? await chooseGrant(board, "Copy the session id of which grant?");
-      if (grant2) await vscode23.env.clipboard.writeText(grant2.id);
+      if (grant2) await vscode25.env.clipboard.writeText(grant2.id);
     }),
     made4("openConsole", () => openConsole(hands)),
     made4("reconnect", () => hands.reconnect()),
@@ -6712,13 +7160,13 @@ async function showRequests(board, asker, id) {
   if (named) return asker.show(named);
   if (asked.length === 0) {
     const why = board.isConnected ? "nothing waits for you" : "not connected to the daemon";
-    vscode23.window.setStatusBarMessage(`Prism: ${why}`, 5e3);
+    vscode25.window.setStatusBarMessage(`Prism: ${why}`, 5e3);
     return;
   }
   const only = asked.length === 1 ? asked[0] : void 0;
   if (only) return asker.show(only);
-  const entries = asked.map((one) => ({ label: label(oneLine(one)), iconPath: new vscode23.ThemeIcon("bell-dot"), one }));
-  const chosen3 = await vscode23.window.showQuickPick(entries, { title: "Waiting for you", placeHolder: "Which one?" });
+  const entries = asked.map((one) => ({ label: label(oneLine(one)), iconPath: new vscode25.ThemeIcon("bell-dot"), one }));
+  const chosen3 = await vscode25.window.showQuickPick(entries, { title: "Waiting for you", placeHolder: "Which one?" });
   if (chosen3) asker.show(chosen3.one);
 }
 async function revokeOne(board, named) {
@@ -6733,7 +7181,7 @@ async function revokeOne(board, named) {
 async function revokeAll(board) {
   const { grants } = board.snapshot;
   if (grants.length === 0) {
-    vscode23.window.setStatusBarMessage("Prism: no agent has access", 5e3);
+    vscode25.window.setStatusBarMessage("Prism: no agent has access", 5e3);
     return;
   }
   const names = grants.map((grant2) => visible(grant2.agent)).join(", ");
@@ -6752,18 +7200,18 @@ async function chooseGrant(board, title2) {
     grant: grant2
   }));
   if (entries.length === 0) {
-    vscode23.window.setStatusBarMessage("Prism: no agent has access", 5e3);
+    vscode25.window.setStatusBarMessage("Prism: no agent has access", 5e3);
     return void 0;
   }
-  return (await vscode23.window.showQuickPick(entries, { title: title2, placeHolder: "Agents with access" }))?.grant;
+  return (await vscode25.window.showQuickPick(entries, { title: title2, placeHolder: "Agents with access" }))?.grant;
 }
 async function sure(question, detail, act) {
-  return await vscode23.window.showWarningMessage(question, { modal: true, detail }, act) === act;
+  return await vscode25.window.showWarningMessage(question, { modal: true, detail }, act) === act;
 }
 async function openConsole(hands) {
   const link = await new Promise((done2) => {
     const options = { timeout: LINK_MS, env: { ...process.env, PRISM_HOME: hands.home() } };
-    (0, import_node_child_process.execFile)("prism", ["console", "--print", "--json"], options, (error, stdout) => {
+    (0, import_node_child_process4.execFile)("prism", ["console", "--print", "--json"], options, (error, stdout) => {
       if (error) return done2(error);
       try {
         done2(text(object(JSON.parse(stdout))["url"]));
@@ -6773,16 +7221,36 @@ async function openConsole(hands) {
     });
   });
   if (typeof link === "string" && link !== "") {
-    await vscode23.env.openExternal(vscode23.Uri.parse(link, true));
+    await vscode25.env.openExternal(vscode25.Uri.parse(link, true));
     return;
   }
   hands.log.info(`prism console: ${String(link)}`);
   inTerminal("prism console", hands);
 }
 function inTerminal(command2, hands) {
-  const terminal2 = vscode23.window.createTerminal({ name: "Prism", env: { PRISM_HOME: hands.home() } });
+  terminalOf(hands).sendText(command2);
+}
+async function typed(command2, hands) {
+  const terminal2 = terminalOf(hands);
+  if (canIntegrate()) {
+    await new Promise((done2) => {
+      const late = setTimeout(() => over(), SHELL_MS);
+      const listening = vscode25.window.onDidChangeTerminalShellIntegration((change2) => {
+        if (change2.terminal === terminal2 && change2.shellIntegration.cwd) over();
+      });
+      const over = () => {
+        clearTimeout(late);
+        listening.dispose();
+        done2();
+      };
+    });
+  }
+  terminal2.sendText(command2, false);
+}
+function terminalOf(hands) {
+  const terminal2 = vscode25.window.createTerminal({ name: "Prism", env: { PRISM_HOME: hands.home() } });
   terminal2.show();
-  terminal2.sendText(command2);
+  return terminal2;
 }
 function grantOf(node) {
   const grant2 = object(node)["grant"];
@@ -6790,8 +7258,8 @@ function grantOf(node) {
 }
 
 // src/person/grants.ts
-var import_node_path2 = require("node:path");
-var vscode24 = __toESM(require("vscode"));
+var import_node_path3 = require("node:path");
+var vscode26 = __toESM(require("vscode"));
 var MAX_ACTIONS = 10;
 var CALM_MS = 15e3;
 var LATE_MS = 1e3;
@@ -6799,7 +7267,7 @@ var Grants = class {
   constructor(board, asker) {
     this.board = board;
     this.asker = asker;
-    this.view = vscode24.window.createTreeView("prism.grants", { treeDataProvider: this });
+    this.view = vscode26.window.createTreeView("prism.grants", { treeDataProvider: this });
     this.parts = [
       this.changed,
       this.view,
@@ -6810,7 +7278,7 @@ var Grants = class {
   }
   board;
   asker;
-  changed = new vscode24.EventEmitter();
+  changed = new vscode26.EventEmitter();
   view;
   parts;
   timer;
@@ -6842,38 +7310,38 @@ var Grants = class {
       case "grant":
         return this.grantItem(node.grant);
       case "fact": {
-        const item2 = new vscode24.TreeItem(node.text);
+        const item2 = new vscode26.TreeItem(node.text);
         item2.id = node.id;
-        item2.iconPath = new vscode24.ThemeIcon(node.icon);
+        item2.iconPath = new vscode26.ThemeIcon(node.icon);
         if (node.more) item2.description = node.more;
         item2.tooltip = [node.text, node.more].filter(Boolean).join(" ");
         return item2;
       }
       case "scopes": {
         const { scopes, id } = node.grant;
-        const item2 = new vscode24.TreeItem(`may ${riskyFirst(scopes).slice(0, 2).map(scopeInShort).join(", ")}`);
+        const item2 = new vscode26.TreeItem(`may ${riskyFirst(scopes).slice(0, 2).map(scopeInShort).join(", ")}`);
         item2.id = `${id} scopes`;
-        item2.iconPath = new vscode24.ThemeIcon("key");
-        item2.collapsibleState = vscode24.TreeItemCollapsibleState.Collapsed;
+        item2.iconPath = new vscode26.ThemeIcon("key");
+        item2.collapsibleState = vscode26.TreeItemCollapsibleState.Collapsed;
         if (scopes.length > 2) item2.description = `and ${scopes.length - 2} more`;
         return item2;
       }
       case "history": {
         const last = node.grant.last[0];
-        const item2 = new vscode24.TreeItem(
+        const item2 = new vscode26.TreeItem(
           count(node.grant.actions, "action"),
-          vscode24.TreeItemCollapsibleState.Collapsed
+          vscode26.TreeItemCollapsibleState.Collapsed
         );
         item2.id = `${node.grant.id} history`;
-        item2.iconPath = new vscode24.ThemeIcon("history");
+        item2.iconPath = new vscode26.ThemeIcon("history");
         if (last) item2.description = `last ${ago(last.at, Date.now())}: ${visible(last.action)}`;
         return item2;
       }
       case "action": {
-        const item2 = new vscode24.TreeItem(visible(node.action.action));
+        const item2 = new vscode26.TreeItem(visible(node.action.action));
         item2.id = node.id;
         item2.description = cut(visible([node.action.about, node.action.result].filter(Boolean).join(" \xB7 ")), 120);
-        item2.iconPath = new vscode24.ThemeIcon(
+        item2.iconPath = new vscode26.ThemeIcon(
           node.action.result === "ok" || node.action.result === "allowed" ? "check" : "circle-outline"
         );
         item2.tooltip = `${new Date(node.action.at).toLocaleTimeString()} ${visible(node.action.about)}`;
@@ -6897,7 +7365,7 @@ var Grants = class {
   }
   partsOf(grant2) {
     const nodes = grant2.roots.map((root, i) => {
-      const [text2, more] = [visible((0, import_node_path2.basename)(root)) || "/", visible(root)];
+      const [text2, more] = [visible((0, import_node_path3.basename)(root)) || "/", visible(root)];
       return { kind: "fact", id: `${grant2.id} root ${i}`, icon: "folder", text: text2, more };
     });
     nodes.push({ kind: "scopes", grant: grant2 });
@@ -6909,12 +7377,12 @@ var Grants = class {
     return [...nodes, ...children.map((child) => ({ kind: "grant", grant: child }))];
   }
   grantItem(grant2) {
-    const item2 = new vscode24.TreeItem(visible(grant2.agent), vscode24.TreeItemCollapsibleState.Expanded);
+    const item2 = new vscode26.TreeItem(visible(grant2.agent), vscode26.TreeItemCollapsibleState.Expanded);
     const now = Date.now();
     item2.id = grant2.id;
     item2.contextValue = "grant";
     item2.description = left(grant2.expiresAt, now);
-    item2.iconPath = new vscode24.ThemeIcon(isAtWork(grant2) ? "pulse" : "person");
+    item2.iconPath = new vscode26.ThemeIcon(isAtWork(grant2) ? "pulse" : "person");
     const lines = [
       `**${escaped(grant2.agent)}** ${isAtWork(grant2) ? "is at work" : "has access"}`,
       "",
@@ -6922,17 +7390,17 @@ var Grants = class {
       "",
       ...grant2.roots.map((root) => `- ${escaped(root)}`)
     ];
-    item2.tooltip = new vscode24.MarkdownString(lines.join("\n"));
+    item2.tooltip = new vscode26.MarkdownString(lines.join("\n"));
     item2.accessibilityInformation = { label: `${visible(grant2.agent)}, grant, ${left(grant2.expiresAt, now)}` };
     return item2;
   }
   waitingItem(one) {
     const what = one.kind === "request" ? "asks for access" : `wants to ${cut(inShort(one), 80)}`;
-    const item2 = new vscode24.TreeItem(`${label(one.agent)} ${what}`);
+    const item2 = new vscode26.TreeItem(`${label(one.agent)} ${what}`);
     item2.id = one.id;
     item2.contextValue = "waiting";
     item2.description = one.kind === "request" ? cut(visible(one.reason), 80) : "";
-    item2.iconPath = new vscode24.ThemeIcon("bell-dot", new vscode24.ThemeColor("editorWarning.foreground"));
+    item2.iconPath = new vscode26.ThemeIcon("bell-dot", new vscode26.ThemeColor("editorWarning.foreground"));
     item2.command = { command: "prism.showRequests", title: "Decide", arguments: [one.id] };
     if (!this.asker.isHere(one))
       item2.tooltip = "It is about another folder than this window's. You can decide here all the same.";
@@ -6941,7 +7409,7 @@ var Grants = class {
 };
 
 // src/person/marks.ts
-var vscode25 = __toESM(require("vscode"));
+var vscode27 = __toESM(require("vscode"));
 
 // src/person/places.ts
 function placesAfter(changes) {
@@ -6979,11 +7447,11 @@ var Marks = class {
       // The texts hear of a change first and know whose it is; the editor's own event, which comes after it, has the places.
       texts2.onChange((changed2) => this.noted(changed2)),
       texts2.onDirty((document) => this.dirtied(document)),
-      vscode25.workspace.onDidChangeTextDocument((change2) => this.changed(change2)),
-      vscode25.workspace.onDidSaveTextDocument((document) => this.saved(document)),
-      vscode25.workspace.onDidCloseTextDocument((document) => this.saved(document)),
-      vscode25.window.onDidChangeVisibleTextEditors(() => this.draw()),
-      vscode25.window.registerFileDecorationProvider(this)
+      vscode27.workspace.onDidChangeTextDocument((change2) => this.changed(change2)),
+      vscode27.workspace.onDidSaveTextDocument((document) => this.saved(document)),
+      vscode27.workspace.onDidCloseTextDocument((document) => this.saved(document)),
+      vscode27.window.onDidChangeVisibleTextEditors(() => this.draw()),
+      vscode27.window.registerFileDecorationProvider(this)
     ];
   }
   board;
@@ -6992,11 +7460,11 @@ var Marks = class {
   unsaved = /* @__PURE__ */ new Map();
   /** Whose change each text had last, until the person changes it. */
   last = /* @__PURE__ */ new Map();
-  badges = new vscode25.EventEmitter();
+  badges = new vscode27.EventEmitter();
   fresh = light("prism.agentEditBackground", "prism.agentEditRuler");
   fading = light("prism.agentEditFadingBackground", void 0);
-  names = vscode25.window.createTextEditorDecorationType({
-    rangeBehavior: vscode25.DecorationRangeBehavior.ClosedClosed
+  names = vscode27.window.createTextEditorDecorationType({
+    rangeBehavior: vscode27.DecorationRangeBehavior.ClosedClosed
   });
   parts;
   timer;
@@ -7005,7 +7473,7 @@ var Marks = class {
     const agents = this.unsaved.get(uri.toString());
     if (!agents) return void 0;
     const tooltip = `Unsaved edits of ${[...agents].join(", ")}`;
-    return new vscode25.FileDecoration("\u270E", tooltip, new vscode25.ThemeColor("prism.agentForeground"));
+    return new vscode27.FileDecoration("\u270E", tooltip, new vscode27.ThemeColor("prism.agentForeground"));
   }
   dispose() {
     clearTimeout(this.timer);
@@ -7051,7 +7519,7 @@ var Marks = class {
       if (lit.length > 0) this.places.set(key, lit);
       else this.places.delete(key);
     }
-    for (const editor of vscode25.window.visibleTextEditors) this.drawIn(editor, now);
+    for (const editor of vscode27.window.visibleTextEditors) this.drawIn(editor, now);
     const turns = [...this.places.values()].flat().flatMap(({ at: at2 }) => [at2 + FRESH_MS, at2 + FRESH_MS + FADING_MS]);
     const next = Math.min(...turns.filter((turn) => turn > now));
     if (Number.isFinite(next)) this.timer = setTimeout(() => this.draw(), next - now + 10);
@@ -7059,7 +7527,7 @@ var Marks = class {
   drawIn(editor, now) {
     const { document } = editor;
     const places = this.places.get(document.uri.toString()) ?? [];
-    const rangeOf = ({ start, end }) => new vscode25.Range(document.positionAt(start), document.positionAt(end));
+    const rangeOf = ({ start, end }) => new vscode27.Range(document.positionAt(start), document.positionAt(end));
     const isFresh = ({ at: at2 }) => at2 + FRESH_MS > now;
     editor.setDecorations(this.fresh, places.filter(isFresh).map(rangeOf));
     editor.setDecorations(this.fading, places.filter((place2) => !isFresh(place2)).map(rangeOf));
@@ -7082,19 +7550,19 @@ function beside(document, places, isFresh) {
   return [...atLine].map(([line2, here]) => {
     const range = document.lineAt(line2).range;
     const text2 = cut(here.map(({ agent }) => agent).join(", "), 60);
-    const color = new vscode25.ThemeColor(here.some(isFresh) ? "prism.agentForeground" : "prism.agentFadingForeground");
+    const color = new vscode27.ThemeColor(here.some(isFresh) ? "prism.agentForeground" : "prism.agentFadingForeground");
     const after = { contentText: `\u270E ${text2}`, margin: "0 0 0 2ch", color, fontStyle: "italic" };
-    return { range: new vscode25.Range(range.end, range.end), renderOptions: { after } };
+    return { range: new vscode27.Range(range.end, range.end), renderOptions: { after } };
   });
 }
 function light(background, ruler) {
-  return vscode25.window.createTextEditorDecorationType({
-    backgroundColor: new vscode25.ThemeColor(background),
+  return vscode27.window.createTextEditorDecorationType({
+    backgroundColor: new vscode27.ThemeColor(background),
     borderRadius: "2px",
-    rangeBehavior: vscode25.DecorationRangeBehavior.ClosedClosed,
+    rangeBehavior: vscode27.DecorationRangeBehavior.ClosedClosed,
     ...ruler && {
-      overviewRulerColor: new vscode25.ThemeColor(ruler),
-      overviewRulerLane: vscode25.OverviewRulerLane.Center
+      overviewRulerColor: new vscode27.ThemeColor(ruler),
+      overviewRulerLane: vscode27.OverviewRulerLane.Center
     }
   });
 }
@@ -7103,23 +7571,27 @@ function light(background, ruler) {
 function showPerson(desk) {
   desk.line.registerWith({ decides: true });
   const board = new Board(desk.line);
-  const asker = new Asker(board, () => desk.roots.all, desk.texts, desk.log);
+  const shelf = new Shelf();
+  const asker = new Asker(board, () => desk.roots.all, shelf, desk.texts, desk.log);
+  const configs = new Configs(board, shelf, desk.log);
   const status2 = new Status(board, asker);
   const grants = new Grants(board, asker);
   const marks = new Marks(desk.texts, board);
   const hands = { log: desk.log, home, reconnect: () => desk.line.again() };
   const say2 = () => {
     const state = board.isTold ? "told" : board.isConnected ? "connected" : "off";
-    return vscode26.commands.executeCommand("setContext", "prism.state", state);
+    return vscode28.commands.executeCommand("setContext", "prism.state", state);
   };
   say2();
-  return vscode26.Disposable.from(
-    commands9(board, asker, hands),
+  return vscode28.Disposable.from(
+    commands9(board, asker, configs, hands),
     board.onChange(say2),
     marks,
     grants,
     status2,
     asker,
+    configs,
+    shelf,
     board
   );
 }
@@ -7127,15 +7599,15 @@ function showPerson(desk) {
 // src/roots.ts
 var nodePath4 = __toESM(require("node:path"));
 var import_node_url = require("node:url");
-var vscode27 = __toESM(require("vscode"));
+var vscode29 = __toESM(require("vscode"));
 var Roots = class {
   folders = [];
-  changed = new vscode27.EventEmitter();
+  changed = new vscode29.EventEmitter();
   subscription;
   onChange = this.changed.event;
   constructor() {
     this.read();
-    this.subscription = vscode27.workspace.onDidChangeWorkspaceFolders(() => {
+    this.subscription = vscode29.workspace.onDidChangeWorkspaceFolders(() => {
       this.read();
       this.changed.fire();
     });
@@ -7173,8 +7645,8 @@ var Roots = class {
   /** How this window calls a real path. */
   uri(real2) {
     const folder2 = this.folderOf(real2);
-    if (!folder2 || folder2.path === folder2.real) return vscode27.Uri.file(real2);
-    return vscode27.Uri.joinPath(folder2.uri, ...nodePath4.relative(folder2.real, real2).split("/").filter(Boolean));
+    if (!folder2 || folder2.path === folder2.real) return vscode29.Uri.file(real2);
+    return vscode29.Uri.joinPath(folder2.uri, ...nodePath4.relative(folder2.real, real2).split("/").filter(Boolean));
   }
   /** The real path of a file of this window's; `undefined` for what is no file, or in none of the folders. */
   path(uri) {
@@ -7210,18 +7682,18 @@ var Roots = class {
     );
   }
   read() {
-    const open = (vscode27.workspace.workspaceFolders ?? []).filter((folder2) => folder2.uri.scheme === "file");
+    const open = (vscode29.workspace.workspaceFolders ?? []).filter((folder2) => folder2.uri.scheme === "file");
     this.folders = open.map(({ uri }) => ({ uri, path: uri.fsPath, real: realOr(uri.fsPath) }));
   }
 };
 
 // src/self.ts
-var import_node_crypto3 = require("node:crypto");
-var vscode28 = __toESM(require("vscode"));
+var import_node_crypto5 = require("node:crypto");
+var vscode30 = __toESM(require("vscode"));
 function self(context) {
-  const kind = kindOf2(vscode28.env.appName, vscode28.env.uriScheme);
+  const kind = kindOf2(vscode30.env.appName, vscode30.env.uriScheme);
   const version = context.extension.packageJSON.version;
-  return { pluginId: kind, kind, version: String(version), instanceId: (0, import_node_crypto3.randomUUID)(), startedAtMs: Date.now() };
+  return { pluginId: kind, kind, version: String(version), instanceId: (0, import_node_crypto5.randomUUID)(), startedAtMs: Date.now() };
 }
 function kindOf2(appName, uriScheme) {
   const name = `${appName} ${uriScheme}`.toLowerCase();
@@ -7233,16 +7705,16 @@ function kindOf2(appName, uriScheme) {
 }
 
 // src/spots.ts
-var vscode29 = __toESM(require("vscode"));
+var vscode31 = __toESM(require("vscode"));
 var MAX_SPOTS = 256;
 var Spots = class {
   spots = /* @__PURE__ */ new Map();
   subscriptions;
   constructor() {
-    for (const editor of vscode29.window.visibleTextEditors) this.note(editor);
-    this.subscriptions = vscode29.Disposable.from(
-      vscode29.window.onDidChangeTextEditorSelection(({ textEditor }) => this.note(textEditor)),
-      vscode29.workspace.onDidCloseTextDocument((document) => this.spots.delete(document.uri.toString()))
+    for (const editor of vscode31.window.visibleTextEditors) this.note(editor);
+    this.subscriptions = vscode31.Disposable.from(
+      vscode31.window.onDidChangeTextEditorSelection(({ textEditor }) => this.note(textEditor)),
+      vscode31.workspace.onDidCloseTextDocument((document) => this.spots.delete(document.uri.toString()))
     );
   }
   dispose() {
@@ -7250,21 +7722,21 @@ var Spots = class {
   }
   /** What is selected in a text; nothing, at its beginning, if it was never shown. */
   of(document) {
-    const active = vscode29.window.activeTextEditor;
-    const editors = active ? [active, ...vscode29.window.visibleTextEditors] : vscode29.window.visibleTextEditors;
+    const active = vscode31.window.activeTextEditor;
+    const editors = active ? [active, ...vscode31.window.visibleTextEditors] : vscode31.window.visibleTextEditors;
     const shown2 = editors.find((editor) => editor.document === document);
-    return shown2?.selection ?? this.spots.get(document.uri.toString()) ?? new vscode29.Selection(0, 0, 0, 0);
+    return shown2?.selection ?? this.spots.get(document.uri.toString()) ?? new vscode31.Selection(0, 0, 0, 0);
   }
   /** Waits until the selection of a text is as it should be, but not for long. */
   async until(document, holds, withinMs) {
     if (holds(this.of(document))) return;
-    const event = vscode29.window.onDidChangeTextEditorSelection;
+    const event = vscode31.window.onDidChangeTextEditorSelection;
     await once(event, ({ textEditor }) => textEditor.document === document && holds(textEditor.selection), withinMs);
   }
   /** Waits until a text is scrolled, but not for long: it may not have to be. */
   async untilViewport(document, withinMs) {
     await once(
-      vscode29.window.onDidChangeTextEditorVisibleRanges,
+      vscode31.window.onDidChangeTextEditorVisibleRanges,
       ({ textEditor }) => textEditor.document === document,
       withinMs
     );
@@ -7279,17 +7751,17 @@ var Spots = class {
 };
 
 // src/texts.ts
-var vscode31 = __toESM(require("vscode"));
+var vscode33 = __toESM(require("vscode"));
 
 // src/disk.ts
-var import_promises4 = require("node:fs/promises");
+var import_promises7 = require("node:fs/promises");
 var MAX_BYTES = 5 << 20;
 async function onDisk(path) {
   try {
-    const found3 = await (0, import_promises4.stat)(path);
+    const found3 = await (0, import_promises7.stat)(path);
     if (found3.isDirectory()) throw wrong(`${JSON.stringify(path)}: it is a folder`);
     if (!found3.isFile()) throw wrong(`${JSON.stringify(path)}: it is no regular file`);
-    const bytes = found3.size > MAX_BYTES ? void 0 : await (0, import_promises4.readFile)(path);
+    const bytes = found3.size > MAX_BYTES ? void 0 : await (0, import_promises7.readFile)(path);
     if (bytes === void 0 || bytes.length > MAX_BYTES) {
       const message2 = `${JSON.stringify(path)} has more than ${MAX_BYTES} bytes; read a part of it with a command`;
       throw new Refusal("too_large", message2);
@@ -7354,7 +7826,7 @@ function difference(from, to) {
 }
 
 // src/ledger.ts
-var vscode30 = __toESM(require("vscode"));
+var vscode32 = __toESM(require("vscode"));
 
 // src/history.ts
 var MAX_STEPS = 1e3;
@@ -7449,16 +7921,16 @@ var SETTLED_MS2 = 30;
 var Ledger = class {
   constructor(roots) {
     this.roots = roots;
-    for (const document of vscode30.workspace.textDocuments) this.note(document);
-    this.subscriptions = vscode30.Disposable.from(
-      vscode30.workspace.onDidOpenTextDocument((document) => void this.note(document)),
-      vscode30.workspace.onDidChangeTextDocument((change2) => this.hear(change2)),
-      vscode30.workspace.onDidSaveTextDocument((document) => {
+    for (const document of vscode32.workspace.textDocuments) this.note(document);
+    this.subscriptions = vscode32.Disposable.from(
+      vscode32.workspace.onDidOpenTextDocument((document) => void this.note(document)),
+      vscode32.workspace.onDidChangeTextDocument((change2) => this.hear(change2)),
+      vscode32.workspace.onDidSaveTextDocument((document) => {
         const known = this.note(document);
         if (known) known.saved = Promise.resolve(digestOf(unbroken(document.getText())));
       }),
-      vscode30.workspace.onDidCloseTextDocument((document) => this.forget(document)),
-      vscode30.workspace.onDidRenameFiles(({ files: files2 }) => {
+      vscode32.workspace.onDidCloseTextDocument((document) => this.forget(document)),
+      vscode32.workspace.onDidRenameFiles(({ files: files2 }) => {
         for (const { oldUri, newUri } of files2) this.renamed(realOr(oldUri.fsPath), realOr(newUri.fsPath));
       })
     );
@@ -7466,9 +7938,9 @@ var Ledger = class {
   roots;
   versions = new Versions(Date.now());
   known = /* @__PURE__ */ new Map();
-  changes = new vscode30.EventEmitter();
-  dirtied = new vscode30.EventEmitter();
-  closes = new vscode30.EventEmitter();
+  changes = new vscode32.EventEmitter();
+  dirtied = new vscode32.EventEmitter();
+  closes = new vscode32.EventEmitter();
   subscriptions;
   /** A text has changed, and whose doing it was. */
   onChange = this.changes.event;
@@ -7491,7 +7963,7 @@ var Ledger = class {
   }
   /** The document of a real path, if the editor has it open. */
   at(path) {
-    return vscode30.workspace.textDocuments.find((document) => this.note(document)?.path === path);
+    return vscode32.workspace.textDocuments.find((document) => this.note(document)?.path === path);
   }
   historyOf(document) {
     return this.note(document)?.history ?? new History2();
@@ -7613,7 +8085,7 @@ var Texts = class {
     this.ledger = new Ledger(roots);
     this.onDirty = this.ledger.onDirty;
     this.listed = new Set(this.all().map((text2) => text2.path));
-    this.subscriptions = vscode31.Disposable.from(
+    this.subscriptions = vscode33.Disposable.from(
       this.ledger,
       this.ledger.onChange((change2) => {
         this.recount();
@@ -7621,8 +8093,8 @@ var Texts = class {
       }),
       this.ledger.onDirty(() => this.recount()),
       this.ledger.onClose((path) => this.close(path)),
-      vscode31.workspace.onDidOpenTextDocument(() => this.recount()),
-      vscode31.window.tabGroups.onDidChangeTabs(() => this.recount()),
+      vscode33.workspace.onDidOpenTextDocument(() => this.recount()),
+      vscode33.window.tabGroups.onDidChangeTabs(() => this.recount()),
       roots.onChange(() => this.recount())
     );
   }
@@ -7632,11 +8104,11 @@ var Texts = class {
   opened = /* @__PURE__ */ new Set();
   /** The buffers that were told of, by path. */
   listed;
-  changes = new vscode31.EventEmitter();
-  moves = new vscode31.EventEmitter();
+  changes = new vscode33.EventEmitter();
+  moves = new vscode33.EventEmitter();
   /** Texts that edits are on their way to. */
   busy = /* @__PURE__ */ new Set();
-  turns = new vscode31.EventEmitter();
+  turns = new vscode33.EventEmitter();
   subscriptions;
   /** A buffer has changed, and whose doing it was. Changes that change nothing are none. */
   onChange = this.changes.event;
@@ -7652,7 +8124,7 @@ var Texts = class {
   /** All buffers, by path. */
   all() {
     const shown2 = shownFiles();
-    const texts2 = vscode31.workspace.textDocuments.map((document) => this.of(document));
+    const texts2 = vscode33.workspace.textDocuments.map((document) => this.of(document));
     const buffers2 = texts2.filter((text2) => text2 !== void 0 && this.isBuffer(text2, shown2));
     return buffers2.sort((a, b) => a.path < b.path ? -1 : a.path > b.path ? 1 : 0);
   }
@@ -7697,7 +8169,7 @@ var Texts = class {
       throw new Refusal("not_found", `there is no file ${JSON.stringify(path)}`);
     }
     if (asText(bytes) === void 0 && !open?.isDirty) return { path, bytes };
-    const document = open ?? await vscode31.workspace.openTextDocument(uri);
+    const document = open ?? await vscode33.workspace.openTextDocument(uri);
     await this.follow(document, bytes);
     this.opened.add(path);
     this.recount();
@@ -7722,7 +8194,7 @@ var Texts = class {
   }
   /** Waits until something holds of a text, and no longer than that; it is looked at whenever a text has changed. */
   async until(holds, withinMs) {
-    if (!holds()) await once(vscode31.workspace.onDidChangeTextDocument, () => holds(), withinMs);
+    if (!holds()) await once(vscode33.workspace.onDidChangeTextDocument, () => holds(), withinMs);
   }
   // --- Changing ---
   /**
@@ -7799,22 +8271,22 @@ var Texts = class {
   }
   /** Has the editor make the edits. Returns what leads back. */
   async make(steps, by, reason) {
-    const edit = new vscode31.WorkspaceEdit();
+    const edit = new vscode33.WorkspaceEdit();
     const made4 = /* @__PURE__ */ new Map();
     const expected = steps.map(({ text: { document }, edits }) => {
-      const lineBreak = document.eol === vscode31.EndOfLine.CRLF ? "\r\n" : "\n";
+      const lineBreak = document.eol === vscode33.EndOfLine.CRLF ? "\r\n" : "\n";
       const fitted = edits.map((one) => ({ ...one, newText: withBreaks(one.newText, lineBreak) }));
       const { text: goal, back } = applied2(document.getText(), fitted);
       checkText(goal);
       made4.set(document, back);
       for (const { start, end, newText } of fitted) {
-        edit.replace(document.uri, new vscode31.Range(document.positionAt(start), document.positionAt(end)), newText);
+        edit.replace(document.uri, new vscode33.Range(document.positionAt(start), document.positionAt(end)), newText);
       }
       return { document, goal, version: document.version };
     });
     const landings = expected.map(({ document, goal }) => this.ledger.expect(document, goal, by, reason));
     try {
-      if (!await vscode31.workspace.applyEdit(edit)) {
+      if (!await vscode33.workspace.applyEdit(edit)) {
         const moved = expected.find(({ document, version }) => document.isClosed || document.version !== version);
         const text2 = moved && this.of(moved.document);
         if (text2) throw stale(text2);
@@ -7865,18 +8337,18 @@ function languageOf(text2) {
 }
 function shownFiles() {
   const shown2 = /* @__PURE__ */ new Set();
-  for (const { input } of vscode31.window.tabGroups.all.flatMap((group) => group.tabs)) {
-    if (input instanceof vscode31.TabInputText) shown2.add(input.uri.toString());
-    if (input instanceof vscode31.TabInputTextDiff) shown2.add(input.modified.toString());
+  for (const { input } of vscode33.window.tabGroups.all.flatMap((group) => group.tabs)) {
+    if (input instanceof vscode33.TabInputText) shown2.add(input.uri.toString());
+    if (input instanceof vscode33.TabInputTextDiff) shown2.add(input.modified.toString());
   }
   return shown2;
 }
 
 // src/verbs/advanced/fix.ts
-var vscode35 = __toESM(require("vscode"));
+var vscode37 = __toESM(require("vscode"));
 
 // src/language/changes.ts
-var vscode32 = __toESM(require("vscode"));
+var vscode34 = __toESM(require("vscode"));
 
 // src/unified.ts
 var CONTEXT = 3;
@@ -7996,7 +8468,7 @@ var FILE_ENTRY = 1;
 var TEXT_ENTRY = 2;
 function versionsNow(desk) {
   const versions = /* @__PURE__ */ new Map();
-  for (const document of vscode32.workspace.textDocuments) {
+  for (const document of vscode34.workspace.textDocuments) {
     const text2 = desk.texts.of(document);
     if (text2) versions.set(document.uri.toString(), text2.version);
   }
@@ -8023,7 +8495,7 @@ async function planned(call, edit, before) {
     const known = before.get(text2.uri.toString());
     if (known === void 0 ? text2.isDirty : known !== text2.version) throw stale(text2);
     const { document } = text2;
-    const inside = edits.map((one) => new vscode32.TextEdit(document.validateRange(one.range), one.newText));
+    const inside = edits.map((one) => new vscode34.TextEdit(document.validateRange(one.range), one.newText));
     if (overlap(inside.map((one) => offsetsOf(text2, one))))
       throw new Refusal("failed", `the edits of ${JSON.stringify(name)} overlap; nothing was changed`);
     plan.push({ text: text2, edits: inside.filter((one) => document.getText(one.range) !== one.newText) });
@@ -8081,10 +8553,10 @@ function refuseOthers(edit) {
 }
 
 // src/language/site.ts
-var vscode34 = __toESM(require("vscode"));
+var vscode36 = __toESM(require("vscode"));
 
 // src/language/speakers.ts
-var vscode33 = __toESM(require("vscode"));
+var vscode35 = __toESM(require("vscode"));
 var KNOWN = {
   c: "llvm-vs-code-extensions.vscode-clangd",
   cpp: "llvm-vs-code-extensions.vscode-clangd",
@@ -8105,7 +8577,7 @@ var KNOWN = {
   zig: "ziglang.vscode-zig"
 };
 function speakersOf(language) {
-  return vscode33.extensions.all.filter((extension2) => {
+  return vscode35.extensions.all.filter((extension2) => {
     const manifest = extension2.packageJSON;
     if (manifest.main === void 0 && manifest.browser === void 0) return false;
     const declares = manifest.contributes?.languages?.some(({ id }) => id === language) ?? false;
@@ -8152,7 +8624,7 @@ var Site = class _Site {
     return this.document.positionAt(offset);
   }
   span(span2) {
-    return new vscode34.Range(this.place(span2.start), this.place(span2.end));
+    return new vscode36.Range(this.place(span2.start), this.place(span2.end));
   }
   /** Waits until whoever serves the language can answer. */
   async ready() {
@@ -8168,7 +8640,7 @@ var Site = class _Site {
     const { stop } = this.call;
     const until = warm.has(this.language) || isTypeScript(this.document) ? 0 : Date.now() + COLD_MS;
     for (; ; ) {
-      const answer = await vscode34.commands.executeCommand(command2, ...args) ?? void 0;
+      const answer = await vscode36.commands.executeCommand(command2, ...args) ?? void 0;
       if (stop.isCancellationRequested) throw new Refusal("timed_out", "nobody waits for it any more");
       if (!isEmpty(answer)) {
         warm.add(this.language);
@@ -8228,7 +8700,7 @@ async function offered(site, range, resolved2) {
   try {
     for (; ; ) {
       const command2 = "vscode.executeCodeActionProvider";
-      const all = await vscode35.commands.executeCommand(
+      const all = await vscode37.commands.executeCommand(
         command2,
         document.uri,
         range,
@@ -8249,20 +8721,20 @@ async function lentErrors(site, range, until) {
   const { uri } = document;
   if (!isTypeScript(document)) {
     const isServed = speakersOf(site.language).length > 0 && !isSilent(document);
-    if (isServed && vscode35.languages.getDiagnostics(uri).length === 0) await untilHeard(document, until, call.stop);
+    if (isServed && vscode37.languages.getDiagnostics(uri).length === 0) await untilHeard(document, until, call.stop);
     return { hasErrors: false, dispose: () => void 0 };
   }
   const found3 = (await diagnose(document, call.stop) ?? []).filter((error) => error.range.intersection(range));
-  const hasErrors = found3.some((error) => error.severity === vscode35.DiagnosticSeverity.Error);
-  const shown2 = vscode35.languages.getDiagnostics(uri);
+  const hasErrors = found3.some((error) => error.severity === vscode37.DiagnosticSeverity.Error);
+  const shown2 = vscode37.languages.getDiagnostics(uri);
   const isShown = (error) => shown2.some((one) => one.code === error.code && one.range.isEqual(error.range));
   const missing = found3.filter((error) => !isShown(error));
-  for (const error of missing) error.severity = vscode35.DiagnosticSeverity.Hint;
+  for (const error of missing) error.severity = vscode37.DiagnosticSeverity.Hint;
   const lent = missing.length > 0 ? lend(document, missing) : void 0;
   return { hasErrors, dispose: () => void lent?.dispose() };
 }
 function isFix(action) {
-  return !isCommand(action) && action.kind !== void 0 && vscode35.CodeActionKind.QuickFix.contains(action.kind);
+  return !isCommand(action) && action.kind !== void 0 && vscode37.CodeActionKind.QuickFix.contains(action.kind);
 }
 function isCommand(action) {
   return typeof action.command === "string";
@@ -8298,10 +8770,10 @@ function editBehind({ document }, { command: command2, arguments: args }) {
   if (command2 !== "_css.applyCodeAction" || !Array.isArray(args)) return void 0;
   const [uri, version, edits] = args;
   if (uri !== document.uri.toString() || version !== document.version || !Array.isArray(edits)) return void 0;
-  const edit = new vscode35.WorkspaceEdit();
+  const edit = new vscode37.WorkspaceEdit();
   for (const { range, newText } of edits) {
     const { start, end } = range;
-    edit.replace(document.uri, new vscode35.Range(start.line, start.character, end.line, end.character), newText);
+    edit.replace(document.uri, new vscode37.Range(start.line, start.character, end.line, end.character), newText);
   }
   return edit;
 }
@@ -8326,7 +8798,7 @@ async function get_code_lens(call) {
 }
 
 // src/verbs/advanced/rename.ts
-var vscode36 = __toESM(require("vscode"));
+var vscode38 = __toESM(require("vscode"));
 var MAX_NAME = 200;
 async function refactor_symbol(call) {
   const path = call.args.text("path");
@@ -8353,7 +8825,7 @@ async function renamed(site, place2, newName) {
   let edit;
   try {
     const command2 = "vscode.executeDocumentRenameProvider";
-    edit = await vscode36.commands.executeCommand(
+    edit = await vscode38.commands.executeCommand(
       command2,
       site.document.uri,
       place2,
@@ -8371,17 +8843,17 @@ async function renamed(site, place2, newName) {
 var advanced = { get_code_lens, apply_quick_fix, refactor_symbol };
 
 // src/verbs/analysis/completions.ts
-var vscode37 = __toESM(require("vscode"));
+var vscode39 = __toESM(require("vscode"));
 
 // src/language/rank.ts
 function typedIn(before) {
   return (/[\p{L}\p{N}_$]*$/u.exec(before)?.[0] ?? "").toLowerCase();
 }
-function rankOf(word, typed) {
-  if (word.startsWith(typed)) return 0;
-  if (word.includes(typed)) return 1;
+function rankOf(word, typed2) {
+  if (word.startsWith(typed2)) return 0;
+  if (word.includes(typed2)) return 1;
   let from = 0;
-  for (const letter of typed) {
+  for (const letter of typed2) {
     const at2 = word.indexOf(letter, from);
     if (at2 < 0) return void 0;
     from = at2 + letter.length;
@@ -8416,11 +8888,11 @@ async function get_completions(call) {
   };
 }
 function isWord(item2) {
-  return item2.kind === vscode37.CompletionItemKind.Text;
+  return item2.kind === vscode39.CompletionItemKind.Text;
 }
-function chosen(items, typed) {
+function chosen(items, typed2) {
   const ranked = items.flatMap((item2) => {
-    const rank = rankOf((item2.filterText ?? labelOf(item2)).toLowerCase(), typed);
+    const rank = rankOf((item2.filterText ?? labelOf(item2)).toLowerCase(), typed2);
     return rank === void 0 ? [] : [{ item: item2, rank, sort: item2.sortText ?? labelOf(item2) }];
   });
   ranked.sort((a, b) => a.rank - b.rank || (a.sort < b.sort ? -1 : a.sort > b.sort ? 1 : 0));
@@ -8445,11 +8917,11 @@ function told2(item2) {
 }
 
 // src/verbs/analysis/definition.ts
-var import_promises5 = require("node:fs/promises");
-var vscode38 = __toESM(require("vscode"));
+var import_promises8 = require("node:fs/promises");
+var vscode40 = __toESM(require("vscode"));
 
 // src/search/words.ts
-var MAX_LINE = 300;
+var MAX_LINE2 = 300;
 var MAX_LENGTH = 8 * 1024;
 function faultOf(words3) {
   if (words3 === "" || /[\r\n]/.test(words3)) return "must be a part of one line";
@@ -8475,9 +8947,9 @@ function hitsAt(text2, places, limit) {
   return { hits, isCut: places.length > limit };
 }
 function lineFrom(text2, start) {
-  const line2 = text2.slice(start, start + 2 * MAX_LINE);
+  const line2 = text2.slice(start, start + 2 * MAX_LINE2);
   const end = line2.search(/[\r\n]/);
-  return [...end < 0 ? line2 : line2.slice(0, end)].slice(0, MAX_LINE).join("");
+  return [...end < 0 ? line2 : line2.slice(0, end)].slice(0, MAX_LINE2).join("");
 }
 
 // src/verbs/analysis/definition.ts
@@ -8560,7 +9032,7 @@ var ShownLines = class {
     let lines = this.files.get(key);
     if (!lines) {
       if (this.files.size >= MAX_FILES2 || this.call.stop.isCancellationRequested) return void 0;
-      const open = vscode38.workspace.textDocuments.find((document) => document.uri.toString() === key);
+      const open = vscode40.workspace.textDocuments.find((document) => document.uri.toString() === key);
       lines = (open ? open.getText() : await textAt(path)).split(/\r\n|\r|\n/);
       this.files.set(key, lines);
     }
@@ -8570,14 +9042,14 @@ var ShownLines = class {
 };
 async function textAt(path) {
   try {
-    return (await (0, import_promises5.stat)(path)).size > MAX_BYTES ? "" : await (0, import_promises5.readFile)(path, "utf8");
+    return (await (0, import_promises8.stat)(path)).size > MAX_BYTES ? "" : await (0, import_promises8.readFile)(path, "utf8");
   } catch {
     return "";
   }
 }
 
 // src/verbs/analysis/errors.ts
-var vscode39 = __toESM(require("vscode"));
+var vscode41 = __toESM(require("vscode"));
 var USUAL_WAIT_MS = 1e4;
 var LONGEST_WAIT_MS2 = 6e4;
 var MAX_TOLD2 = 5e3;
@@ -8600,16 +9072,16 @@ async function ofTypeScript(site, until) {
     const before = document.version;
     const asked = diagnose(document, call.stop);
     const answer = await within(until, asked, call.stop);
-    if (answer === "late") return told4(site, vscode39.languages.getDiagnostics(document.uri), void 0);
+    if (answer === "late") return told4(site, vscode41.languages.getDiagnostics(document.uri), void 0);
     if (!answer) return void 0;
     if (document.version !== before && Date.now() < until && !call.stop.isCancellationRequested) continue;
-    const others = vscode39.languages.getDiagnostics(document.uri).filter((one) => !isItsOwn(one));
+    const others = vscode41.languages.getDiagnostics(document.uri).filter((one) => !isItsOwn(one));
     return told4(site, [...answer, ...others], document.version - before);
   }
 }
 async function ofOthers(site, until) {
   const { document, call } = site;
-  const known = () => vscode39.languages.getDiagnostics(document.uri);
+  const known = () => vscode41.languages.getDiagnostics(document.uri);
   if (known().length === 0 && ageOf(document) === void 0) {
     if (speakersOf(site.language).length === 0) throw nobody(site.language, "tells errors");
     await within(until, site.ready(), call.stop);
@@ -8632,7 +9104,7 @@ function told4(site, diagnostics, age) {
 }
 async function ofAll({ desk, stop }, until) {
   const found3 = /* @__PURE__ */ new Map();
-  for (const [uri, diagnostics] of vscode39.languages.getDiagnostics()) {
+  for (const [uri, diagnostics] of vscode41.languages.getDiagnostics()) {
     const path = desk.roots.path(uri);
     if (path !== void 0) found3.set(path, diagnostics);
   }
@@ -8680,7 +9152,7 @@ async function within(until, doing, stop) {
 }
 
 // src/verbs/analysis/format.ts
-var vscode40 = __toESM(require("vscode"));
+var vscode42 = __toESM(require("vscode"));
 async function format_code(call) {
   const path = call.args.text("path");
   const version = call.args.number("version", 0, Number.MAX_SAFE_INTEGER);
@@ -8697,7 +9169,7 @@ async function format_code(call) {
   const before = versionsNow(call.desk);
   const edits = await formatted(site.document, range, options);
   if (!edits) await refuseNobody(site, range, options);
-  const edit = new vscode40.WorkspaceEdit();
+  const edit = new vscode42.WorkspaceEdit();
   edit.set(site.document.uri, edits ?? []);
   const plan = await planned(call, edit, before);
   const [file] = await made2(call, plan, "format");
@@ -8710,7 +9182,7 @@ async function format_code(call) {
   };
 }
 function optionsFor(document, tabSize, insertSpaces) {
-  const usual = vscode40.workspace.getConfiguration("editor", document);
+  const usual = vscode42.workspace.getConfiguration("editor", document);
   return {
     tabSize: tabSize ?? usual.get("tabSize", 4),
     insertSpaces: insertSpaces ?? usual.get("insertSpaces", true)
@@ -8719,7 +9191,7 @@ function optionsFor(document, tabSize, insertSpaces) {
 async function formatted(document, range, options) {
   const { uri } = document;
   const [command2, args] = range ? ["vscode.executeFormatRangeProvider", [uri, range, options]] : ["vscode.executeFormatDocumentProvider", [uri, options]];
-  return await vscode40.commands.executeCommand(command2, ...args) ?? void 0;
+  return await vscode42.commands.executeCommand(command2, ...args) ?? void 0;
 }
 async function refuseNobody(site, range, options) {
   const odd = { tabSize: options.tabSize === 7 ? 5 : 7, insertSpaces: !options.insertSpaces };
@@ -8728,7 +9200,7 @@ async function refuseNobody(site, range, options) {
     const { categories } = packageJSON;
     return categories?.includes("Formatters") ?? false;
   };
-  const formatters = vscode40.extensions.all.filter(isFormatter);
+  const formatters = vscode42.extensions.all.filter(isFormatter);
   if (speakersOf(site.language).length + formatters.length === 0) throw nobody(site.language, "formats code");
 }
 
@@ -8736,7 +9208,7 @@ async function refuseNobody(site, range, options) {
 var analysis = { get_errors, get_completions, goto_definition, format_code };
 
 // src/verbs/buffers.ts
-var vscode42 = __toESM(require("vscode"));
+var vscode44 = __toESM(require("vscode"));
 
 // src/asked.ts
 var MAX_EDITS3 = 1e3;
@@ -8810,8 +9282,8 @@ function readOne(args) {
 }
 
 // src/saving.ts
-var import_promises6 = require("node:fs/promises");
-var vscode41 = __toESM(require("vscode"));
+var import_promises9 = require("node:fs/promises");
+var vscode43 = __toESM(require("vscode"));
 var SAVED_WITHIN_MS = 1e3;
 async function save(desk, text2, overwrites, session) {
   const there = await onDisk(text2.path);
@@ -8830,7 +9302,7 @@ async function discard(desk, text2, session) {
     const edits = (now2) => {
       if (now2.version !== text2.version) throw stale(now2);
       const content = document.getText();
-      const lineBreak = document.eol === vscode41.EndOfLine.CRLF ? "\r\n" : "\n";
+      const lineBreak = document.eol === vscode43.EndOfLine.CRLF ? "\r\n" : "\n";
       const edit = difference(content, withBreaks(goal, lineBreak));
       return edit.start === edit.end && edit.newText === "" ? [] : [edit];
     };
@@ -8839,19 +9311,19 @@ async function discard(desk, text2, session) {
   const end = desk.doing.note("discard", path, session);
   await write(desk, text2, there);
   end();
-  if (!there) return vscode41.workspace.fs.delete(uri);
+  if (!there) return vscode43.workspace.fs.delete(uri);
   const now = await onDisk(path);
   if (now && Buffer.compare(now, there) === 0) return;
-  await vscode41.workspace.fs.writeFile(uri, there);
+  await vscode43.workspace.fs.writeFile(uri, there);
   await desk.texts.caughtUp(path);
 }
 async function write(desk, text2, there) {
   const { document, path } = text2;
   if (there) {
-    await (0, import_promises6.access)(path, import_promises6.constants.W_OK).catch(() => {
+    await (0, import_promises9.access)(path, import_promises9.constants.W_OK).catch(() => {
       throw new Refusal("failed", `${JSON.stringify(path)}: it is read-only`);
     });
-    if (await desk.texts.isChangedOnDisk(text2)) await (0, import_promises6.utimes)(path, /* @__PURE__ */ new Date(0), /* @__PURE__ */ new Date(0));
+    if (await desk.texts.isChangedOnDisk(text2)) await (0, import_promises9.utimes)(path, /* @__PURE__ */ new Date(0), /* @__PURE__ */ new Date(0));
   }
   const before = document.version;
   await document.save();
@@ -8864,7 +9336,7 @@ async function write(desk, text2, there) {
 // src/verbs/buffers.ts
 async function getBuffers({ args, desk }) {
   args.done();
-  const active = vscode42.window.activeTextEditor?.document;
+  const active = vscode44.window.activeTextEditor?.document;
   const buffers2 = await Promise.all(
     desk.texts.all().map(async (text2) => {
       const content = text2.document.getText();
@@ -9008,13 +9480,13 @@ async function closeBuffer({ args, desk, session }) {
   }
   desk.doing.note("file_closed", path, session);
   if (text2.isDirty) await discard(desk, text2, session);
-  const tabs = vscode42.window.tabGroups.all.flatMap((group) => group.tabs.filter((tab) => isOf(tab, text2.uri)));
-  if (tabs.length > 0) await vscode42.window.tabGroups.close(tabs, true);
+  const tabs = vscode44.window.tabGroups.all.flatMap((group) => group.tabs.filter((tab) => isOf(tab, text2.uri)));
+  if (tabs.length > 0) await vscode44.window.tabGroups.close(tabs, true);
   desk.texts.close(path);
   return { path, discarded: text2.isDirty };
 }
 function isOf(tab, uri) {
-  return tab.input instanceof vscode42.TabInputText && tab.input.uri.toString() === uri.toString();
+  return tab.input instanceof vscode44.TabInputText && tab.input.uri.toString() === uri.toString();
 }
 var buffers = {
   get_buffers: getBuffers,
@@ -9024,260 +9496,32 @@ var buffers = {
 };
 
 // src/verbs/build.ts
-var vscode47 = __toESM(require("vscode"));
-
-// src/command/child.ts
-var import_node_child_process3 = require("node:child_process");
-var import_node_os2 = require("node:os");
-var import_promises8 = require("node:timers/promises");
-
-// src/command/lookout.ts
-var import_node_child_process2 = require("node:child_process");
-var WAITS = `
-all=' '
-while read -r sign pid; do
-  case $sign in
-    +) all="$all$pid " ;;
-    -) all="\${all%% $pid *} \${all#* $pid }" ;;
-  esac
-done
-for pid in $all; do
-  ps -e -o sess= -o pgid= | while read -r session group; do
-    if [ "$session" = "$pid" ]; then kill -s KILL -- "-$group"; fi
-  done
-  kill -s KILL -- "-$pid"
-done
-`;
-var shell;
-function lookAfter(pid) {
-  if (shell === void 0) {
-    shell = (0, import_node_child_process2.spawn)("sh", ["-c", WAITS], { detached: true, stdio: ["pipe", "ignore", "ignore"] });
-    shell.on("error", () => {
-    });
-    shell.stdin?.on("error", () => {
-    });
-    shell.unref();
-  }
-  shell.stdin?.write(`+ ${pid}
-`);
-}
-function lookAway(pid) {
-  shell?.stdin?.write(`- ${pid}
-`);
-}
-
-// src/command/output.ts
-var HALF = 512 << 10;
-var MAX_LINE2 = 1 << 20;
-var Output = class {
-  /** `seen` is given each line. */
-  constructor(seen) {
-    this.seen = seen;
-  }
-  seen;
-  head = [];
-  headBytes = 0;
-  tail = [];
-  tailBytes = 0;
-  leftOut = 0;
-  line = [];
-  lineBytes = 0;
-  take(bytes) {
-    const room = HALF - this.headBytes;
-    if (room > 0) {
-      const first = bytes.subarray(0, room);
-      this.head.push(first);
-      this.headBytes += first.length;
-    }
-    const rest = bytes.subarray(Math.max(room, 0));
-    if (rest.length > 0) {
-      this.tail.push(rest);
-      this.tailBytes += rest.length;
-      this.cut();
-    }
-    if (this.seen !== void 0) this.lines(bytes);
-  }
-  /** Shows what there is of the last line. */
-  end() {
-    if (this.lineBytes > 0) this.endLine();
-  }
-  /** Returns it as text, with a mark where something was left out, and how many bytes that was. */
-  told() {
-    const mark = this.leftOut > 0 ? [Buffer.from(`
-[\u2026 ${this.leftOut} bytes left out \u2026]
-`)] : [];
-    return { text: Buffer.concat([...this.head, ...mark, ...this.tail]).toString("utf8"), leftOut: this.leftOut };
-  }
-  cut() {
-    while (this.tailBytes > HALF) {
-      const first = this.tail[0];
-      if (first === void 0) return;
-      const tooMany2 = Math.min(this.tailBytes - HALF, first.length);
-      if (tooMany2 === first.length) this.tail.shift();
-      else this.tail[0] = first.subarray(tooMany2);
-      this.tailBytes -= tooMany2;
-      this.leftOut += tooMany2;
-    }
-  }
-  lines(bytes) {
-    let from = 0;
-    for (let end = bytes.indexOf(10); end >= 0; end = bytes.indexOf(10, from)) {
-      this.add(bytes.subarray(from, end));
-      this.endLine();
-      from = end + 1;
-    }
-    this.add(bytes.subarray(from));
-  }
-  add(bytes) {
-    const fits = bytes.subarray(0, MAX_LINE2 - this.lineBytes);
-    if (fits.length === 0) return;
-    this.line.push(fits);
-    this.lineBytes += fits.length;
-  }
-  endLine() {
-    const line2 = Buffer.concat(this.line).toString("utf8");
-    this.line = [];
-    this.lineBytes = 0;
-    this.seen?.(line2.endsWith("\r") ? line2.slice(0, -1) : line2);
-  }
-};
-
-// src/command/strays.ts
-var import_node_crypto4 = require("node:crypto");
-var import_promises7 = require("node:fs/promises");
-var MARK = "PRISM_RUN";
-function beginRun() {
-  const mark = (0, import_node_crypto4.randomUUID)();
-  return { env: { [MARK]: mark }, end: () => endMarked(`${MARK}=${mark}\0`) };
-}
-async function endMarked(mark) {
-  const names = await (0, import_promises7.readdir)("/proc").catch(() => []);
-  const ends = names.filter((name) => /^\d+$/.test(name)).map(async (name) => {
-    const environment2 = await (0, import_promises7.readFile)(`/proc/${name}/environ`, "latin1").catch(() => "");
-    if (`\0${environment2}`.includes(`\0${mark}`)) kill(Number(name));
-  });
-  await Promise.all(ends);
-}
-function kill(pid) {
-  try {
-    process.kill(pid, "SIGKILL");
-  } catch {
-  }
-}
-
-// src/command/child.ts
-var LAST_WORDS = 200;
-function attend(launch, stop, listener = {}) {
-  return new Promise((resolve5, reject) => {
-    if (stop.isCancellationRequested) return reject(new Refusal("timed_out", "nobody waits for it any more"));
-    const began = Date.now();
-    const [program = "", ...rest] = launch.words;
-    const [out, err] = [new Output(listener.line), new Output(listener.line)];
-    const run2 = beginRun();
-    const child = (0, import_node_child_process3.spawn)(program, rest, {
-      cwd: launch.cwd,
-      env: environment(launch.cwd, { ...launch.env, ...run2.env }),
-      detached: true,
-      stdio: ["pipe", "pipe", "pipe"]
-    });
-    let timedOut = false;
-    let isOver = false;
-    const kill2 = () => killGroup(child.pid, "SIGKILL");
-    const up = setTimeout(() => {
-      timedOut = true;
-      kill2();
-    }, launch.patience);
-    const stopped = stop.onCancellationRequested(kill2);
-    const over = (finish) => {
-      if (isOver) return;
-      isOver = true;
-      clearTimeout(up);
-      stopped.dispose();
-      child.stdout.destroy();
-      child.stderr.destroy();
-      finish();
-    };
-    const take = (output) => (bytes) => {
-      output.take(bytes);
-      listener.printed?.(bytes);
-    };
-    child.stdout.on("data", take(out));
-    child.stderr.on("data", take(err));
-    child.stdin.on("error", () => {
-    });
-    child.stdin.end(launch.input ?? "");
-    child.on("spawn", () => {
-      lookAfter(child.pid ?? 0);
-      listener.started?.(child.pid ?? 0);
-    });
-    child.on("error", (error) => over(() => reject(refusal(error, program, launch.cwd))));
-    const closed = new Promise((resolve6) => child.on("close", resolve6));
-    child.on("exit", async (code, signal) => {
-      kill2();
-      lookAway(child.pid ?? 0);
-      await run2.end();
-      await Promise.race([closed, (0, import_promises8.setTimeout)(LAST_WORDS)]);
-      over(() => {
-        out.end();
-        err.end();
-        const number2 = signal === null ? null : import_node_os2.constants.signals[signal] ?? null;
-        const duration = Date.now() - began;
-        resolve5({ exitCode: timedOut ? null : code, signal: number2, timedOut, out, err, duration });
-      });
-    });
-  });
-}
-function killGroup(pid, signal) {
-  if (pid === void 0) return;
-  try {
-    process.kill(-pid, signal);
-  } catch {
-  }
-}
-function environment(cwd, added) {
-  const env5 = {};
-  for (const [name, value] of Object.entries(process.env)) {
-    if (!isOwn(name) && !/^(VSCODE_|ELECTRON_|OLDPWD$)/.test(name)) env5[name] = value;
-  }
-  return { ...env5, PWD: cwd, ...added };
-}
-function isOwn(name) {
-  return name === "MCP_TOKEN" || name.startsWith("PRISM_");
-}
-function refusal(error, program, cwd) {
-  if (error.code === "ENOENT") {
-    return new Refusal(
-      "not_found",
-      `command ${JSON.stringify(program)} not found on the editor's PATH, or ${cwd} is no more`
-    );
-  }
-  return new Refusal("failed", `cannot start ${JSON.stringify(program)}: ${error.message}`);
-}
+var vscode49 = __toESM(require("vscode"));
 
 // src/command/fence.ts
 var FENCE = { enforced: "none", why: "it ran in the editor" };
 
 // src/command/unsaved.ts
-var import_node_fs3 = require("node:fs");
-var import_node_path3 = require("node:path");
-var vscode43 = __toESM(require("vscode"));
+var import_node_fs4 = require("node:fs");
+var import_node_path4 = require("node:path");
+var vscode45 = __toESM(require("vscode"));
 function unsavedBeneath(folder2) {
-  const dirty = vscode43.workspace.textDocuments.filter((document) => document.isDirty && document.uri.scheme === "file");
-  return dirty.map((document) => real(document.uri.fsPath)).filter((path) => path.startsWith(folder2 + import_node_path3.sep));
+  const dirty = vscode45.workspace.textDocuments.filter((document) => document.isDirty && document.uri.scheme === "file");
+  return dirty.map((document) => real(document.uri.fsPath)).filter((path) => path.startsWith(folder2 + import_node_path4.sep));
 }
 function real(path) {
   try {
-    return (0, import_node_fs3.realpathSync)(path);
+    return (0, import_node_fs4.realpathSync)(path);
   } catch {
     return path;
   }
 }
 
 // src/command/upwards.ts
-var import_node_path4 = require("node:path");
+var import_node_path5 = require("node:path");
 function upwards(call, folder2) {
   const found3 = [folder2];
-  for (let above = (0, import_node_path4.dirname)(folder2); isGranted(call, above); above = (0, import_node_path4.dirname)(above)) found3.push(above);
+  for (let above = (0, import_node_path5.dirname)(folder2); isGranted(call, above); above = (0, import_node_path5.dirname)(above)) found3.push(above);
   return found3;
 }
 function isGranted({ desk, mayChange }, path) {
@@ -9286,7 +9530,7 @@ function isGranted({ desk, mayChange }, path) {
 }
 
 // src/command/words.ts
-var import_promises9 = require("node:fs/promises");
+var import_promises10 = require("node:fs/promises");
 var MAX_WORDS2 = 128 << 10;
 var MAX_LINE3 = 500;
 function words(given) {
@@ -9334,15 +9578,15 @@ function line(words3) {
 }
 async function folder(desk, cwd) {
   const path = await desk.roots.real(cwd ?? ".");
-  const about2 = await (0, import_promises9.stat)(path).catch(() => void 0);
+  const about2 = await (0, import_promises10.stat)(path).catch(() => void 0);
   if (about2 === void 0) throw new Refusal("not_found", `there is no folder ${path}`);
   if (!about2.isDirectory()) throw new Refusal("bad_arguments", `\`cwd\` must be a folder, and ${path} is none`);
   return path;
 }
 
 // src/project/findings.ts
-var import_node_fs4 = require("node:fs");
-var import_node_path5 = require("node:path");
+var import_node_fs5 = require("node:fs");
+var import_node_path6 = require("node:path");
 var MAX_DIAGNOSTICS = 500;
 var MAX_CASES = 1e3;
 var MAX_FAILED = 500;
@@ -9423,12 +9667,12 @@ var Findings = class {
   }
 };
 function resolved({ folder: folder2, root }, path) {
-  for (let above = folder2; above === root || above.startsWith(root + import_node_path5.sep); above = (0, import_node_path5.dirname)(above)) {
-    const found3 = (0, import_node_path5.resolve)(above, path);
-    if ((0, import_node_fs4.existsSync)(found3)) return found3;
-    if (above === (0, import_node_path5.dirname)(above)) break;
+  for (let above = folder2; above === root || above.startsWith(root + import_node_path6.sep); above = (0, import_node_path6.dirname)(above)) {
+    const found3 = (0, import_node_path6.resolve)(above, path);
+    if ((0, import_node_fs5.existsSync)(found3)) return found3;
+    if (above === (0, import_node_path6.dirname)(above)) break;
   }
-  return (0, import_node_path5.resolve)(folder2, path);
+  return (0, import_node_path6.resolve)(folder2, path);
 }
 function position([line2, character2]) {
   return { line: line2, character: character2 };
@@ -9459,10 +9703,10 @@ function placedLine(line2) {
 }
 
 // src/project/show.ts
-var vscode45 = __toESM(require("vscode"));
+var vscode47 = __toESM(require("vscode"));
 
 // src/terminal/screen.ts
-var vscode44 = __toESM(require("vscode"));
+var vscode46 = __toESM(require("vscode"));
 var MAX_DUE = 1 << 20;
 var LEFT_OUT = Buffer.from("\r\n[\u2026]\r\n");
 var SHOWING = 15;
@@ -9474,9 +9718,9 @@ var Screen = class {
   }
   hands;
   size;
-  writes = new vscode44.EventEmitter();
-  sizes = new vscode44.EventEmitter();
-  closes = new vscode44.EventEmitter();
+  writes = new vscode46.EventEmitter();
+  sizes = new vscode46.EventEmitter();
+  closes = new vscode46.EventEmitter();
   onDidWrite = this.writes.event;
   onDidOverrideDimensions = this.sizes.event;
   onDidClose = this.closes.event;
@@ -9567,27 +9811,27 @@ function showRun(name, command2, stop) {
   };
 }
 function wouldSave() {
-  const saves = vscode45.workspace.getConfiguration("task").get("saveBeforeRun") !== "never";
-  return saves && vscode45.workspace.textDocuments.some((document) => document.isDirty);
+  const saves = vscode47.workspace.getConfiguration("task").get("saveBeforeRun") !== "never";
+  return saves && vscode47.workspace.textDocuments.some((document) => document.isDirty);
 }
 function asTask(name, screen) {
   begun += 1;
   const definition2 = { type: "prism", run: begun };
-  const task = new vscode45.Task(
+  const task = new vscode47.Task(
     definition2,
-    vscode45.TaskScope.Workspace,
+    vscode47.TaskScope.Workspace,
     name,
     "Prism",
-    new vscode45.CustomExecution(() => Promise.resolve(screen))
+    new vscode47.CustomExecution(() => Promise.resolve(screen))
   );
-  task.presentationOptions = { reveal: vscode45.TaskRevealKind.Never, focus: false, showReuseMessage: false };
-  vscode45.tasks.executeTask(task).then(void 0, () => {
+  task.presentationOptions = { reveal: vscode47.TaskRevealKind.Never, focus: false, showReuseMessage: false };
+  vscode47.tasks.executeTask(task).then(void 0, () => {
   });
   return (exitCode) => screen.end(exitCode);
 }
 function inTerminal2(name, screen) {
-  const options = { name: `Prism: ${name}`, pty: screen, iconPath: new vscode45.ThemeIcon("robot"), isTransient: true };
-  const terminal2 = vscode45.window.createTerminal(options);
+  const options = { name: `Prism: ${name}`, pty: screen, iconPath: new vscode47.ThemeIcon("robot"), isTransient: true };
+  const terminal2 = vscode47.window.createTerminal(options);
   return () => terminal2.dispose();
 }
 function readable(line2) {
@@ -9601,28 +9845,28 @@ function readable(line2) {
 }
 
 // src/project/tests.ts
-var vscode46 = __toESM(require("vscode"));
+var vscode48 = __toESM(require("vscode"));
 var controller;
 function showTests(label2, found3, base) {
-  const all = controller ??= vscode46.tests.createTestController("prism", "Prism");
+  const all = controller ??= vscode48.tests.createTestController("prism", "Prism");
   const shown2 = found3.toldTests(base).cases.map((one, i) => {
-    const uri = one.path === void 0 ? void 0 : vscode46.Uri.file(one.path);
+    const uri = one.path === void 0 ? void 0 : vscode48.Uri.file(one.path);
     return { ...one, item: all.createTestItem(`${i} ${one.name}`, one.name, uri) };
   });
   const items = shown2.map(({ item: item2 }) => item2);
   all.items.replace(items);
-  const run2 = all.createTestRun(new vscode46.TestRunRequest(items), label2);
+  const run2 = all.createTestRun(new vscode48.TestRunRequest(items), label2);
   for (const { item: item2, outcome, message: message2, duration_ms: duration } of shown2) {
     if (outcome === "passed") run2.passed(item2, duration);
-    if (outcome === "failed") run2.failed(item2, new vscode46.TestMessage(message2 ?? "it failed"), duration);
+    if (outcome === "failed") run2.failed(item2, new vscode48.TestMessage(message2 ?? "it failed"), duration);
     if (outcome === "ignored") run2.skipped(item2);
   }
   run2.end();
 }
 
 // src/project/tool.ts
-var import_node_fs5 = require("node:fs");
-var import_node_path7 = require("node:path");
+var import_node_fs6 = require("node:fs");
+var import_node_path8 = require("node:path");
 
 // src/project/cargo.ts
 var MAX_WORDS3 = 8 << 10;
@@ -9766,7 +10010,7 @@ function compiled(line2, found3) {
 }
 
 // src/project/make.ts
-var import_node_path6 = require("node:path");
+var import_node_path7 = require("node:path");
 var MAX_DEPTH = 64;
 var Make = class {
   /** The folders that make has gone into: paths are relative to the last. */
@@ -9779,7 +10023,7 @@ var Make = class {
     const [, severity = "", message2 = ""] = said;
     const folder2 = this.folders.at(-1);
     found3.diagnostic({
-      path: folder2 === void 0 || (0, import_node_path6.isAbsolute)(placed3.path) ? placed3.path : `${folder2}/${placed3.path}`,
+      path: folder2 === void 0 || (0, import_node_path7.isAbsolute)(placed3.path) ? placed3.path : `${folder2}/${placed3.path}`,
       start: placed3.start,
       severity: severityOf2(severity),
       message: message2.trim(),
@@ -10013,8 +10257,8 @@ var Npm = class {
     this.runners.end(found3);
   }
   finding(line2, found3) {
-    const typed = typescript(line2);
-    if (typed !== void 0) return found3.diagnostic(typed);
+    const typed2 = typescript(line2);
+    if (typed2 !== void 0) return found3.diagnostic(typed2);
     const bundled = /^(?:✘ \[(ERROR)\]|▲ \[(WARNING)\]) (.*)$/.exec(line2);
     if (bundled !== null) {
       this.pending = { severity: bundled[1] === void 0 ? "warning" : "error", message: bundled[3] ?? "" };
@@ -10157,7 +10401,7 @@ function countsOf(text2) {
 
 // src/project/tool.ts
 var TOOLS = ["cargo", "go", "npm", "pytest", "make"];
-var MARKS = {
+var MARKS2 = {
   cargo: "Cargo.toml",
   go: "go.mod",
   npm: "package.json with scripts",
@@ -10193,7 +10437,7 @@ function findProject([start = "", ...above], wanted) {
     if (tool !== void 0) return { tool, folder: folder2, root };
   }
   if ((wanted ?? "pytest") === "pytest" && hasTests(start)) return { tool: "pytest", folder: start, root };
-  const marks = candidates.map((tool) => MARKS[tool]).join(", ");
+  const marks = candidates.map((tool) => MARKS2[tool]).join(", ");
   const looked = above.length > 0 ? `${start} or above it, up to ${root}` : start;
   throw new Refusal("not_found", `no project in ${looked}: no ${marks}; name its folder as \`cwd\``);
 }
@@ -10246,7 +10490,7 @@ function chosen2(line2, part) {
   return line2.includes("mocha") ? ["--", "-g", part] : ["--", part];
 }
 function isFor(tool, folder2) {
-  const has = (name) => isFile((0, import_node_path7.join)(folder2, name));
+  const has = (name) => isFile((0, import_node_path8.join)(folder2, name));
   switch (tool) {
     case "cargo":
       return has("Cargo.toml");
@@ -10256,7 +10500,7 @@ function isFor(tool, folder2) {
       return Object.keys(scripts(folder2)).length > 0;
     case "pytest": {
       const isSetUp = ["pytest.ini", "pyproject.toml", "conftest.py", "setup.py"].some(has);
-      return isSetUp || (read2(folder2, "setup.cfg") ?? "").includes("[tool:pytest]") || hasTests((0, import_node_path7.join)(folder2, "tests"));
+      return isSetUp || (read2(folder2, "setup.cfg") ?? "").includes("[tool:pytest]") || hasTests((0, import_node_path8.join)(folder2, "tests"));
     }
     case "make":
       return MAKEFILES.some(has);
@@ -10279,7 +10523,7 @@ function scripts(folder2) {
   }
 }
 function python(folder2) {
-  const own = [".venv", "venv"].map((name) => (0, import_node_path7.join)(folder2, name, "bin/python"));
+  const own = [".venv", "venv"].map((name) => (0, import_node_path8.join)(folder2, name, "bin/python"));
   return own.find((path) => isFile(path) && isProgram(path)) ?? "python3";
 }
 function testRule(folder2) {
@@ -10288,26 +10532,26 @@ function testRule(folder2) {
 }
 function hasTests(folder2) {
   try {
-    return (0, import_node_fs5.readdirSync)(folder2).some((name) => /^test_.*\.py$|_test\.py$/.test(name));
+    return (0, import_node_fs6.readdirSync)(folder2).some((name) => /^test_.*\.py$|_test\.py$/.test(name));
   } catch {
     return false;
   }
 }
 function isFile(path) {
-  return (0, import_node_fs5.statSync)(path, { throwIfNoEntry: false })?.isFile() ?? false;
+  return (0, import_node_fs6.statSync)(path, { throwIfNoEntry: false })?.isFile() ?? false;
 }
 function isProgram(path) {
   try {
-    (0, import_node_fs5.accessSync)(path, import_node_fs5.constants.X_OK);
+    (0, import_node_fs6.accessSync)(path, import_node_fs6.constants.X_OK);
     return true;
   } catch {
     return false;
   }
 }
 function read2(folder2, name) {
-  const path = (0, import_node_path7.join)(folder2, name);
-  const about2 = (0, import_node_fs5.statSync)(path, { throwIfNoEntry: false });
-  return about2?.isFile() && about2.size <= MAX_MANIFEST ? (0, import_node_fs5.readFileSync)(path, "utf8") : void 0;
+  const path = (0, import_node_path8.join)(folder2, name);
+  const about2 = (0, import_node_fs6.statSync)(path, { throwIfNoEntry: false });
+  return about2?.isFile() && about2.size <= MAX_MANIFEST ? (0, import_node_fs6.readFileSync)(path, "utf8") : void 0;
 }
 
 // src/verbs/build.ts
@@ -10351,7 +10595,7 @@ async function done(call, goal, { words: words3, env: env5, tool, folder: cwd, r
   const tell2 = (event, data) => desk.voice.tell(event, cwd, { tool, by, ...data });
   const found3 = new Findings();
   const reader = readerOf(tool);
-  const stop = new vscode47.CancellationTokenSource();
+  const stop = new vscode49.CancellationTokenSource();
   const stopped = call.stop.onCancellationRequested(() => stop.cancel());
   const shown2 = showRun(`${goal} ${tool}`, command2, () => stop.cancel());
   const unsaved = unsavedBeneath(cwd);
@@ -10486,9 +10730,9 @@ async function exec_command(call) {
 }
 
 // src/verbs/files.ts
-var import_promises10 = require("node:fs/promises");
+var import_promises11 = require("node:fs/promises");
 var nodePath5 = __toESM(require("node:path"));
-var vscode48 = __toESM(require("vscode"));
+var vscode50 = __toESM(require("vscode"));
 var MOST_LINES2 = 4294967295;
 async function openFile({ args, desk }) {
   const path = args.text("path");
@@ -10543,12 +10787,12 @@ async function createFile({ args, desk }) {
   }
   const uri = desk.roots.uri(path);
   if (kind === "folder") {
-    await vscode48.workspace.fs.createDirectory(uri);
+    await vscode50.workspace.fs.createDirectory(uri);
     return { path };
   }
   const bytes = content ?? new Uint8Array();
   checkSize(bytes.length);
-  const edit = new vscode48.WorkspaceEdit();
+  const edit = new vscode50.WorkspaceEdit();
   edit.createFile(uri, { contents: bytes, overwrite: false });
   await made3(edit, async () => {
     if (await found(path))
@@ -10566,7 +10810,7 @@ async function writeFile({ args, desk, session }) {
   const path = await desk.roots.real(written);
   const there = await onDisk(path);
   if (!there) throw new Refusal("not_found", `there is no file ${JSON.stringify(written)}`);
-  await (0, import_promises10.access)(path, import_promises10.constants.W_OK).catch(() => {
+  await (0, import_promises11.access)(path, import_promises11.constants.W_OK).catch(() => {
     throw new Refusal("failed", `${JSON.stringify(written)}: it is read-only`);
   });
   refuseDirty(desk, path);
@@ -10575,7 +10819,7 @@ async function writeFile({ args, desk, session }) {
     throw new Refusal("changed", `${JSON.stringify(written)}: ${why}`);
   }
   desk.texts.follows(path, content, session);
-  await vscode48.workspace.fs.writeFile(desk.roots.uri(path), content);
+  await vscode50.workspace.fs.writeFile(desk.roots.uri(path), content);
   await desk.texts.caughtUp(path);
   return { path, bytes: content.length, digest: digestOf(content) };
 }
@@ -10590,11 +10834,11 @@ async function deleteFile({ args, desk }) {
   const path = await desk.roots.realName(written);
   const what = await existing(written, path);
   if (desk.roots.all.includes(path)) throw wrong(`${JSON.stringify(written)}: it is a folder of this window itself`);
-  if (what === "folder" && (await (0, import_promises10.readdir)(path)).length > 0) {
+  if (what === "folder" && (await (0, import_promises11.readdir)(path)).length > 0) {
     throw wrong(`${JSON.stringify(written)}: the folder is not empty; delete what is in it first`);
   }
   refuseDirty(desk, path);
-  const edit = new vscode48.WorkspaceEdit();
+  const edit = new vscode50.WorkspaceEdit();
   edit.deleteFile(desk.roots.uri(path), { recursive: false, ignoreIfNotExists: false });
   await made3(edit, async () => {
     if (!await found(path))
@@ -10618,7 +10862,7 @@ async function renameFile({ args, desk }) {
     throw wrong(`${JSON.stringify(newWritten)}: it is already there; \`overwrite\` replaces it`);
   }
   refuseDirty(desk, newPath);
-  const edit = new vscode48.WorkspaceEdit();
+  const edit = new vscode50.WorkspaceEdit();
   edit.renameFile(desk.roots.uri(path), desk.roots.uri(newPath), { overwrite });
   await made3(edit, async () => {
     if (!await found(path)) throw new Refusal("changed", `${JSON.stringify(written)}: it has changed meanwhile`);
@@ -10629,7 +10873,7 @@ async function renameFile({ args, desk }) {
   return { path, new_path: newPath };
 }
 async function made3(edit, why) {
-  if (await vscode48.workspace.applyEdit(edit)) return;
+  if (await vscode50.workspace.applyEdit(edit)) return;
   await why();
   throw new Refusal("failed", "the editor did not do it, and does not say why");
 }
@@ -10641,7 +10885,7 @@ function refuseDirty(desk, path) {
 }
 async function found(path) {
   try {
-    const stats = await (0, import_promises10.lstat)(path);
+    const stats = await (0, import_promises11.lstat)(path);
     if (stats.isSymbolicLink()) return "link";
     if (stats.isDirectory()) return "folder";
     return stats.isFile() ? "file" : "other";
@@ -10663,12 +10907,12 @@ var files = {
 };
 
 // src/verbs/git.ts
-var import_node_path10 = require("node:path");
-var vscode51 = __toESM(require("vscode"));
+var import_node_path11 = require("node:path");
+var vscode53 = __toESM(require("vscode"));
 
 // src/git/call.ts
-var import_node_child_process4 = require("node:child_process");
-var import_promises11 = require("node:timers/promises");
+var import_node_child_process5 = require("node:child_process");
+var import_promises12 = require("node:timers/promises");
 var PATIENCE = 25e3;
 var MAX_TRIES2 = 20;
 var PAUSE2 = 100;
@@ -10729,7 +10973,7 @@ var Git = class {
       const said = await this.once(words3, input, most);
       const isLocked = said.code !== 0 && /index\.lock': File exists/.test(said.stderr);
       if (!isLocked || tries === MAX_TRIES2 || this.stop.isCancellationRequested) return said;
-      await (0, import_promises11.setTimeout)(PAUSE2);
+      await (0, import_promises12.setTimeout)(PAUSE2);
     }
   }
   once(words3, input, most) {
@@ -10743,7 +10987,7 @@ var Git = class {
         maxBuffer: most,
         signal: end.signal
       };
-      const child = (0, import_node_child_process4.execFile)(this.program, ["--no-pager", ...words3], options, (error, stdout, stderr) => {
+      const child = (0, import_node_child_process5.execFile)(this.program, ["--no-pager", ...words3], options, (error, stdout, stderr) => {
         const code = error === null ? 0 : error.code;
         if (typeof code === "number") resolve5({ code, stdout, stderr });
         else if (error?.code === "ERR_CHILD_PROCESS_STDIO_MAXBUFFER") {
@@ -10781,14 +11025,14 @@ function guarded(worktree) {
 }
 
 // src/git/api.ts
-var vscode49 = __toESM(require("vscode"));
+var vscode51 = __toESM(require("vscode"));
 var NAME = "vscode.git";
 var READY = 1e4;
 function hasGit() {
-  return vscode49.extensions.getExtension(NAME) !== void 0 && vscode49.workspace.getConfiguration("git").get("enabled") !== false;
+  return vscode51.extensions.getExtension(NAME) !== void 0 && vscode51.workspace.getConfiguration("git").get("enabled") !== false;
 }
 async function gitApi() {
-  const extension2 = vscode49.extensions.getExtension(NAME);
+  const extension2 = vscode51.extensions.getExtension(NAME);
   if (extension2 === void 0) {
     throw new Refusal("unsupported", "this editor has no git extension, or this folder is not trusted in it");
   }
@@ -10865,22 +11109,22 @@ function numbersOf(output, real2) {
 }
 
 // src/git/repository.ts
-var import_node_fs7 = require("node:fs");
-var import_node_path9 = require("node:path");
-var vscode50 = __toESM(require("vscode"));
+var import_node_fs8 = require("node:fs");
+var import_node_path10 = require("node:path");
+var vscode52 = __toESM(require("vscode"));
 
 // src/git/folder.ts
-var import_node_fs6 = require("node:fs");
-var import_node_path8 = require("node:path");
+var import_node_fs7 = require("node:fs");
+var import_node_path9 = require("node:path");
 function gitFolderOf(worktree) {
-  const dot = (0, import_node_path8.join)(worktree, ".git");
-  const isFile2 = (0, import_node_fs6.statSync)(dot, { throwIfNoEntry: false })?.isFile();
+  const dot = (0, import_node_path9.join)(worktree, ".git");
+  const isFile2 = (0, import_node_fs7.statSync)(dot, { throwIfNoEntry: false })?.isFile();
   const target = isFile2 ? firstLine(dot)?.replace(/^gitdir: /, "") : void 0;
-  return target === void 0 ? dot : (0, import_node_path8.resolve)(worktree, target);
+  return target === void 0 ? dot : (0, import_node_path9.resolve)(worktree, target);
 }
 function firstLine(path) {
   try {
-    return (0, import_node_fs6.readFileSync)(path, "utf8").split("\n")[0];
+    return (0, import_node_fs7.readFileSync)(path, "utf8").split("\n")[0];
   } catch {
     return void 0;
   }
@@ -10907,8 +11151,8 @@ var Repository = class _Repository {
       throw new Refusal("not_found", `there is no git repository at ${where}; ${next}`);
     }
     const own = await desk.roots.real(gitFolderOf(worktree));
-    const common = firstLine((0, import_node_path9.join)(own, "commondir"));
-    for (const place2 of [own, common === void 0 ? own : await desk.roots.real((0, import_node_path9.resolve)(own, common))]) {
+    const common = firstLine((0, import_node_path10.join)(own, "commondir"));
+    for (const place2 of [own, common === void 0 ? own : await desk.roots.real((0, import_node_path10.resolve)(own, common))]) {
       if (isBeneath(place2, worktree) || isGranted(call, place2)) continue;
       throw new Refusal("outside_root", `its repository lies at ${place2}, outside of the granted folders`);
     }
@@ -10935,23 +11179,23 @@ var Repository = class _Repository {
   }
   /** A path of the editor's, as it really is. */
   real(path) {
-    return (0, import_node_path9.join)(this.worktree, (0, import_node_path9.relative)(this.editors.rootUri.fsPath, path));
+    return (0, import_node_path10.join)(this.worktree, (0, import_node_path10.relative)(this.editors.rootUri.fsPath, path));
   }
   /** Refuses a path that is not in the work tree. */
   check(path) {
-    if (path !== this.worktree && !path.startsWith(this.worktree + import_node_path9.sep)) {
+    if (path !== this.worktree && !path.startsWith(this.worktree + import_node_path10.sep)) {
       throw wrong(`${path} is not in the work tree ${this.worktree}`);
     }
-    if ((0, import_node_path9.relative)(this.worktree, path).split(import_node_path9.sep)[0] === ".git") throw wrong(`${path} is git's own`);
+    if ((0, import_node_path10.relative)(this.worktree, path).split(import_node_path10.sep)[0] === ".git") throw wrong(`${path} is git's own`);
     return path;
   }
   /** Whether a setting of the editor's git keeps something from being listed. */
   get hidesUntracked() {
-    return vscode50.workspace.getConfiguration("git").get("untrackedChanges") === "hidden";
+    return vscode52.workspace.getConfiguration("git").get("untrackedChanges") === "hidden";
   }
 };
 function isWorktree(folder2) {
-  return (0, import_node_fs7.statSync)((0, import_node_path9.join)(gitFolderOf(folder2), "HEAD"), { throwIfNoEntry: false }) !== void 0;
+  return (0, import_node_fs8.statSync)((0, import_node_path10.join)(gitFolderOf(folder2), "HEAD"), { throwIfNoEntry: false }) !== void 0;
 }
 async function within2(work, late) {
   let timer;
@@ -10994,7 +11238,7 @@ async function status(repository) {
   const { state, worktree } = repository;
   const entries = entriesOf(state, (path) => repository.real(path));
   const head = state.HEAD;
-  const limit = vscode51.workspace.getConfiguration("git").get("statusLimit") ?? Infinity;
+  const limit = vscode53.workspace.getConfiguration("git").get("statusLimit") ?? Infinity;
   const isCut = entries.length > MAX_ENTRIES || limit > 0 && entries.length >= limit;
   return {
     path: worktree,
@@ -11139,7 +11383,7 @@ async function numbers(git2, words3, commits, paths = []) {
     most: MAX_DIFF2
   });
   if (said.code !== void 0 && said.code !== 0) throw refusal2(said, "git diff failed");
-  return { files: numbersOf(said.stdout, (path) => (0, import_node_path10.join)(git2.worktree, path)), areAll: said.code === 0 };
+  return { files: numbersOf(said.stdout, (path) => (0, import_node_path11.join)(git2.worktree, path)), areAll: said.code === 0 };
 }
 async function git_branch(call) {
   const { args } = call;
@@ -11203,16 +11447,16 @@ function nameOf(args, argument) {
 }
 
 // src/verbs/panes.ts
-var vscode52 = __toESM(require("vscode"));
+var vscode54 = __toESM(require("vscode"));
 var MAX_PANES = 16;
 async function switchBuffer({ args, desk, session }) {
   const path = args.text("path");
   args.done();
   const text2 = await desk.texts.open(await desk.roots.file(path));
-  const isShown = vscode52.window.activeTextEditor?.document === text2.document;
+  const isShown = vscode54.window.activeTextEditor?.document === text2.document;
   desk.doing.note("tab_switched", text2.path, session);
   await show(text2.document);
-  const pane = vscode52.window.tabGroups.activeTabGroup.viewColumn;
+  const pane = vscode54.window.tabGroups.activeTabGroup.viewColumn;
   if (isShown) desk.voice.tell("tab_switched", text2.path, { pane, ...desk.doing.take("tab_switched", text2.path) });
   return { path: text2.path, pane, is_active: true, ui: true };
 }
@@ -11220,17 +11464,17 @@ async function splitPane({ args, desk, session }) {
   const path = args.maybeText("path");
   const direction = args.choice("direction", ["right", "down"]);
   args.done();
-  const { tabGroups } = vscode52.window;
+  const { tabGroups } = vscode54.window;
   const text2 = path === void 0 ? activeText(desk) : await desk.texts.open(await desk.roots.file(path));
   if (tabGroups.all.length >= MAX_PANES) {
     throw wrong(`there are ${MAX_PANES} panes already; close a buffer to close its panes`);
   }
   desk.doing.note("pane_split", "", session);
   desk.doing.note("tab_switched", text2.path, session);
-  await vscode52.commands.executeCommand(
+  await vscode54.commands.executeCommand(
     direction === "down" ? "workbench.action.newGroupBelow" : "workbench.action.newGroupRight"
   );
-  await vscode52.window.showTextDocument(text2.document, { viewColumn: vscode52.ViewColumn.Active, preview: false });
+  await vscode54.window.showTextDocument(text2.document, { viewColumn: vscode54.ViewColumn.Active, preview: false });
   const panes2 = tabGroups.all.map((group) => ({
     id: group.viewColumn,
     path: pathIn(group, desk) ?? null,
@@ -11241,7 +11485,7 @@ async function splitPane({ args, desk, session }) {
   return { pane, panes: panes2, ui: true };
 }
 function activeText(desk) {
-  const document = vscode52.window.activeTextEditor?.document;
+  const document = vscode54.window.activeTextEditor?.document;
   const text2 = document && desk.texts.of(document);
   if (!text2) throw new Refusal("bad_arguments", "no buffer is active; name one by `path`");
   return text2;
@@ -11255,9 +11499,9 @@ var panes = {
 var project = {};
 
 // src/verbs/search/place.ts
-var import_promises12 = require("node:fs/promises");
+var import_promises13 = require("node:fs/promises");
 var nodePath6 = __toESM(require("node:path"));
-var vscode53 = __toESM(require("vscode"));
+var vscode55 = __toESM(require("vscode"));
 
 // src/search/glob.ts
 var MAX_LENGTH2 = 1024;
@@ -11391,9 +11635,9 @@ function isOf2(token, letter) {
 }
 
 // src/search/ripgrep.ts
-var import_node_child_process5 = require("node:child_process");
-var import_node_fs8 = require("node:fs");
-var import_node_path11 = require("node:path");
+var import_node_child_process6 = require("node:child_process");
+var import_node_fs9 = require("node:fs");
+var import_node_path12 = require("node:path");
 var import_node_readline = require("node:readline");
 var MAX_LENGTH3 = 8 * 1024;
 var WITHIN_MS3 = 2e4;
@@ -11409,13 +11653,13 @@ var Ripgrep = class _Ripgrep {
     const name = process.platform === "win32" ? "rg.exe" : "rg";
     const machine = `${process.platform}-${process.arch}`;
     const homes = [
-      (0, import_node_path11.join)("@vscode", "ripgrep", "bin"),
-      (0, import_node_path11.join)("@vscode", "ripgrep-universal", "bin", machine),
-      (0, import_node_path11.join)("@vscode", `ripgrep-${machine}`, "bin")
+      (0, import_node_path12.join)("@vscode", "ripgrep", "bin"),
+      (0, import_node_path12.join)("@vscode", "ripgrep-universal", "bin", machine),
+      (0, import_node_path12.join)("@vscode", `ripgrep-${machine}`, "bin")
     ];
     const folders = ["node_modules", "node_modules.asar.unpacked"];
-    const programs = folders.flatMap((folder2) => homes.map((home2) => (0, import_node_path11.join)(appRoot, folder2, home2, name)));
-    const program = programs.find((path) => (0, import_node_fs8.existsSync)(path));
+    const programs = folders.flatMap((folder2) => homes.map((home2) => (0, import_node_path12.join)(appRoot, folder2, home2, name)));
+    const program = programs.find((path) => (0, import_node_fs9.existsSync)(path));
     return program === void 0 ? void 0 : new _Ripgrep(program);
   }
   /** Searches all files beneath a folder, by path. `visit` returns whether it wants more. */
@@ -11496,7 +11740,7 @@ var Ripgrep = class _Ripgrep {
   /** Runs it. It is ended when nobody waits for it any more, when it has taken too long, or when enough was seen. */
   run(args, from, stop, piece, line2) {
     return new Promise((resolve5, reject) => {
-      const child = (0, import_node_child_process5.spawn)(this.program, args, { cwd: from.cwd, stdio: ["pipe", "pipe", "pipe"], windowsHide: true });
+      const child = (0, import_node_child_process6.spawn)(this.program, args, { cwd: from.cwd, stdio: ["pipe", "pipe", "pipe"], windowsHide: true });
       const end = () => void child.kill("SIGKILL");
       const timer = setTimeout(end, WITHIN_MS3);
       const stopped = stop.onCancellationRequested(end);
@@ -11575,7 +11819,7 @@ function bytesOf(text2) {
 // src/verbs/search/place.ts
 var MOST_MATCHES = 1e4;
 var USUAL_MATCHES = 1e3;
-var ripgrep = Ripgrep.in(vscode53.env.appRoot);
+var ripgrep = Ripgrep.in(vscode55.env.appRoot);
 function takeGlob(call) {
   const written = call.args.maybeText("glob");
   if (written === void 0) return void 0;
@@ -11588,7 +11832,7 @@ async function groundAt(call, path, glob, also) {
   const real2 = path === void 0 ? roots.first : await roots.real(path);
   const wants = (relative4) => glob?.matches(relative4) ?? true;
   try {
-    const isFolder = (await (0, import_promises12.stat)(real2)).isDirectory();
+    const isFolder = (await (0, import_promises13.stat)(real2)).isDirectory();
     return { path: real2, isFolder, also, isRoot: roots.all.includes(real2), wants };
   } catch {
     if (call.desk.texts.at(real2)) return { path: real2, isFolder: false, also, isRoot: false, wants };
@@ -11608,7 +11852,7 @@ async function unsavedIn(call, ground) {
     return left2.size > 0;
   });
   for (const path of left2) {
-    const isThere = await (0, import_promises12.stat)(nodePath6.join(ground.path, path)).then(
+    const isThere = await (0, import_promises13.stat)(nodePath6.join(ground.path, path)).then(
       () => true,
       () => false
     );
@@ -11726,7 +11970,7 @@ function order(a, b) {
 }
 
 // src/verbs/search/replace.ts
-var vscode54 = __toESM(require("vscode"));
+var vscode56 = __toESM(require("vscode"));
 var MAX_FILES4 = 200;
 var MAX_NEW = 8 << 20;
 async function replace_text(call) {
@@ -11784,8 +12028,8 @@ async function editsOf(call, pattern, text2, newText, limit) {
   if (news && news.length < places.length)
     throw new Refusal("failed", `${JSON.stringify(text2.path)} could not be searched to its end; try again`);
   return places.map(([start, end], i) => {
-    const range = new vscode54.Range(document.positionAt(start), document.positionAt(end));
-    return { edit: new vscode54.TextEdit(range, news?.[i] ?? newText), old: content.slice(start, end) };
+    const range = new vscode56.Range(document.positionAt(start), document.positionAt(end));
+    return { edit: new vscode56.TextEdit(range, news?.[i] ?? newText), old: content.slice(start, end) };
   }).filter(({ edit, old }) => edit.newText !== old).map(({ edit }) => edit);
 }
 function toldFile(path, version, edits) {
@@ -11802,7 +12046,7 @@ var search2 = {
 };
 
 // src/verbs/sync.ts
-var vscode55 = __toESM(require("vscode"));
+var vscode57 = __toESM(require("vscode"));
 var SCREEN = 50;
 var MOST_LINES3 = 4294967295;
 var TOLD_WITHIN_MS2 = 250;
@@ -11840,10 +12084,10 @@ async function setCursorPos({ args, desk, session }) {
   return { path: text2.path, position: toldPlace(selection.active), ui: true };
 }
 function selectionOf(cursor, range) {
-  const at2 = (place2) => new vscode55.Position(place2.line, place2.character);
-  if (!range) return new vscode55.Selection(at2(cursor), at2(cursor));
+  const at2 = (place2) => new vscode57.Position(place2.line, place2.character);
+  if (!range) return new vscode57.Selection(at2(cursor), at2(cursor));
   const [start, end] = [at2(range.start), at2(range.end)];
-  return at2(cursor).isEqual(start) ? new vscode55.Selection(end, start) : new vscode55.Selection(start, end);
+  return at2(cursor).isEqual(start) ? new vscode57.Selection(end, start) : new vscode57.Selection(start, end);
 }
 async function getSelection({ args, desk }) {
   const path = args.maybeText("path");
@@ -11866,7 +12110,7 @@ async function syncViewport({ args, desk, session }) {
     const end = text2.document.lineCount - 1;
     const from = Math.min(first ?? Math.max(0, (last ?? 0) - SCREEN + 1), end);
     const to = Math.min(Math.max(last ?? from, from), end);
-    editor.revealRange(new vscode55.Range(from, 0, to, 0), vscode55.TextEditorRevealType.AtTop);
+    editor.revealRange(new vscode57.Range(from, 0, to, 0), vscode57.TextEditorRevealType.AtTop);
     await desk.spots.untilViewport(text2.document, TOLD_WITHIN_MS2);
   }
   const now = visible2(text2.document);
@@ -11876,13 +12120,13 @@ async function syncViewport({ args, desk, session }) {
   return { path: text2.path, ...lines, ui: true };
 }
 function visible2(document) {
-  const editor = vscode55.window.visibleTextEditors.find((one) => one.document === document);
+  const editor = vscode57.window.visibleTextEditors.find((one) => one.document === document);
   const [first, last] = [editor?.visibleRanges[0], editor?.visibleRanges.at(-1)];
   return editor && first && last ? { editor, first: first.start.line, last: last.end.line } : void 0;
 }
 async function lookedAt(desk, path) {
   if (path !== void 0) return desk.texts.open(await desk.roots.file(path));
-  const document = vscode55.window.activeTextEditor?.document;
+  const document = vscode57.window.activeTextEditor?.document;
   const text2 = document && desk.texts.of(document);
   if (!text2) throw new Refusal("not_found", "no buffer is active; name one by `path`, or switch_buffer");
   return text2;
@@ -11895,62 +12139,13 @@ var sync = {
 };
 
 // src/verbs/terminal.ts
-var vscode57 = __toESM(require("vscode"));
+var vscode58 = __toESM(require("vscode"));
 
 // src/terminal/child.ts
 var import_node_child_process7 = require("node:child_process");
 var import_node_fs10 = require("node:fs");
-var import_node_path12 = require("node:path");
-var import_promises13 = require("node:timers/promises");
-
-// src/terminal/program.ts
-var import_node_child_process6 = require("node:child_process");
-var import_node_fs9 = require("node:fs");
-var SIGNALS = ["INT", "TERM", "KILL", "HUP", "QUIT", "TSTP", "CONT", "USR1", "USR2"];
-function signalNamed(name) {
-  const bare = name.replace(/^SIG/, "");
-  if (SIGNALS.includes(bare)) return `SIG${bare}`;
-  throw new Refusal("bad_arguments", `${JSON.stringify(name)} is no signal; there are ${SIGNALS.join(", ")}`);
-}
-function signalForeground(leader2, signal) {
-  const foreground = about(leader2)?.foreground ?? leader2;
-  killGroup(foreground > 0 ? foreground : leader2, signal);
-}
-function killSession(leader2) {
-  const groups = /* @__PURE__ */ new Set([leader2]);
-  for (const name of listed()) {
-    const found3 = about(Number(name));
-    if (found3?.session === leader2) groups.add(found3.group);
-  }
-  groups.forEach((group) => killGroup(group, "SIGKILL"));
-}
-function setSize(device, { rows, cols }) {
-  return new Promise((resolve5, reject) => {
-    (0, import_node_child_process6.execFile)("stty", ["-F", device, "rows", `${rows}`, "cols", `${cols}`], { timeout: 5e3 }, (error) => {
-      if (error) reject(new Refusal("failed", `cannot resize the terminal: ${error.message}`));
-      else resolve5();
-    });
-  });
-}
-function listed() {
-  try {
-    return (0, import_node_fs9.readdirSync)("/proc").filter((name) => /^\d+$/.test(name));
-  } catch {
-    return [];
-  }
-}
-function about(pid) {
-  try {
-    const text2 = (0, import_node_fs9.readFileSync)(`/proc/${pid}/stat`, "utf8");
-    const fields = text2.slice(text2.lastIndexOf(")") + 2).split(" ").map(Number);
-    const [, , group = 0, session = 0, , foreground = 0] = fields;
-    return { group, session, foreground };
-  } catch {
-    return void 0;
-  }
-}
-
-// src/terminal/child.ts
+var import_node_path13 = require("node:path");
+var import_promises14 = require("node:timers/promises");
 var STARTING = 5e3;
 var MAX_TYPED = 256 << 10;
 var LAST_WORDS2 = 200;
@@ -12021,7 +12216,7 @@ function attach(child, run2, ears, isEnding) {
   child.on("exit", async (exitCode) => {
     lookAway(child.pid ?? 0);
     await run2.end();
-    await Promise.race([closed, (0, import_promises13.setTimeout)(LAST_WORDS2)]);
+    await Promise.race([closed, (0, import_promises14.setTimeout)(LAST_WORDS2)]);
     ears.ended(isEnding() ? { exitCode: null, signal: 9 } : { exitCode, signal: null });
   });
 }
@@ -12066,10 +12261,10 @@ function isScriptThere() {
 }
 function refuseMissing(program, cwd, env5) {
   const isPath = program.includes("/");
-  const folders = isPath ? [(0, import_node_path12.isAbsolute)(program) ? "" : cwd] : (env5["PATH"] ?? "").split(import_node_path12.delimiter);
+  const folders = isPath ? [(0, import_node_path13.isAbsolute)(program) ? "" : cwd] : (env5["PATH"] ?? "").split(import_node_path13.delimiter);
   const isThere = folders.some((folder2) => {
     try {
-      (0, import_node_fs10.accessSync)((0, import_node_path12.join)(folder2, program), import_node_fs10.constants.X_OK);
+      (0, import_node_fs10.accessSync)((0, import_node_path13.join)(folder2, program), import_node_fs10.constants.X_OK);
       return true;
     } catch {
       return false;
@@ -12293,80 +12488,6 @@ var Drawing = class _Drawing {
   }
 };
 
-// src/terminal/shell.ts
-var import_promises14 = require("node:timers/promises");
-var vscode56 = __toESM(require("vscode"));
-var INTEGRATING = 5e3;
-var hasFailed = false;
-var MARKS2 = /\x1b\]633;[^\x07\x1b]*(?:\x07|\x1b\\)/g;
-async function startShell(wanted, terminal2) {
-  if (!canIntegrate()) return void 0;
-  const run2 = beginRun();
-  const own = vscode56.window.createTerminal({
-    name: `Prism: ${terminal2.about.line}`,
-    cwd: wanted.cwd,
-    env: { ...wanted.env, ...run2.env },
-    isTransient: true
-  });
-  const pid = await Promise.race([own.processId, (0, import_promises14.setTimeout)(INTEGRATING, void 0)]);
-  if (pid === void 0 || !await isIntegrated(own)) {
-    own.dispose();
-    hasFailed = true;
-    return void 0;
-  }
-  const { ears } = terminal2;
-  lookAfter(pid);
-  const listening = [
-    vscode56.window.onDidStartTerminalShellExecution(async ({ terminal: where, execution }) => {
-      if (where !== own) return;
-      for await (const data of execution.read()) ears.printed(Buffer.from(data.replace(MARKS2, "")));
-    }),
-    vscode56.window.onDidEndTerminalShellExecution(({ terminal: where, execution, exitCode }) => {
-      if (where === own) ears.executed(execution.commandLine.value, exitCode ?? null);
-    }),
-    vscode56.window.onDidCloseTerminal((closed) => {
-      if (closed !== own) return;
-      ears.ended({ exitCode: own.exitStatus?.code ?? null, signal: null });
-      lookAway(pid);
-      void run2.end();
-      listening.forEach((one) => one.dispose());
-    })
-  ];
-  terminal2.whenLeft(() => own.dispose());
-  return {
-    pid,
-    isTty: true,
-    type: (input) => own.sendText(input, false),
-    resize: () => Promise.reject(noSize()),
-    end() {
-      killSession(pid);
-      own.dispose();
-    }
-  };
-}
-function canIntegrate() {
-  const isOn = vscode56.workspace.getConfiguration("terminal.integrated.shellIntegration").get("enabled") !== false;
-  return isOn && !hasFailed && vscode56.window.onDidStartTerminalShellExecution !== void 0;
-}
-function isIntegrated(own) {
-  if (own.shellIntegration !== void 0) return Promise.resolve(true);
-  return new Promise((resolve5) => {
-    const over = (answer) => {
-      clearTimeout(late);
-      listening.forEach((one) => one.dispose());
-      resolve5(answer);
-    };
-    const late = setTimeout(() => over(false), INTEGRATING);
-    const listening = [
-      vscode56.window.onDidChangeTerminalShellIntegration(({ terminal: terminal2 }) => terminal2 === own && over(true)),
-      vscode56.window.onDidCloseTerminal((closed) => closed === own && over(false))
-    ];
-  });
-}
-function noSize() {
-  return new Refusal("unsupported", "this terminal has the size of its panel; open one with `rows` and `cols`");
-}
-
 // src/verbs/terminal.ts
 var USUAL_OUTPUT = 64 << 10;
 var MOST_OUTPUT = 1 << 20;
@@ -12381,7 +12502,7 @@ var terminal = { open_terminal, get_output, send_input };
 async function open_terminal(call) {
   const { args, desk, session } = call;
   const given = args.take("command");
-  const run2 = given === void 0 ? [vscode57.env.shell || "/bin/sh"] : words(given);
+  const run2 = given === void 0 ? [vscode58.env.shell || "/bin/sh"] : words(given);
   const env5 = additions(args.take("env"));
   const size = sizeOf2(args);
   const wanted = args.maybeText("cwd");
@@ -12412,14 +12533,14 @@ async function seenChild(wanted, terminal2) {
 `));
     }
   });
-  const { isTty, type: typed, end: closed } = program;
-  const hands = { isPlain: !isTty, printed: () => history.bytes(), typed, closed };
+  const { isTty, type: typed2, end: closed } = program;
+  const hands = { isPlain: !isTty, printed: () => history.bytes(), typed: typed2, closed };
   screen = new Screen(hands, wanted.size);
   const name = `Prism: ${about2.line.slice(0, MAX_NAME2)}`;
-  const shown2 = vscode57.window.createTerminal({
+  const shown2 = vscode58.window.createTerminal({
     name,
     pty: screen,
-    iconPath: new vscode57.ThemeIcon("robot"),
+    iconPath: new vscode58.ThemeIcon("robot"),
     isTransient: true
   });
   terminal2.whenLeft(() => shown2.dispose());
@@ -12599,7 +12720,7 @@ ${path}`;
 
 // src/extension.ts
 function activate(context) {
-  const log = vscode58.window.createOutputChannel("Prism", { log: true });
+  const log = vscode59.window.createOutputChannel("Prism", { log: true });
   const roots = new Roots();
   const texts2 = new Texts(roots, log);
   const spots = new Spots();

@@ -54,7 +54,7 @@ test('times are said as a person says them', () => {
 });
 
 test('a snapshot is read whatever is missing, and the oldest is first', () => {
-  assert.deepEqual(readSnapshot({}), { requests: [], confirmations: [], grants: [] });
+  assert.deepEqual(readSnapshot({}), { requests: [], confirmations: [], grants: [], configs: [] });
   const shown = { action: 'exec_command', shown: { kind: 'command', command: 'ls' } };
   const snapshot = readSnapshot({
     requests: [{ request_id: 'r', created_at: '2026-11-16T06:00:02Z' }, null],

@@ -27,9 +27,11 @@ export class EventEmitter<T> {
 }
 
 export class CancellationTokenSource {
-  readonly token = { isCancellationRequested: false };
+  private readonly cancelled = new EventEmitter<void>();
+  readonly token = { isCancellationRequested: false, onCancellationRequested: this.cancelled.event };
   cancel(): void {
     this.token.isCancellationRequested = true;
+    this.cancelled.fire();
   }
   dispose(): void {}
 }
@@ -43,8 +45,27 @@ export const workspace = {
 
 export const extensions = { getExtension: () => undefined };
 
+export const ProgressLocation = { Notification: 15 };
+
+/** A notification that is there until its task ends, or until the person puts it aside. */
+export interface Notification {
+  readonly title: string;
+  readonly aside: CancellationTokenSource;
+}
+
+type Task = (progress: { report(step: object): void }, token: CancellationTokenSource['token']) => Promise<void>;
+
 /** What the window answers; a ghost's window never does. */
-export const window = { isThere: true };
+export const window = {
+  isThere: true,
+  notifications: new Set<Notification>(),
+  async withProgress({ title }: { title: string }, task: Task): Promise<void> {
+    const one = { title, aside: new CancellationTokenSource() };
+    window.notifications.add(one);
+    await task({ report: () => {} }, one.aside.token);
+    window.notifications.delete(one);
+  },
+};
 
 export const commands = {
   executeCommand: (): Promise<void> => (window.isThere ? Promise.resolve() : new Promise(() => {})),

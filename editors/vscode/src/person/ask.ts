@@ -5,7 +5,7 @@ import * as vscode from 'vscode';
 import { Objection, type Board } from './board';
 import type { Texts } from '../texts';
 import { askAboutConfirmation } from './confirmation';
-import { Shelf } from './diff';
+import type { Shelf } from './diff';
 import { askAboutRequest } from './request';
 import { keyOf, text, waiting, type Waiting } from './views';
 import { visible } from './words';
@@ -21,7 +21,6 @@ export class Asker implements vscode.Disposable {
   private current: { key: string; one: Waiting; gone: vscode.CancellationTokenSource } | undefined;
   /** What the person has put aside, by its key; it is not asked again by itself. */
   private readonly aside = new Set<string>();
-  private readonly shelf = new Shelf();
   private readonly pause: Pause;
   private readonly changed: vscode.Disposable;
   private isOver = false;
@@ -30,6 +29,7 @@ export class Asker implements vscode.Disposable {
   constructor(
     private readonly board: Board,
     private readonly folders: () => readonly string[],
+    private readonly shelf: Shelf,
     texts: Texts,
     private readonly log: vscode.LogOutputChannel,
   ) {
@@ -60,7 +60,6 @@ export class Asker implements vscode.Disposable {
     this.changed.dispose();
     this.current?.gone.cancel();
     this.pause.dispose();
-    this.shelf.dispose();
   }
 
   /** Takes back what is decided, and asks what is next. */

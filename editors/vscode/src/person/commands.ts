@@ -2,14 +2,18 @@
 
 import { execFile } from 'node:child_process';
 import * as vscode from 'vscode';
+import { canIntegrate } from '../terminal/shell';
 import type { Asker } from './ask';
 import type { Board } from './board';
+import type { Configs } from './configs';
 import { oneLine, showMenu } from './status';
 import { object, text, waiting, type GrantView } from './views';
 import { count, label, left, visible } from './words';
 
 /** How long `prism console --print` may take. */
 const LINK_MS = 10_000;
+/** How long a new shell may take to listen, if it ever says so. */
+const SHELL_MS = 3000;
 
 /** What the commands need beside the board. */
 export interface Hands {
@@ -19,7 +23,7 @@ export interface Hands {
   reconnect(): void;
 }
 
-export function commands(board: Board, asker: Asker, hands: Hands): vscode.Disposable {
+export function commands(board: Board, asker: Asker, configs: Configs, hands: Hands): vscode.Disposable {
   const made = (id: string, run: (...args: unknown[]) => unknown): vscode.Disposable => {
     return vscode.commands.registerCommand(`prism.${id}`, async (...args: unknown[]) => {
       try {
@@ -32,6 +36,8 @@ export function commands(board: Board, asker: Asker, hands: Hands): vscode.Dispo
   return vscode.Disposable.from(
     made('menu', () => showMenu(board, asker)),
     made('showRequests', (id) => showRequests(board, asker, text(id))),
+    made('showConfig', (id) => configs.show(text(id))),
+    made('typeTrust', (id) => typed(configs.fix(text(id)), hands)),
     made('revoke', (node) => revokeOne(board, grantOf(node))),
     made('revokeAll', () => revokeAll(board)),
     made('copySessionId', async (node) => {
@@ -129,9 +135,33 @@ async function openConsole(hands: Hands): Promise<void> {
 }
 
 function inTerminal(command: string, hands: Hands): void {
+  terminalOf(hands).sendText(command);
+}
+
+/** Types it and leaves Enter to the person. Before the shell listens it would be shown twice. */
+async function typed(command: string, hands: Hands): Promise<void> {
+  const terminal = terminalOf(hands);
+  if (canIntegrate()) {
+    await new Promise<void>((done) => {
+      const late = setTimeout(() => over(), SHELL_MS);
+      // It tells its folder with each prompt, and not before.
+      const listening = vscode.window.onDidChangeTerminalShellIntegration((change) => {
+        if (change.terminal === terminal && change.shellIntegration.cwd) over();
+      });
+      const over = (): void => {
+        clearTimeout(late);
+        listening.dispose();
+        done();
+      };
+    });
+  }
+  terminal.sendText(command, false);
+}
+
+function terminalOf(hands: Hands): vscode.Terminal {
   const terminal = vscode.window.createTerminal({ name: 'Prism', env: { PRISM_HOME: hands.home() } });
   terminal.show();
-  terminal.sendText(command);
+  return terminal;
 }
 
 /** Of a node of the tree, if it is one of a grant. */

@@ -6,6 +6,8 @@ import { home } from '../find';
 import { Asker } from './ask';
 import { Board } from './board';
 import { commands } from './commands';
+import { Configs } from './configs';
+import { Shelf } from './diff';
 import { Grants } from './grants';
 import { Marks } from './marks';
 import { Status } from './status';
@@ -13,7 +15,9 @@ import { Status } from './status';
 export function showPerson(desk: Desk): vscode.Disposable {
   desk.line.registerWith({ decides: true });
   const board = new Board(desk.line);
-  const asker = new Asker(board, () => desk.roots.all, desk.texts, desk.log);
+  const shelf = new Shelf();
+  const asker = new Asker(board, () => desk.roots.all, shelf, desk.texts, desk.log);
+  const configs = new Configs(board, shelf, desk.log);
   const status = new Status(board, asker);
   const grants = new Grants(board, asker);
   const marks = new Marks(desk.texts, board);
@@ -25,12 +29,14 @@ export function showPerson(desk: Desk): vscode.Disposable {
   };
   say();
   return vscode.Disposable.from(
-    commands(board, asker, hands),
+    commands(board, asker, configs, hands),
     board.onChange(say),
     marks,
     grants,
     status,
     asker,
+    configs,
+    shelf,
     board,
   );
 }

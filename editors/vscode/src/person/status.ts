@@ -3,6 +3,7 @@
 import * as vscode from 'vscode';
 import type { Asker } from './ask';
 import type { Board } from './board';
+import { configInShort } from './configs';
 import { inShort } from './confirmation';
 import { waiting, type GrantView, type Waiting } from './views';
 import { count, cut, escaped, label, left, scopeInShort } from './words';
@@ -60,6 +61,7 @@ export class Status implements vscode.Disposable {
           ),
         );
       }
+      for (const view of this.board.snapshot.configs) lines.push('', escaped(configInShort(view)));
       if (this.board.snapshot.grants.length > 0) {
         lines.push('', '**Access**', '');
         lines.push(
@@ -98,7 +100,8 @@ export async function showMenu(board: Board, asker: Asker): Promise<void> {
   const heading = (text: string): Entry => ({ label: text, kind: vscode.QuickPickItemKind.Separator });
   const entries: Entry[] = [];
   const asked = waiting(board.snapshot);
-  if (asked.length > 0) {
+  const { configs, grants } = board.snapshot;
+  if (asked.length + configs.length > 0) {
     entries.push(heading('Waiting for you'));
     entries.push(
       ...asked.map((one) => ({
@@ -106,9 +109,13 @@ export async function showMenu(board: Board, asker: Asker): Promise<void> {
         iconPath: new vscode.ThemeIcon('bell-dot'),
         run: () => asker.show(one),
       })),
+      ...configs.map((view) => ({
+        label: label(configInShort(view)),
+        iconPath: new vscode.ThemeIcon('diff'),
+        run: () => vscode.commands.executeCommand('prism.showConfig', view.id),
+      })),
     );
   }
-  const { grants } = board.snapshot;
   entries.push(heading('Prism'));
   if (!board.isConnected) {
     entries.push(

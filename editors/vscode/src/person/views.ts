@@ -1,6 +1,8 @@
-// What the daemon lays before the person: open requests, what waits to be confirmed, living grants. The members are those
-// of `GET /mcp/requests`, `/mcp/confirmations` and `/mcp/sessions`. Whatever is missing is empty: a newer or older daemon
-// must not break the window.
+// What the daemon lays before the person: open requests, what waits to be confirmed, living grants, and configs that they have
+// not seen. The members are those of `GET /mcp/requests`, `/mcp/confirmations` and `/mcp/sessions`. Whatever is missing is
+// empty: a newer or older daemon must not break the window.
+
+import { createHash } from 'node:crypto';
 
 export interface RequestView {
   readonly kind: 'request';
@@ -56,10 +58,22 @@ export interface ActionView {
   readonly result: string;
 }
 
+/** A config that does not count as it is until the person has seen it. Nothing is decided about it here. */
+export interface ConfigView {
+  /** Of what is shown: another text under the same name is another. */
+  readonly id: string;
+  readonly path: string;
+  readonly why: string;
+  /** What to type in a terminal. */
+  readonly fix: string;
+  readonly unified: string;
+}
+
 export interface Snapshot {
   readonly requests: readonly RequestView[];
   readonly confirmations: readonly ConfirmationView[];
   readonly grants: readonly GrantView[];
+  readonly configs: readonly ConfigView[];
 }
 
 /** What waits for the person. */
@@ -67,7 +81,7 @@ export type Waiting = RequestView | ConfirmationView;
 
 export type Json = { readonly [name: string]: unknown };
 
-export const NOTHING: Snapshot = { requests: [], confirmations: [], grants: [] };
+export const NOTHING: Snapshot = { requests: [], confirmations: [], grants: [], configs: [] };
 
 export function readSnapshot(message: Json): Snapshot {
   // Times are told apart from the daemon's clock only by what is left, and both run on this machine.
@@ -76,6 +90,7 @@ export function readSnapshot(message: Json): Snapshot {
     requests: objects(message['requests']).map(request),
     confirmations: objects(message['confirmations']).map(confirmation),
     grants: objects(message['grants']).map((view) => grant(view, now)),
+    configs: objects(message['configs']).map(config),
   };
 }
 
@@ -148,6 +163,12 @@ function grant(view: Json, now: number): GrantView {
       result: text(action['result']),
     })),
   };
+}
+
+function config(view: Json): ConfigView {
+  const [path, why, unified] = [text(view['path']), text(view['why']), text(view['unified'])];
+  const id = createHash('sha256').update(JSON.stringify([path, why, unified])).digest('hex').slice(0, 32);
+  return { id, path, why, fix: text(view['fix']), unified };
 }
 
 export function object(value: unknown): Json {

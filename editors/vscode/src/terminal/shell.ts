@@ -69,7 +69,7 @@ export async function startShell(wanted: Wanted, terminal: Terminal): Promise<Pr
   };
 }
 
-function canIntegrate(): boolean {
+export function canIntegrate(): boolean {
   const isOn = vscode.workspace.getConfiguration('terminal.integrated.shellIntegration').get('enabled') !== false;
   // Forks may have terminals, and not tell what happens in them.
   return isOn && !hasFailed && vscode.window.onDidStartTerminalShellExecution !== undefined;
