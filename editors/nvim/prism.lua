@@ -3563,9 +3563,10 @@ end
 
 function M.reconnect() line.again() end
 
--- What waits for the person, as the daemon last said: requests of agents, changes to confirm, and the grants that are
--- alive. Nothing is asked unasked: a question that pops up would be answered by the key that was meant for the text.
-local desk = { requests = {}, confirmations = {}, grants = {}, seen = {}, last = 0 }
+-- What waits for the person, as the daemon last said: requests of agents, changes to confirm, configs to see, and the
+-- grants that are alive. Nothing is asked unasked: a question that pops up would be answered by the key that was meant
+-- for the text. `windows` are those in which a config is shown.
+local desk = { requests = {}, confirmations = {}, grants = {}, configs = {}, seen = {}, windows = {}, last = 0 }
 
 -- Words of an agent, on one line and without what could draw something else on the screen.
 local function plainly(words) return (tostring(words):gsub('%c+', ' ')) end
@@ -3595,6 +3596,11 @@ local function about_confirmation(confirmation)
   )
 end
 
+local function about_config(config) return 'A config waits for you to see it: ' .. plainly(config.why) end
+
+-- Another text under the same name is another.
+local function key_of(config) return vim.inspect({ config.path, config.why, config.unified }) end
+
 -- Says something at the bottom of the screen, in one line: more would have Neovim wait for the person's Enter.
 local function mention(words)
   local room = math.max((vim.v.echospace or 60) - 1, 20)
@@ -3604,10 +3610,16 @@ local function mention(words)
   vim.notify(words)
 end
 
+local function close(window)
+  -- The last one cannot be closed.
+  if api.nvim_win_is_valid(window) then pcall(api.nvim_win_close, window, true) end
+end
+
 function line.heard.desk(message)
   desk.requests, desk.confirmations, desk.grants =
     message.requests or {}, message.confirmations or {}, message.grants or {}
-  vim.g.prism_waiting = #desk.requests + #desk.confirmations
+  desk.configs = message.configs or {}
+  vim.g.prism_waiting = #desk.requests + #desk.confirmations + #desk.configs
   local seen = {}
   for _, request in ipairs(desk.requests) do
     seen[request.request_id] = true
@@ -3619,6 +3631,17 @@ function line.heard.desk(message)
     seen[confirmation.confirmation_id] = true
     if not desk.seen[confirmation.confirmation_id] then
       mention(('Prism: %s (:PrismDecide)'):format(about_confirmation(confirmation)))
+    end
+  end
+  for _, config in ipairs(desk.configs) do
+    local key = key_of(config)
+    seen[key] = true
+    if not desk.seen[key] then mention(('Prism: %s (:PrismDecide)'):format(about_config(config))) end
+  end
+  for key, window in pairs(desk.windows) do
+    if not seen[key] then
+      desk.windows[key] = nil
+      close(window)
     end
   end
   desk.seen = seen
@@ -3644,8 +3667,11 @@ local function in_full(item)
       ('for %d minutes'):format(math.ceil((request.ttl_seconds or 0) / 60)),
     }
   end
-  local shown = (item.shown or {}).shown or item.shown or {}
-  local lines = { about_confirmation(item), '' }
+  local is_config = item.fix ~= nil
+  local shown = is_config and item or (item.shown or {}).shown or item.shown or {}
+  -- A config is only shown: its word is given in a terminal.
+  local lines = is_config and { about_config(item), 'In a terminal: ' .. plainly(item.fix), '' }
+    or { about_confirmation(item), '' }
   local body = shown.unified or (shown.lines and table.concat(shown.lines, '\n')) or vim.inspect(shown)
   for _, words in ipairs(vim.split(body, '\n', { plain = true })) do
     lines[#lines + 1] = plainly(words)
@@ -3653,7 +3679,7 @@ local function in_full(item)
   for _, why in ipairs((item.shown or {}).because or {}) do
     lines[#lines + 1] = 'because ' .. plainly(why)
   end
-  if item.is_cut then
+  if item.is_cut and not is_config then
     lines[#lines + 1] = '(This is not all of it: it can be denied here, and allowed in the console.)'
   end
   return lines
@@ -3663,8 +3689,12 @@ function M.decide()
   local items = {}
   vim.list_extend(items, desk.confirmations)
   vim.list_extend(items, desk.requests)
+  vim.list_extend(items, desk.configs)
   if #items == 0 then return vim.notify('Prism: nothing waits for you') end
-  local function label(item) return item.request_id and about_request(item) or about_confirmation(item) end
+  local function label(item)
+    if item.fix then return about_config(item) end
+    return item.request_id and about_request(item) or about_confirmation(item)
+  end
   vim.ui.select(items, { prompt = 'Prism', format_item = label }, function(item)
     if not item then return end
     vim.cmd('botright new')
@@ -3672,9 +3702,15 @@ function M.decide()
     vim.bo[buffer].buftype, vim.bo[buffer].bufhidden, vim.bo[buffer].modeline = 'nofile', 'wipe', false
     api.nvim_buf_set_lines(buffer, 0, -1, true, in_full(item))
     vim.bo[buffer].modifiable, vim.bo[buffer].syntax = false, 'diff'
+    if item.fix then
+      local key = key_of(item)
+      if desk.windows[key] then close(desk.windows[key]) end
+      desk.windows[key] = window
+      return
+    end
     vim.cmd('redraw')
     vim.ui.select({ 'Deny', 'Allow' }, { prompt = label(item) }, function(word)
-      if api.nvim_win_is_valid(window) then api.nvim_win_close(window, true) end
+      close(window)
       if not word then return end
       say({
         type = 'decide',
@@ -3787,7 +3823,8 @@ function M.start()
 end
 
 -- For the tests beside this file.
-M.parts = { text = text, place = place, frame = frame, vim_pattern = vim_pattern, glob_of = glob_of, voice = voice }
+M.parts =
+  { text = text, place = place, frame = frame, vim_pattern = vim_pattern, glob_of = glob_of, voice = voice, line = line }
 
 if not vim.g.loaded_prism then
   vim.g.loaded_prism = 1

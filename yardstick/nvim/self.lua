@@ -1,7 +1,8 @@
 -- The plugin's parts that need no daemon: frames, places, digests, expressions. Fails with `:cquit`.
 local here = vim.fn.fnamemodify(debug.getinfo(1, 'S').source:sub(2), ':p:h')
 vim.g.loaded_prism = 1
-local parts = dofile(here .. '/../../editors/nvim/prism.lua').parts
+local module = dofile(here .. '/../../editors/nvim/prism.lua')
+local parts = module.parts
 local text, place, frame = parts.text, parts.place, parts.frame
 local count, failed = 0, {}
 
@@ -163,6 +164,33 @@ for _, before in ipairs(texts) do
     local edit = parts.voice.edit_between(record_of(before), record_of(now))
     same(('%s -> %s'):format(vim.inspect(before), vim.inspect(now)), applied(before, edit), now)
   end
+end
+
+-- A config that waits is mentioned once, shown on request with what to type, and gone when it does not wait.
+do
+  local said, windows = {}, #vim.api.nvim_list_wins()
+  vim.notify = function(words) said[#said + 1] = words end
+  vim.ui.select = function(items, _, choose) choose(items[1]) end
+  local config = { path = '/w/prism.toml', why = 'it was changed', fix = 'prism trust /w/prism.toml', unified = '-a\n+b' }
+  parts.line.heard.desk({ configs = { config } })
+  parts.line.heard.desk({ configs = { config } })
+  same('what is mentioned', { #said, (said[1] or ''):match('^Prism: A config waits') }, { 1, 'Prism: A config waits' })
+  same('what waits', vim.g.prism_waiting, 1)
+  module.decide()
+  local shown = {
+    'A config waits for you to see it: it was changed',
+    'In a terminal: prism trust /w/prism.toml',
+    '',
+    '-a',
+    '+b',
+  }
+  same('what is shown', vim.api.nvim_buf_get_lines(0, 0, -1, true), shown)
+  same('whether it can be changed', vim.bo.modifiable, false)
+  parts.line.heard.desk({})
+  same('windows', #vim.api.nvim_list_wins(), windows)
+  same('what waits then', vim.g.prism_waiting, 0)
+  parts.line.heard.desk({ configs = { config } })
+  same('what waits anew', #said, 2)
 end
 
 io.stdout:write(
