@@ -1,5 +1,6 @@
 //! The bytes on the wire: envelopes, frames, and edits in place.
 
+pub mod depth;
 pub mod envelope;
 pub mod frame;
 pub mod members;

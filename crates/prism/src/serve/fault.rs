@@ -12,7 +12,7 @@ use prism_core::{
         link::error_body,
         modern::{self, Unfit},
     },
-    wire::EnvelopeError,
+    wire::{EnvelopeError, depth::MAX_DEPTH},
 };
 
 use super::body::Body;
@@ -95,6 +95,8 @@ pub(super) enum Denial {
     TooLarge {
         limit: usize,
     },
+    /// Arrays and objects in each other, deeper than some server survives.
+    TooDeep,
     Unread,
     Slow,
     Envelope(EnvelopeError),
@@ -141,6 +143,7 @@ impl Denial {
             Self::BadVersion { .. } => "version",
             Self::Unfit { .. } | Self::Lacks { .. } => "modern",
             Self::TooLarge { .. } => "too_large",
+            Self::TooDeep => "too_deep",
             Self::Unread | Self::Slow => "body",
             Self::Envelope(_) | Self::Invalid { .. } => "message",
             Self::Full { .. } => "full",
@@ -263,6 +266,10 @@ impl Denial {
                 let why =
                     format!("the message is over `max_message_bytes` ({limit} bytes); raise the setting or send less");
                 (S::PAYLOAD_TOO_LARGE, -32600, why)
+            }
+            Self::TooDeep => {
+                let why = format!("the message is nested more than {MAX_DEPTH} deep, which not every server survives");
+                (S::BAD_REQUEST, -32600, why)
             }
             Self::Unread => (S::BAD_REQUEST, -32600, "the body ended early".to_owned()),
             Self::Slow => (S::REQUEST_TIMEOUT, -32600, "the body did not come in time".to_owned()),

@@ -28,7 +28,7 @@ use super::{
     hold::hold_quietly,
     post::{accepted, events},
     quirks::passes,
-    request::{accepts, by_method, check_content, read},
+    request::{accepts, by_method, check_content, read_message},
 };
 use crate::{
     calls::{Calls, Check, Held, Who},
@@ -187,7 +187,7 @@ impl Posted {
         body: Incoming,
         record: &mut Pending,
     ) -> Result<Response<Body>, Denial> {
-        let bytes = read(body, server.config.max_message_bytes).await?;
+        let bytes = read_message(body, server.config.max_message_bytes).await?;
         record.request_body(&bytes);
         let message = Message::parse(bytes).map_err(Denial::Envelope)?;
         let method = match message.kind() {

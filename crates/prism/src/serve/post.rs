@@ -28,7 +28,7 @@ use super::{
     modern::{self, Routing},
     piggyback,
     quirks::Telling,
-    request::{SESSION_ID, Through, accepts, by_method, check_content, named_revision, read, session},
+    request::{SESSION_ID, Through, accepts, by_method, check_content, named_revision, read_message, session},
 };
 use crate::{
     calls::{Admitted, Check},
@@ -101,7 +101,7 @@ pub(super) async fn post(
     body: Incoming,
     record: &mut Pending,
 ) -> Result<Response<Body>, Denial> {
-    let bytes = read(body, server.config.max_message_bytes).await?;
+    let bytes = read_message(body, server.config.max_message_bytes).await?;
     record.request_body(&bytes);
     let message = match Message::parse(bytes.clone()) {
         Ok(message) => message,

@@ -9,7 +9,10 @@ use hyper::{
     body::{Body as _, Incoming},
     header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderName},
 };
-use prism_core::mcp::{Accepts, Revision};
+use prism_core::{
+    mcp::{Accepts, Revision},
+    wire::depth::is_too_deep,
+};
 use tokio::time::timeout;
 use uuid::Uuid;
 
@@ -179,6 +182,12 @@ pub(super) async fn read(mut body: Incoming, limit: usize) -> Result<Bytes, Deni
         }
     };
     timeout(BODY_TIMEOUT, whole).await.unwrap_or(Err(Denial::Slow))
+}
+
+/// The same of a message that may go on to a server.
+pub(super) async fn read_message(body: Incoming, limit: usize) -> Result<Bytes, Denial> {
+    let bytes = read(body, limit).await?;
+    if is_too_deep(&bytes) { Err(Denial::TooDeep) } else { Ok(bytes) }
 }
 
 #[cfg(test)]
