@@ -226,6 +226,11 @@ impl Held {
         &self.live.grant
     }
 
+    /// How many hold it, this one included.
+    pub fn sockets(&self) -> usize {
+        self.live.sockets.load(Ordering::Relaxed)
+    }
+
     pub fn id(&self) -> u128 {
         self.live.id
     }

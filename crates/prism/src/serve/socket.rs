@@ -39,7 +39,12 @@ const MAX_SILENCE: Duration = Duration::from_secs(60);
 const SEND_WITHIN: Duration = Duration::from_secs(20);
 const CLOSE_WITHIN: Duration = Duration::from_secs(2);
 
+/// Sockets of one grant: an agent's windows, and those of its helpers. Beyond it one more is told to come back later. (L9)
+const MAX_SOCKETS: usize = 32;
+
 const SCOPE: u16 = 4002;
+/// RFC 6455 registers it as "try again later".
+const LATER: u16 = 1013;
 pub(super) const TOKEN: u16 = 1008;
 pub(super) const GOING_AWAY: u16 = 1001;
 
@@ -55,7 +60,15 @@ pub(super) fn session(
     let hang_up = server.life.hang_up.subscribe();
     let headers = request.headers();
     let held = if access::is_same_origin(headers) {
-        gate.hold(Some(id), access::bearer(headers).unwrap_or_default())
+        let held = gate.hold(Some(id), access::bearer(headers).unwrap_or_default());
+        held.and_then(|held| match held.sockets() <= MAX_SOCKETS {
+            true => Ok(held),
+            false => {
+                gate.record_refusal(held.agent(), "connect", &json!({"session_id": id}), "too_many");
+                let why = format!("{MAX_SOCKETS} sockets of this grant are open already; close one");
+                Err(Trouble::new("too_many", 429, why))
+            }
+        })
     } else {
         gate.record_refusal("?", "connect", &json!({"session_id": id}), "foreign origin");
         gate.metrics.failed_auth("origin");
@@ -68,6 +81,7 @@ pub(super) fn session(
                 let code = match trouble.code {
                     "expired" => crate::gate::Ended::Expired.close_code(),
                     "revoked" => crate::gate::Ended::Revoked.close_code(),
+                    "too_many" => LATER,
                     _ => TOKEN,
                 };
                 close(socket, code, &trouble.message).await;
