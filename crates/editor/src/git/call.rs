@@ -74,7 +74,12 @@ impl Git {
         let list = ["config", "--list", "--show-scope", "--show-origin", "-z", "--includes"];
         let said = git.run(Reach::Config, &list, b"", MAX_STDOUT).await?;
         if said.code != Some(0) {
-            return Err(said.refusal("its config cannot be read"));
+            // git would name a file that it could not read, and whether it is there: any file, since a repository's config may
+            // include it by its name. (L2)
+            let list = "git config --list";
+            return Err(failed(format!(
+                "git cannot read its config; the person sees why with `{list}` in that folder"
+            )));
         }
         git.configured = porcelain::configured(&said.stdout);
         Ok(git)
