@@ -13,7 +13,7 @@ use prism_store::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use tracing::info;
+use tracing::{info, warn};
 use uuid::Uuid;
 
 use super::{Caller, Code, Mesh, State, Trouble, hyphenated, watch::HELD, who::Claim};
@@ -165,7 +165,11 @@ impl Mesh {
                 return Err(Trouble::bad(format!("a text is longer than {MAX_TEXT} bytes")));
             }
         }
-        self.adapters.check(&arguments.wake).map_err(Trouble::bad)?;
+        self.adapters.check(&arguments.wake).map_err(|why| {
+            // It may have pointed to what it was not to have. (H9)
+            warn!(agent = &*agent, why, "A wake contact was not taken");
+            Trouble::bad(why)
+        })?;
         let now = self.now();
         let (same, other) = self.windows_of(caller, &agent);
         if let Some(other) = other {
