@@ -299,12 +299,15 @@ impl Buffers {
 // === impl Versions ===
 
 impl Versions {
-    /// Begins where no daemon before this one has been: they would have had to make a change every second.
+    /// Begins where no daemon before this one has been: they would have had to make a change every microsecond. One that was killed
+    /// may have told versions that it had not written down, and whoever names such a one must not meet another text under it. (L1)
     fn new() -> Self {
         /// 2026 began.
         const EPOCH: Duration = Duration::from_secs(1_767_225_600);
         let since = SystemTime::UNIX_EPOCH + EPOCH;
-        Self(AtomicU64::new(since.elapsed().map_or(1, |passed| passed.as_secs().max(1))))
+        // For centuries less than what a number of JSON's holds.
+        let micros = |passed: Duration| u64::try_from(passed.as_micros()).unwrap_or(u64::MAX >> 11);
+        Self(AtomicU64::new(since.elapsed().map_or(1, |passed| micros(passed).max(1))))
     }
 
     fn next(&self) -> u64 {
