@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::support::{
     Ended,
     gate::{Gate, SETTINGS},
+    seen::{NOTHING, line, logged, seen},
     until,
 };
 
@@ -42,14 +43,16 @@ async fn is_told(gate: &Gate) {
     let said = "the audit log is not what was written";
     until("the log says so", async || gate.daemon.stderr().contains("The audit log is not what was written")).await;
     let status = gate.prism(&["status"]).output().await;
-    assert!(status.contains(said), "{status}");
+    let person = logged(&status, said);
     let doctor = gate.prism(&["doctor", "--no-calls"]).end().await;
     assert!(doctor.stdout.contains(said), "{}", doctor.stdout);
     for page in ["requests", "audit"] {
         let page = console(gate, page).await;
         assert!(page.contains(said), "{page}");
     }
-    assert!(gate.audit().iter().any(|line| line["action"] == "audit.broken"));
+    let broken =
+        gate.audit().into_iter().find(|line| line["action"] == "audit.broken").expect("it is in the log itself");
+    seen(NOTHING, person, line(&broken));
 }
 
 // M8: "tampered, restarted, acted; no line in the log"
@@ -99,7 +102,9 @@ async fn an_emptied_log_is_no_whole_one() {
     // And what is written afterwards hides nothing.
     let gate = gate.started_again(SETTINGS).await;
     gate.granted(&["read:files"]).await;
-    assert_eq!(verify(&gate).await.code, Some(1));
+    let broken = verify(&gate).await;
+    assert_eq!(broken.code, Some(1));
+    seen(NOTHING, broken.stdout, gate.daemon.logged("The audit log is not what was written").await);
 }
 
 // A daemon that was killed has nothing to be told of.

@@ -4,7 +4,10 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::json;
 
-use crate::support::{Client, Daemon, Home, Launch, Modern, Place, demo, destination};
+use crate::support::{
+    Client, Daemon, Home, Launch, Modern, Place, demo, destination,
+    seen::{NOTHING, logged, seen},
+};
 
 fn words(arguments: &[&str]) -> Vec<String> {
     arguments.iter().map(|word| (*word).to_owned()).collect()
@@ -124,6 +127,7 @@ async fn an_address_that_others_can_reach_needs_a_word_of_its_own() {
     assert!(said.contains("listening on http://0.0.0.0:") && said.contains("; from here http://127.0.0.1:"), "{said}");
     let warned = daemon.stderr();
     assert!(warned.contains("other machines can reach 0.0.0.0, without TLS") && warned.contains("fix: "), "{warned}");
+    seen(NOTHING, logged(&said, "listening on"), logged(&warned, "other machines can reach"));
 }
 
 // Issue 2: what to do is said.

@@ -4,7 +4,11 @@
 use hyper::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Daemon, Launch, Request, agents::At};
+use crate::support::{
+    Daemon, Launch, Request,
+    agents::At,
+    seen::{NOTHING, line, logged, seen},
+};
 
 /// A browser at the console of a daemon: it sends what our own page's script sends.
 struct Browser<'a> {
@@ -156,6 +160,12 @@ async fn what_a_browser_sends_to_other_ports_opens_nothing() {
     }
     let part = person.get("/console/requests?part").send().await.text().await;
     assert!(part.contains("tell-tale reason"), "it still waits: {part}");
+    let locked = other.get("/console/requests?part").send().await;
+    let status = locked.status;
+    let agent = format!("{status}: {}", locked.json().await["error"]["message"].as_str().unwrap());
+    let refused = daemon.audited(&json!({"action": "console", "result": "refused: no session"})).await;
+    let person = logged(&part, "tell-tale reason");
+    seen(agent, person.split('<').next().unwrap_or_default(), line(&refused));
 }
 
 // H3: a shell is the same for everybody, so there is nothing to be had by having a person's browser load one.
@@ -183,7 +193,9 @@ async fn cookies_that_another_port_has_tossed_change_nothing() {
         assert_eq!(person.get(path).header("cookie", &tossed).send().await.status, 200, "{path}");
     }
     let act = person.post("/console/act/verify", &json!({})).header("cookie", &tossed);
-    assert_eq!(act.send().await.status, 200);
+    let acted = act.send().await.status;
+    assert_eq!(acted, 200);
+    seen(NOTHING, format!("the page, and what it does: {acted}"), NOTHING);
 }
 
 // A-13; issue 7, must show 4: forged Origin

@@ -7,7 +7,11 @@ use tokio::{
     net::TcpStream,
 };
 
-use crate::support::{Client, Daemon, Home, Launch, NEWEST, Reply, demo, destination, lines, soon, until};
+use crate::support::{
+    Client, Daemon, Home, Launch, NEWEST, Reply, demo, destination, lines,
+    seen::{NOTHING, seen},
+    soon, until,
+};
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 /// A UUID v4 that no session has.
@@ -74,6 +78,7 @@ async fn a_wrong_token_is_refused_and_the_right_one_is_not_told() {
         let (status, _, message) = refusal(both.request(Method::POST).body(PING).send().await).await;
         assert_eq!(status, 400, "{path}");
         assert!(message.contains("no place in a URL") && !message.contains(&right), "{message}");
+        seen(format!("{status}: {message}"), NOTHING, daemon.counted("token").await);
     }
 }
 
@@ -451,7 +456,9 @@ async fn what_is_said_twice_is_refused() {
         format!("Host: {own}\r\nOrigin: http://{own}\r\nOrigin: http://evil.example\r\n"),
         format!("Host: {own}\r\nAuthorization: Bearer wrong\r\n"),
     ] {
-        assert_eq!(raw(&daemon, &head(&more)).await, "HTTP/1.1 400 Bad Request", "{more}");
+        let answer = raw(&daemon, &head(&more)).await;
+        assert_eq!(answer, "HTTP/1.1 400 Bad Request", "{more}");
+        seen(answer, NOTHING, daemon.counted("head").await);
     }
 }
 
@@ -465,12 +472,17 @@ async fn a_foreign_authority_and_an_unknown_expectation_are_refused() {
             "GET {target} HTTP/1.1\r\nHost: {own}\r\n{more}Authorization: Bearer {token}\r\nConnection: close\r\n\r\n"
         )
     };
+    let mut told = Vec::new();
     for (target, more, answer) in [
         (format!("http://{own}/status"), "", "HTTP/1.1 200 OK"),
         ("http://evil.example/status".to_owned(), "", "HTTP/1.1 403 Forbidden"),
         ("http://127.0.0.1.evil.example/status".to_owned(), "", "HTTP/1.1 403 Forbidden"),
         ("/status".to_owned(), "Expect: 200-ok\r\n", "HTTP/1.1 417 Expectation Failed"),
     ] {
-        assert_eq!(raw(&daemon, &head(&target, more)).await, answer, "{target} {more}");
+        let answered = raw(&daemon, &head(&target, more)).await;
+        assert_eq!(answered, answer, "{target} {more}");
+        told.push(answered.strip_prefix("HTTP/1.1 ").unwrap_or_default().to_owned());
     }
+    let log = format!("{}, {}", daemon.counted("host").await, daemon.counted("head").await);
+    seen(told[1..].join(", "), NOTHING, log);
 }

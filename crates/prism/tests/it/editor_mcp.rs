@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use crate::support::{
     Client, Events, Modern,
     gate::{Gate, Granted, answer, text},
+    seen::{line, seen},
 };
 
 const PATH: &str = "/editor/mcp";
@@ -175,7 +176,8 @@ async fn a_client_without_progress_is_told_to_call_again_and_the_question_stays(
     let waiting = gate.confirmation().await;
     let message = text(&told["structuredContent"]["message"]);
     assert!(message.contains(&text(&waiting["confirmation_id"])) && message.contains("same arguments"), "{message}");
-    gate.audited("delete_file", "refused: waiting").await;
+    let line = line(&gate.audited("delete_file", "refused: waiting").await);
+    seen(format!("waiting: {message}"), gate.person_saw().await, line);
     // Asked again while it waits, it is the same question.
     let again = called(&client, "delete_file", delete.clone()).await;
     assert_eq!(again["structuredContent"]["message"], message.as_str(), "{again}");
@@ -227,8 +229,9 @@ async fn what_was_taken_back_is_not_done_however_soon_the_allow_comes() {
             answer(&gate, &waiting, &waiting["digest"], true).await;
         };
         let (_, ()) = tokio::join!(client.post(&message), leaving);
-        gate.audited_after(before, "delete_file", "refused: denied").await;
+        let denied = gate.audited_after(before, "delete_file", "refused: denied").await;
         assert!(std::fs::exists(gate.path(name)).unwrap());
+        seen("nothing: it had left", gate.person_saw().await, line(&denied));
     }
 }
 

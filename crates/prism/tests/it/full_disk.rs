@@ -15,7 +15,9 @@ use serde_json::{Value, json};
 use crate::support::{
     Home,
     gate::{Gate, Granted, Holder, SETTINGS, answer},
-    process, skipped, soon, until,
+    process,
+    seen::{line, seen, told},
+    skipped, soon, until,
 };
 
 /// Says to a test that it runs where it may mount.
@@ -31,7 +33,9 @@ fn may_mount(test: &str) -> bool {
     }
     let mut command = Command::new("unshare");
     command.args(["--user", "--map-root-user", "--mount"]).arg(std::env::current_exe().unwrap());
-    let ran = command.args([&format!("full_disk::{test}"), "--exact", "--nocapture"]).env(INSIDE, "1").output();
+    // With threads, since those have the names of their tests.
+    command.args([&format!("full_disk::{test}"), "--exact", "--nocapture", "--test-threads", "2"]);
+    let ran = command.env(INSIDE, "1").output();
     match ran {
         Ok(ran) => {
             let said = String::from_utf8_lossy(&ran.stdout).into_owned() + &String::from_utf8_lossy(&ran.stderr);
@@ -81,6 +85,8 @@ struct Acting {
     granted: Granted,
     holder: Holder,
     programs: Vec<u32>,
+    /// What the agent was told last.
+    heard: String,
 }
 
 /// `small`: folders of Prism's home on small file systems of their own.
@@ -103,7 +109,7 @@ async fn acting(small: &[&str]) -> Acting {
         !programs.is_empty()
     })
     .await;
-    Acting { gate, granted, holder, programs }
+    Acting { gate, granted, holder, programs, heard: String::new() }
 }
 
 impl Acting {
@@ -113,6 +119,7 @@ impl Acting {
         until("nothing is done without its line", async || {
             full.again();
             let read = other.does("open_file", json!({"path": "main.rs"})).await;
+            self.heard = told(&read);
             read["data"]["code"] == "failed"
         })
         .await;
@@ -145,6 +152,11 @@ impl Acting {
     }
 }
 
+/// What the person is told of a revocation.
+fn said(told: &Value) -> String {
+    format!("revoked: {} {}", told["revoked"], told["unwritten"].as_str().unwrap_or_default())
+}
+
 // H6: "No revoke on a full disk, and an agent can fill it."
 #[tokio::test]
 async fn a_grant_is_revoked_on_a_full_disk() {
@@ -156,11 +168,12 @@ async fn a_grant_is_revoked_on_a_full_disk() {
     world.uses_up_the_log(&full).await;
     full.again();
     let asked = json!({"agent_id": "b", "scopes": ["read:files"], "roots": [world.gate.project()], "reason": "r"});
-    world.revoked().await;
+    let told = world.revoked().await;
     // Nothing is given meanwhile.
     assert_ne!(world.gate.as_agent("/mcp/request_access", asked).await.0, 200);
     full.make_room();
     world.is_on_record().await;
+    seen(&world.heard, said(&told), line(&world.gate.audited("revoke", "allowed").await));
 }
 
 // H6: the reserve. The log has its line at once, although nothing else fits in.
@@ -176,7 +189,7 @@ async fn a_revocation_is_on_record_at_once_in_a_full_log() {
     full.again();
     let told = world.revoked().await;
     assert_eq!(told["unwritten"], Value::Null, "{told}");
-    world.gate.audited("revoke", "allowed").await;
+    seen(&world.heard, said(&told), line(&world.gate.audited("revoke", "allowed").await));
     let (status, told) = world.gate.try_approve(&asked, json!({})).await;
     assert_eq!((status, &told["error"]["code"]), (503, &json!("failed")), "{told}");
     full.make_room();
@@ -193,20 +206,22 @@ async fn a_grant_is_revoked_with_a_full_database_and_stays_so_after_a_kill() {
     let full = Full::of(world.gate.daemon.home().path());
     // What the database has of room in its own files goes first.
     let gate = &world.gate;
-    let mut asked = 0;
+    let (mut asked, mut heard) = (0, String::new());
     until("the database is full", async || {
         full.again();
         asked += 1;
         let ask = json!({"agent_id": format!("a{asked}"), "scopes": ["read:files"], "roots": [gate.project()],
             "reason": "r".repeat(2000)});
-        gate.as_agent("/mcp/request_access", ask).await.0 == 503
+        let (status, told) = gate.as_agent("/mcp/request_access", ask).await;
+        heard = format!("{status}: {}", told["error"]["message"].as_str().unwrap_or_default());
+        status == 503
     })
     .await;
     let told = world.revoked().await;
     let unwritten = told["unwritten"].as_str().expect("it says what is not on record");
     assert!(unwritten.contains("it is done") && unwritten.contains("database"), "{unwritten}");
-    world.gate.audited("revoke", "allowed").await;
-    let Acting { mut gate, granted, holder, programs } = world;
+    seen(heard, said(&told), line(&world.gate.audited("revoke", "allowed").await));
+    let Acting { mut gate, granted, holder, programs, heard } = world;
     drop(holder);
     gate.daemon.kill().await;
     full.make_room();
@@ -217,5 +232,5 @@ async fn a_grant_is_revoked_with_a_full_database_and_stays_so_after_a_kill() {
     }
     assert_eq!(gate.grant_seen(&granted.id).await["status"], "REVOKED");
     let holder = gate.hold(&gate.granted(&["read:files"]).await).await;
-    Acting { gate, granted, holder, programs }.is_on_record().await;
+    Acting { gate, granted, holder, programs, heard }.is_on_record().await;
 }

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::support::{
     gate::{Gate, text},
+    seen::{logged, seen},
     terminal::Terminal,
     until,
 };
@@ -121,8 +122,11 @@ async fn without_a_person_at_a_terminal_nothing_is_approved_unless_it_is_said() 
             ended.stderr
         );
         assert!(ended.stderr.contains("delete:files"), "it says what it would have been: {}", ended.stderr);
+        let agent = text(&gate.request_seen(&asked.id).await["status"]);
+        seen(agent, logged(&ended.stderr, "nobody is at a terminal"), gate.last_line("request_access").await);
     }
     assert_eq!(gate.request_seen(&asked.id).await["status"], "PENDING");
+    assert!(gate.audit().iter().all(|line| line["action"] != "approve"));
     let given = gate.prism(&["approve", &asked.id, "--yes", "--json"]).end().await;
     assert_eq!(given.code, Some(0), "{}", given.stderr);
 }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::support::{
     gate::{Gate, Holder, answer, text},
     plugin::{Editor, VERBS},
+    seen::{NOTHING, line, seen, told},
 };
 
 /// What the preset `standard` has, and what else changes files.
@@ -65,7 +66,11 @@ async fn file_verbs_are_closed_to_a_repository_however_it_is_spelled() {
         assert!(text(&refused["data"]["message"]).contains("git_commit"), "it says what to use: {refused}");
     }
     assert_eq!(fs::read_to_string(gate.path(".git/config")).unwrap(), "[core]\n");
-    gate.audited("write_file", "refused: forbidden").await;
+    let line = line(&gate.audited("write_file", "refused: forbidden").await);
+    let heard = holder.hears("write_file", json!({"path": ".git/config", "content": "x"})).await;
+    let person = gate.person_saw().await;
+    assert_eq!(person, "not asked");
+    seen(heard, person, line);
     data(holder.does("open_file", json!({"path": ".git/config"})).await);
 }
 
@@ -79,6 +84,8 @@ async fn what_the_persons_tools_run_is_shown_first_with_the_reason() {
     assert!(because.contains("/.vscode/tasks.json: an editor runs its tasks"), "{because}");
     assert_eq!(refused["data"]["code"], "denied", "{refused}");
     assert!(!fs::exists(gate.path(".vscode")).unwrap());
+    let line = line(&gate.audited("create_file", "refused: denied").await);
+    seen(told(&refused), gate.person_saw().await, line);
     let (_, made) = asked(&gate, &mut holder, "create_file", tasks, true).await;
     data(made);
     for (verb, args) in [
@@ -136,6 +143,8 @@ async fn destroying_is_asked_about_however_it_is_spelled() {
         let (because, refused) = asked(&gate, &mut holder, verb, args, false).await;
         assert!(because.contains(why), "{verb}: {because}");
         assert_eq!(refused["data"]["code"], "denied", "{refused}");
+        let line = line(&gate.audited(verb, "refused: denied").await);
+        seen(told(&refused), gate.person_saw().await, line);
     }
     data(holder.does("edit_buffer", json!({"path": "a", "old_text": "text\n", "new_text": ""})).await);
     let (because, _) = asked(&gate, &mut holder, "save_buffer", json!({"path": "a"}), false).await;
@@ -165,6 +174,8 @@ async fn what_another_has_not_saved_is_not_thrown_away_unasked() {
     let (because, refused) = asked(&gate, &mut other, "close_buffer", discard.clone(), false).await;
     assert!(because.contains("unsaved text of one"), "{because}");
     assert_eq!(refused["data"]["code"], "denied", "{refused}");
+    let line = line(&gate.audited("close_buffer", "refused: denied").await);
+    seen(told(&refused), gate.person_saw().await, line);
     let (because, _) = asked(&gate, &mut other, "edit_buffer", json!({"path": "main.rs", "undo": 1}), false).await;
     assert!(because.contains("somebody else"), "{because}");
     let opened = data(other.does("open_file", json!({"path": "main.rs"})).await);
@@ -242,8 +253,11 @@ async fn a_look_at_the_language_servers_asks_nobody_and_a_stop_does() {
     for args in [json!({}), json!({"do": "list"})] {
         assert!(data(holder.does("manage_plugins", args).await)["servers"].is_array());
     }
+    assert_eq!(gate.person_saw().await, "not asked");
     let (_, stopped) = asked(&gate, &mut holder, "manage_plugins", json!({"do": "stop"}), false).await;
     assert_eq!(stopped["data"]["code"], "denied", "{stopped}");
+    let line = line(&gate.audited("manage_plugins", "refused: denied").await);
+    seen(told(&stopped), gate.person_saw().await, line);
 }
 
 //
@@ -259,6 +273,12 @@ async fn nobody_is_told_the_command_lines_of_others() {
         let heard = other.event(name).await;
         assert_eq!(heard["data"]["command"], Value::Null, "{heard}");
         assert!(!heard.to_string().contains("secret"), "{heard}");
+        let heard = &heard["data"];
+        seen(
+            format!("{}: command {}", text(&heard["event"]), heard["command"]),
+            NOTHING,
+            gate.last_line("exec_command").await,
+        );
     }
 }
 
@@ -276,8 +296,11 @@ async fn a_command_that_runs_a_script_shows_it_and_does_not_run_another() {
     assert_eq!(script["digest"], digest_of(b"echo seen > ran\n"), "{question}");
     fs::write(gate.path("s.sh"), "echo unseen > ran\n").unwrap();
     answer(&gate, &question, &question["digest"], true).await;
-    assert_eq!(holder.result(&id).await["data"]["code"], "changed");
+    let refused = holder.result(&id).await;
+    assert_eq!(refused["data"]["code"], "changed");
     assert!(!fs::exists(gate.path("ran")).unwrap());
+    let person = format!("exec_command? runs s.sh, {}", text(&script["content"]));
+    seen(told(&refused), person, line(&gate.audited("exec_command", "error: changed").await));
     // Asked again, it is about what is there now.
     let (_, ran) = asked(&gate, &mut holder, "exec_command", command, true).await;
     data(ran);

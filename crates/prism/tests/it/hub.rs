@@ -6,6 +6,7 @@ use crate::support::{
     Client, MODERN, destination,
     hub::{LISTS, PRISM, Scripted, names, serve, unavailable},
     result_text,
+    seen::{NOTHING, seen},
 };
 
 /// Tools of Prism's own, which come first: those of its own server, and the workspace's four.
@@ -371,7 +372,8 @@ async fn without_prefixes_no_server_has_the_names_of_another_or_of_prism() {
     }
     let read = hub.result("resources/read", json!({"uri": "hub://other/demo://hello"})).await;
     assert_eq!(read["contents"][0]["text"], "Hello from prism-demo.");
-    daemon.has_logged("A server lists a name that is another's").await;
+    let log = daemon.logged("A server lists a name that is another's").await;
+    seen(format!("{}, from its own server", hub.text("other__echo", json!({"text": "secret"})).await), NOTHING, log);
 }
 
 // B-27: as many tools as the list shows can be called, with a single destination, too.

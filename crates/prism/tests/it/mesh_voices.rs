@@ -3,7 +3,11 @@
 use hyper::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Client, Home, Launch, agents::At};
+use crate::support::{
+    Client, Home, Launch,
+    agents::At,
+    seen::{NOTHING, seen},
+};
 
 async fn asked(client: &Client, verb: &str, arguments: &Value) -> (u16, Value) {
     let request = client.at(&format!("/prism/mesh/{verb}")).request(Method::POST);
@@ -33,6 +37,9 @@ async fn the_clients_token_speaks_for_nobody_but_for_whose_session_it_shows() {
         assert_eq!((status, &told["error"]["code"]), (403, &json!("not_yours")), "{verb} {arguments}: {told}");
         assert!(told.to_string().contains("give the `session`"), "{told}");
     }
+    let (status, told) = asked(&client, "send", &json!({"to": "sable", "body": "I am the person"})).await;
+    let agent = format!("{status}: {}", told["error"]["message"].as_str().unwrap_or_default());
+    seen(agent, NOTHING, NOTHING);
     let (_, everything) = (0, client.request(Method::GET).send().await.json().await);
     assert!(!everything.to_string().contains(&sable.session), "a session is what shows who somebody is");
     let (status, _) = asked(&client, "send", &json!({"to": "sable", "session": session, "body": "it is me"})).await;
@@ -73,6 +80,7 @@ async fn who_loses_its_name_to_another_window_is_told_so() {
     let second = daemon.agent(At::Hub, "sable").await;
     let why = first.refused("pending", json!({})).await;
     assert!(why.contains("not_started") && why.contains("another window has started as sable since"), "{why}");
+    seen(why, NOTHING, daemon.logged("An agent has started").await);
     second.drain().await;
     // Under a name of its own it is somebody again.
     let mut first = first;

@@ -12,7 +12,9 @@ use serde_json::{Value, json};
 
 use crate::support::{
     gate::{Gate, Holder, SETTINGS, answer},
-    process, skipped, until,
+    process,
+    seen::{line, seen, told},
+    skipped, until,
 };
 
 /// A daemon whose environment leads to the person's own, with a holder of a grant that may build.
@@ -20,6 +22,8 @@ struct Siege {
     gate: Gate,
     grant: String,
     holder: Holder,
+    /// What the agent was told last.
+    heard: String,
 }
 
 impl Siege {
@@ -39,7 +43,7 @@ impl Siege {
         let gate = Gate::start_in(SETTINGS, &variables.map(|(name, value)| (name, value.to_owned()))).await;
         let granted = gate.approve(&gate.ask("builder", scopes).await, json!({})).await;
         let holder = gate.hold(&granted).await;
-        Some(Self { gate, grant: granted.id, holder })
+        Some(Self { gate, grant: granted.id, holder, heard: String::new() })
     }
 
     /// Writes what a build runs.
@@ -51,10 +55,18 @@ impl Siege {
     /// Has it built, and returns what it printed. Nobody is asked.
     async fn build(&mut self, script: &str) -> String {
         self.plant(script);
-        let told = self.holder.does("build_project", json!({"tool": "make"})).await;
-        assert_eq!(told["status"], "ok", "{told}");
-        assert_eq!(told["data"]["fence"]["enforced"], "sandbox", "{told}");
-        told["data"]["stdout"].as_str().unwrap_or_default().to_owned()
+        let built = self.holder.does("build_project", json!({"tool": "make"})).await;
+        assert_eq!(built["status"], "ok", "{built}");
+        assert_eq!(built["data"]["fence"]["enforced"], "sandbox", "{built}");
+        self.heard = told(&built);
+        built["data"]["stdout"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Says what was seen of it: it is on record, and nobody was asked.
+    async fn seen(&self, result: &str) {
+        let person = self.gate.person_saw().await;
+        assert_eq!(person, "not asked");
+        seen(&self.heard, person, line(&self.gate.audited("build_project", result).await));
     }
 
     /// What lives in the granted folder.
@@ -96,6 +108,7 @@ async fn h1_no_socket_of_the_persons_is_reached_and_none_is_named() {
         listener.set_nonblocking(true).unwrap();
         assert!(listener.accept().is_err());
     }
+    siege.seen("ok").await;
 }
 
 // H2
@@ -124,6 +137,7 @@ async fn h2_no_cache_that_the_persons_tools_run_from_is_written() {
         assert_eq!(fs::read_to_string(home.join(name)).unwrap(), "as it was", "{name}");
         assert!(!home.join(format!("{name}.new")).exists() && !home.join(format!("{name}.d")).exists(), "{name}");
     }
+    siege.seen("ok").await;
 }
 
 // H4
@@ -141,8 +155,9 @@ async fn h4_the_daemon_is_neither_limited_nor_slowed_nor_ended() {
         "prlimit --pid {pid} --nofile=10:10; prlimit --pid {pid} --cpu=0:0; renice 19 -p {pid}; taskset -p 1 {pid}
         kill -STOP {pid}; kill -9 {pid}; kill -9 -1 & cat /proc/{pid}/environ; true"
     );
-    siege.build(&format!("({script}) 2>/dev/null; true")).await;
+    siege.build(&format!("({script}); true")).await;
     assert_eq!(state(), before);
+    siege.seen("ok").await;
     assert_eq!(siege.gate.as_person("/mcp/revoke", json!({"session_id": siege.grant})).await.0, 200);
 }
 
@@ -156,6 +171,7 @@ async fn h5_nothing_outlives_a_build() {
     let before = size();
     assert!(siege.living().is_empty());
     assert_eq!(size(), before);
+    siege.seen("ok").await;
 }
 
 #[tokio::test]
@@ -176,7 +192,10 @@ async fn h5_nothing_outlives_a_revoked_or_expired_grant() {
             assert_eq!(status, 200, "{told}");
         }
         siege.is_quiet().await;
-        assert_eq!(siege.holder.closed().await, if way == "revoked" { 4001 } else { 4000 });
+        let code = siege.holder.closed().await;
+        assert_eq!(code, if way == "revoked" { 4001 } else { 4000 });
+        siege.heard = format!("closed: {code}");
+        siege.seen(&format!("error: {way}")).await;
     }
 }
 
@@ -189,6 +208,9 @@ async fn h5_nothing_outlives_a_daemon_that_is_killed() {
     assert!(siege.living().len() > 5);
     siege.gate.daemon.kill().await;
     siege.is_quiet().await;
+    siege.heard = format!("closed: {}", siege.holder.closed().await);
+    siege.gate = siege.gate.started_again(SETTINGS).await;
+    siege.seen("allowed").await;
 }
 
 // H7, M4, M5
@@ -199,13 +221,14 @@ async fn h7_no_terminal_no_memory_and_no_limits_are_shared() {
     fs::write(&segment, "as it was").unwrap();
     let said = siege
         .build(&format!(
-            "ls /dev/pts; cat {segment} 2>/dev/null; echo evil 2>/dev/null >{segment}; bash -c 'ulimit -u -c -n' | grep -o '[0-9]*$'"
+            "ls /dev/pts; cat {segment}; echo evil 2>/dev/null >{segment}; bash -c 'ulimit -u -c -n' | grep -o '[0-9]*$'"
         ))
         .await;
     let kept = fs::read_to_string(&segment).unwrap();
     fs::remove_file(&segment).unwrap();
     assert_eq!(kept, "as it was");
     assert_eq!(said.split_whitespace().collect::<Vec<_>>(), ["ptmx", "4096", "0", "1024"]);
+    siege.seen("ok").await;
 }
 
 // H8
@@ -218,12 +241,13 @@ async fn h8_no_mode_of_the_persons_files_is_changed() {
     let before = (mode(&home), mode(&token));
     let said = siege
         .build(&format!(
-            "(chmod 777 {0}; chmod 644 {0}/management-token; touch {0}/x; cat {0}/management-token) 2>/dev/null; true",
+            "chmod 777 {0}; chmod 644 {0}/management-token; touch {0}/x; cat {0}/management-token; true",
             home.display()
         ))
         .await;
     assert_eq!((mode(&home), mode(&token), said.as_str()), (before.0, before.1, ""));
     assert!(!home.join("x").exists());
+    siege.seen("ok").await;
 }
 
 // H1, S-17
@@ -231,6 +255,7 @@ async fn h8_no_mode_of_the_persons_files_is_changed() {
 async fn the_network_is_what_was_granted_and_never_the_daemon() {
     let theirs = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = theirs.local_addr().unwrap().port();
+    let mut heard = Vec::new();
     for (scopes, expected) in
         [(&["build:project"][..], "refused refused"), (&["build:project", "network:all"], "reached refused")]
     {
@@ -238,7 +263,11 @@ async fn the_network_is_what_was_granted_and_never_the_daemon() {
         let own = siege.gate.daemon.port();
         let dial = "perl -MIO::Socket::INET -e 'for (@ARGV) { print(IO::Socket::INET->new(PeerAddr => \"127.0.0.1\", PeerPort => $_) ? \"reached\\n\" : \"refused\\n\") }'";
         let said = siege.build(&format!("{dial} {port} {own}")).await;
-        assert_eq!(said.split_whitespace().collect::<Vec<_>>().join(" "), expected);
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(said, expected);
+        heard.push(format!("{}: {said}", scopes.last().unwrap()));
+        siege.heard = heard.join(", ");
+        siege.seen("ok").await;
     }
 }
 
@@ -259,10 +288,9 @@ async fn c1_a_file_that_prism_reads_its_config_or_a_secret_from_is_for_nobody_in
     assert_eq!(siege.gate.daemon.home().path(), home.path());
     let granted = siege.gate.granted(&["build:project"]).await;
     siege.holder = siege.gate.hold(&granted).await;
-    let said = siege
-        .build("(cat servers.json; echo evil >servers.json; mv servers.json x; rm -f servers.json) 2>/dev/null; true")
-        .await;
+    let said = siege.build("cat docs-token; echo evil >docs-token; mv docs-token x; rm -f docs-token; true").await;
     assert_eq!((said.trim(), fs::read_to_string(&file).unwrap().as_str()), ("", "hunter2"));
+    siege.seen("ok").await;
 }
 
 // C1, R-05
@@ -276,13 +304,14 @@ async fn what_the_persons_tools_run_by_themselves_is_for_reading() {
     siege
         .build(
             "for d in .git .git/hooks .vscode .claude .husky; do
-                echo evil >$d/file; echo evil >$d/new; mv $d gone; rm -rf $d; done 2>/dev/null; true",
+                echo evil >$d/file; echo evil >$d/new; mv $d gone; rm -rf $d; done; true",
         )
         .await;
     for name in [".git/hooks", ".vscode", ".claude", ".husky"] {
         assert_eq!(fs::read_to_string(siege.gate.path(&format!("{name}/file"))).unwrap(), "as it was", "{name}");
         assert!(!Path::new(&siege.gate.path(&format!("{name}/new"))).exists(), "{name}");
     }
+    siege.seen("ok").await;
 }
 
 // S-24

@@ -12,7 +12,12 @@ use tokio::{
     net::{TcpStream, UnixStream},
 };
 
-use crate::support::{Launch, Place, Request, demo, gate::Gate, soon, until};
+use crate::support::{
+    Launch, Place, Request, demo,
+    gate::Gate,
+    seen::{NOTHING, line, seen},
+    soon, until,
+};
 
 /// Connections that say nothing.
 const IDLE: usize = 100;
@@ -37,17 +42,20 @@ async fn a_hundred_idle_strangers_shut_nobody_out_of_sixty_four_files() {
         }
     }
     // The first has to go for the next, long before its ten seconds are over.
-    assert!(is_closed(&mut idle[0]).await);
+    let closed = is_closed(&mut idle[0]).await;
+    assert!(closed);
     assert!(begun.elapsed() < Duration::from_secs(9), "{:?}", begun.elapsed());
     let status = daemon.client_at("/status").request(Method::GET).send().await;
     assert_eq!(status.status, 200, "an honest client gets in");
-    assert!(status.json().await["daemon"]["open_files"].as_u64().unwrap() < 60);
+    let open = status.json().await["daemon"]["open_files"].as_u64().unwrap();
+    assert!(open < 60, "{open}");
     assert_eq!(known.ask("ping", serde_json::json!({})).await.status, 200, "and one that was in goes on");
     if socket.exists() {
         let asked = Request::new(Place::Unix(socket), Method::GET, "/status").header("host", "localhost");
         let asked = asked.header("authorization", &format!("Bearer {}", daemon.token()));
         assert_eq!(asked.send().await.status, 200, "over the Unix socket, too");
     }
+    seen(format!("the first is closed: {closed}"), format!("the status: {open} files open of 64"), NOTHING);
     drop((idle, at_socket));
 }
 
@@ -62,6 +70,7 @@ async fn the_command_line_gets_in_beside_idle_strangers() {
     let status = gate.prism(&["status", "--json"]).output().await;
     let open = serde_json::from_str::<Value>(&status).unwrap()["daemon"]["open_files"].as_u64().unwrap();
     assert!(open < 500, "{open} of 600 strangers are still there");
+    seen(format!("fewer than {open} of 600 stay"), format!("prism status: {open} files open"), NOTHING);
     drop(idle);
 }
 
@@ -84,6 +93,8 @@ async fn few_editors_may_wait_before_they_say_who_they_are() {
     let bearer = format!("Bearer {}", gate.plugin_secret());
     let known = gate.connect("/plugin/known", &[("authorization", &bearer)]).await;
     assert!(known.is_ok(), "who shows the secret has a place");
+    let line = line(&gate.audited("plugin_connect", "refused: too_many").await);
+    seen(format!("429, {refused} of 30 times"), format!("their editor gets in: {}", known.is_ok()), line);
     sockets.clear();
     until("their places are free", async || gate.connect("/plugin/next", &[]).await.is_ok()).await;
 }

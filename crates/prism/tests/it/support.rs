@@ -13,6 +13,7 @@ pub(crate) mod person;
 mod plain;
 pub(crate) mod plugin;
 pub(crate) mod process;
+pub(crate) mod seen;
 pub(crate) mod shim;
 pub(crate) mod terminal;
 pub(crate) mod upstream;

@@ -3,7 +3,11 @@
 use hyper::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Daemon, Launch, demo, destination, until};
+use crate::support::{
+    Daemon, Launch, demo, destination,
+    seen::{NOTHING, logged, seen},
+    until,
+};
 
 async fn ready(daemon: &Daemon) -> (u16, Value) {
     let reply = daemon.client_at("/readyz").request(Method::GET).send().await;
@@ -164,6 +168,8 @@ async fn bodies_that_are_recorded_have_no_secrets_in_them_and_streams_have_conte
     session.ask("tools/call", params).await.text().await;
     let record = records(&daemon, "kept").await.pop().unwrap();
     assert!(!record.contains("hunter22") && record.contains("[hidden]"), "{record}");
+    let hidden = record.find("\"password").map(|at| &record[at..]).unwrap_or(&record);
+    seen("its own answer", NOTHING, logged(hidden, "password"));
     let (_, response) = record.split_once("response_body=").unwrap();
     assert!(response.contains("kept"), "{record}");
     let streamed = records(&daemon, "streamed words").await.pop().unwrap();

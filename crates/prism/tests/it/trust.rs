@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::support::{
     Ended, Home, Launch, destination,
     gate::{Gate, SETTINGS, text},
+    seen::{logged, seen},
     until,
 };
 
@@ -71,7 +72,9 @@ async fn who_may_write_the_folder_of_the_daemons_config_gains_no_command_by_it()
     assert!(why.contains(&format!("prism trust {}", gate.path("prism.toml"))), "{why}");
     let (home, folder) = (gate.daemon.home().clone(), std::path::PathBuf::from(gate.project()));
     let told = prism(&home, &folder, &["status"]).await.stdout;
-    assert!(told.contains("a config waits for you to see it"), "{told}");
+    let person = logged(&told, "a config waits for you to see it");
+    let agent = holder.hears("write_file", json!({"path": "prism.toml", "content": loosened()})).await;
+    seen(agent, person, gate.last_line("write_file").await);
     let told = prism(&home, &folder, &["doctor", "--no-calls"]).await;
     assert!(told.code == Some(1) && told.stdout.contains("fix: prism trust "), "{told:?}");
 
@@ -107,8 +110,11 @@ async fn a_config_that_the_person_has_not_seen_starts_nothing_until_they_have() 
         daemon.stderr()
     );
     assert!(daemon.stdout().contains("config       none"), "{}", daemon.stdout());
-    assert_eq!(daemon.client_at("/evil/mcp").say_hello().await.status, 404);
+    let hello = daemon.client_at("/evil/mcp").say_hello().await;
+    assert_eq!(hello.status, 404);
     assert!(!std::path::Path::new(&mark).exists());
+    let agent = format!("404: {}", text(&hello.json().await["error"]["message"]));
+    seen(agent, logged(&told.stderr, "does not count"), daemon.logged("does not count").await);
     // All of it is shown, also what others hide: secrets, and letters that turn the line around.
     fs::write(&file, "[destination.evil]\ncommand = [\"x\"]\nenv = { API_KEY = \"hunter2\u{202e}\" }\n").unwrap();
     let shown = prism(&home, project.path(), &["trust"]).await.stderr;
