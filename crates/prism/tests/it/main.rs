@@ -31,6 +31,7 @@ mod ending;
 mod environment;
 mod eras;
 mod event_names;
+mod findings;
 mod first_steps;
 mod full_disk;
 mod gate_attacks;
