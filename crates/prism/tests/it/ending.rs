@@ -150,7 +150,7 @@ async fn a_second_ctrl_c_kills_what_the_first_one_only_asked() {
     until("it is stopping", async || daemon.stderr().contains("Stopping")).await;
     daemon.signal(Signal::INT);
     assert_eq!(daemon.ended().await.code(), Some(0));
-    daemon.has_logged("are killed").await;
+    daemon.logged("are killed").await;
     until("the child is gone", async || !process::is_alive(child)).await;
 }
 

@@ -117,7 +117,7 @@ async fn the_login_shell_is_not_asked_where_somebody_says_no() {
         body["error"]["message"].as_str().unwrap().contains("its program \"own-mcp-server\" was not found on PATH"),
         "{body}"
     );
-    daemon.has_logged("\"own-mcp-server\" was not found on PATH").await;
+    daemon.logged("\"own-mcp-server\" was not found on PATH").await;
 }
 
 #[tokio::test]

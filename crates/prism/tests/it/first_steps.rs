@@ -88,7 +88,7 @@ async fn run_takes_a_free_port_where_the_daemon_has_its_own() {
     let bridge = Launch::prism(words).home(&home).env("PRISM_PORT", &port).start().await;
     assert_ne!(bridge.port(), daemon.port());
     let told = format!("Prism's own daemon (pid {}) has port {port}, so this takes a free one", daemon.pid());
-    bridge.has_logged(&told).await;
+    bridge.logged(&told).await;
     bridge.client_at("/mcp").initialize().await;
     // Whoever names a port means it.
     let words = ["run", "--port", &port, "--"].map(str::to_owned).into_iter().chain(demo(&[])).collect();

@@ -84,7 +84,7 @@ async fn who_may_write_the_folder_of_the_daemons_config_gains_no_command_by_it()
     assert!(told.stderr.contains("+[destination.evil]") && told.stderr.contains("-deny = [\"echo\"]"), "{told:?}");
     // The next daemon begins with what was seen.
     let again = gate.started_in_project_again().await;
-    again.daemon.has_logged("was changed, and counts as you saw it last").await;
+    again.daemon.logged("was changed, and counts as you saw it last").await;
     assert_as_it_was(&again).await;
 
     let told = prism(&home, &folder, &["trust", "--yes", "--json"]).await;

@@ -298,11 +298,6 @@ impl Daemon {
         self.stderr.text()
     }
 
-    /// Waits until it has said something in its log, which comes by a pipe and may come after what it tells of.
-    pub(crate) async fn has_logged(&self, words: &str) {
-        until(&format!("the log says {words:?}"), async || self.stderr().contains(words)).await;
-    }
-
     /// The children it has now, and what they have started.
     pub(crate) fn children(&self) -> Vec<u32> {
         let ours = process::marked(self.home.path()).into_iter().filter(|marked| marked.owner == self.pid());
