@@ -132,8 +132,10 @@ async fn what_a_kill_loses_is_what_the_page_says() {
     let next = json!({"path": "main.rs", "version": second["data"]["version"],
         "edits": [{"range": range, "new_text": "fn third() {}\n"}]});
     let next = holder.does("edit_buffer", next).await;
-    assert_eq!(next["data"]["code"] == "changed", content.contains("first"), "{content}: {next}");
-    seen(told(&next), NOTHING, gate.last_line("edit_buffer").await);
+    let is_lost = content.contains("first");
+    assert_eq!(next["data"]["code"] == "changed", is_lost, "{content}: {next}");
+    let result = if is_lost { "refused: changed" } else { "ok" };
+    seen(told(&next), gate.person_saw().await, line(&gate.audited("edit_buffer", result).await));
 }
 
 // L2: "the agent sees \"bad config line 1 in file …\": tells what is there, no content seen"

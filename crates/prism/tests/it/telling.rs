@@ -162,14 +162,16 @@ async fn bodies_that_are_recorded_have_no_secrets_in_them_and_streams_have_conte
     let daemon = Launch::serve(&format!("{settings}{server}")).env("THE_KEY", "resolved-value").start().await;
     let session = daemon.client_at("/demo/mcp").initialize().await;
     let text = "kept, resolved-value, ghp_0123456789abcdef0123456789abcdef0123";
-    session.call("echo", json!({"text": text, "password": "hunter22", "pin": "4711"})).await.text().await;
+    let answer = session.call("echo", json!({"text": text, "password": "hunter22", "pin": "4711"})).await;
+    let status = answer.status;
+    answer.text().await;
     // With progress the answer is a stream.
     let params = json!({"name": "slow", "arguments": {"ms": 50, "text": "streamed words, resolved-value"}, "_meta": {"progressToken": 1}});
     session.ask("tools/call", params).await.text().await;
     let record = records(&daemon, "kept").await.pop().unwrap();
     assert!(!record.contains("hunter22") && record.contains("[hidden]"), "{record}");
     let hidden = record.find("\"password").map(|at| &record[at..]).unwrap_or(&record);
-    seen("its own answer", NOTHING, logged(hidden, "password"));
+    seen(format!("{status}: its own answer"), NOTHING, logged(hidden, "password"));
     let (_, response) = record.split_once("response_body=").unwrap();
     assert!(response.contains("kept"), "{record}");
     let streamed = records(&daemon, "streamed words").await.pop().unwrap();
