@@ -95,6 +95,7 @@ impl Daemon {
     /// Runs until it is told to stop. `announce` says what a person needs to know, given the port.
     pub fn run(self, home: &Home, announce: impl FnOnce(&Config, Option<&TokenOrigin>)) -> anyhow::Result<()> {
         limits::raise_open_files();
+        limits::keep_open_files();
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(workers())
             .enable_all()
