@@ -282,8 +282,10 @@ fn late(action: &Action, deadline: Duration) -> Refusal {
 fn open_without(lacks: &str) -> [String; 2] {
     [
         format!("it runs without a sandbox: {lacks}"),
-        "it keeps to the granted folders, but can reach the network and programs that listen there, change the modes of your files, \
-         and leave something running that outlives the grant"
+        "it keeps to the granted folders, but can reach the network and programs that listen there, write the caches of your tools \
+         and, in those folders, hooks and settings that your tools run, reach your other terminals and memory that programs \
+         share, change the modes of your files, end your other programs (before Linux 6.12), and leave something running that \
+         outlives the grant"
             .to_owned(),
     ]
 }
