@@ -187,6 +187,12 @@ const ATTACKS: &[Attack] = &[
     ),
     Attack("R-13", "a look asks nobody", "gate_holds::a_look_at_the_language_servers_asks_nobody_and_a_stop_does"),
     Attack("R-13", "nobody reads others' command lines", "gate_holds::nobody_is_told_the_command_lines_of_others"),
+    Attack("must show 2", "thirty ways lead out of no place", "ways_out::thirty_ways_lead_out_of_no_place"),
+    Attack(
+        "must show 2",
+        "nor, without a sandbox, out of what was said",
+        "ways_out::without_a_sandbox_the_person_is_told_first_of_each_way_that_is_open",
+    ),
 ];
 
 /// Whoever runs this as root attacks as somebody who has no account and no rights.
@@ -226,6 +232,8 @@ pub(crate) fn run(place: &Place, tests: &Path) -> anyhow::Result<Verdict> {
     // Of several lines of one test the last counts.
     let sights: BTreeMap<&str, &str> = sights.lines().filter_map(|line| line.split_once('\t')).collect();
     let (mut held, mut broken) = (0, 0);
+    // What came of each way out, from each place.
+    ran.stdout.lines().filter_map(|line| line.strip_prefix("ways: ")).for_each(say);
     for Attack(finding, holds, test) in ATTACKS {
         // What is skipped is listed by its name alone, or with its module.
         let name = test.rsplit("::").next().unwrap_or(test);

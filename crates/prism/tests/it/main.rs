@@ -110,5 +110,6 @@ mod upstream_sessions;
 mod upstream_sse;
 mod upstream_streams;
 mod upstream_tls;
+mod ways_out;
 mod workspace;
 mod workspace_served;

@@ -67,10 +67,14 @@ impl Gate {
 
     /// With these variables.
     pub(crate) async fn start_in(settings: &str, variables: &[(&'static str, String)]) -> Self {
+        let launch = Launch::serve(settings);
+        Self::start_by(variables.iter().fold(launch, |launch, (name, value)| launch.env(name, value))).await
+    }
+
+    /// As it is launched.
+    pub(crate) async fn start_by(launch: Launch) -> Self {
         let folder = Home::new();
         fs::write(folder.path().join("main.rs"), "fn main() {}\n").expect("the folder can be written to");
-        let launch = Launch::serve(settings);
-        let launch = variables.iter().fold(launch, |launch, (name, value)| launch.env(name, value));
         Self { daemon: launch.start().await, folder }
     }
 
