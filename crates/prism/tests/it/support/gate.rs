@@ -68,12 +68,12 @@ impl Gate {
     /// With these variables.
     pub(crate) async fn start_in(settings: &str, variables: &[(&'static str, String)]) -> Self {
         let launch = Launch::serve(settings);
-        Self::start_by(variables.iter().fold(launch, |launch, (name, value)| launch.env(name, value))).await
+        let launch = variables.iter().fold(launch, |launch, (name, value)| launch.env(name, value));
+        Self::start_by(launch, Home::new()).await
     }
 
-    /// As it is launched.
-    pub(crate) async fn start_by(launch: Launch) -> Self {
-        let folder = Home::new();
+    /// As it is launched, with this folder to grant.
+    pub(crate) async fn start_by(launch: Launch, folder: Home) -> Self {
         fs::write(folder.path().join("main.rs"), "fn main() {}\n").expect("the folder can be written to");
         Self { daemon: launch.start().await, folder }
     }

@@ -10,8 +10,9 @@ use super::{
     world::{Prey, World},
 };
 use crate::support::{
+    Client,
     gate::{Holder, answer},
-    stays, until,
+    prism, stays, until,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +22,7 @@ pub(super) enum Place {
     Command,
     Terminal,
     LanguageServer,
+    McpServer,
     GitHook,
 }
 
@@ -51,8 +53,8 @@ const HOOKS: [&str; 9] = [
 ];
 
 impl Place {
-    pub(super) const ALL: [Self; 6] =
-        [Self::Build, Self::Tests, Self::Command, Self::Terminal, Self::LanguageServer, Self::GitHook];
+    pub(super) const ALL: [Self; 7] =
+        [Self::Build, Self::Tests, Self::Command, Self::Terminal, Self::LanguageServer, Self::McpServer, Self::GitHook];
 
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -61,6 +63,7 @@ impl Place {
             Self::Command => "command",
             Self::Terminal => "terminal",
             Self::LanguageServer => "language server",
+            Self::McpServer => "MCP server",
             Self::GitHook => "git hook",
         }
     }
@@ -79,6 +82,7 @@ impl World {
             Place::Command => self.allowed(&mut holder, "exec_command", json!({ "command": line })).await.0,
             Place::Terminal => self.terminal(&mut holder, &line).await,
             Place::LanguageServer => self.language_server(&mut holder, &line).await,
+            Place::McpServer => self.mcp_server(&line).await,
             Place::GitHook => self.git_hooks(&mut holder, &line).await,
         };
         if place == Place::GitHook {
@@ -118,12 +122,36 @@ impl World {
     /// One that tries the ways when it is started, and works as one then.
     async fn language_server(&self, holder: &mut Holder, line: &str) -> Vec<Value> {
         let serve = format!("{line}\nexec python3 {} push \"$TMPDIR\"\n", self.readable("server.py"));
-        fs::write(self.readable("server.sh"), serve).unwrap();
+        fs::write(self.readable("language-server.sh"), serve).unwrap();
         fs::write(self.gate.path("a.md"), "bad\n").unwrap();
         let (asked, result) = self.allowed(holder, "get_errors", json!({"path": "a.md"})).await;
         assert_eq!(result["status"], "ok", "{result}");
         until("it is through", async || self.is_through(Place::LanguageServer.name())).await;
         asked
+    }
+
+    /// One in a sandbox, without network, that does the same, and ends with its last client.
+    async fn mcp_server(&self, line: &str) -> Vec<Value> {
+        let client = self.served(line).initialize().await;
+        assert!(self.is_through(Place::McpServer.name()));
+        assert_eq!(client.text("echo", json!({"text": "to and fro"})).await, "to and fro");
+        client.delete().await;
+        Vec::new()
+    }
+
+    /// A server in a sandbox is not started where there can be none.
+    pub(super) async fn starts_no_mcp_server(&self) {
+        let name = Place::McpServer.name();
+        let reply = self.served(&self.line(name)).say_hello().await;
+        let (status, body) = (reply.status, reply.answer().await);
+        assert!(status == 503 && body.to_string().contains("bubblewrap is not installed"), "{status} {body}");
+        assert!(!Path::new(&self.said(name)).exists());
+    }
+
+    fn served(&self, line: &str) -> Client {
+        let serve = format!("{line}\nexec {} demo-server\n", prism());
+        fs::write(self.readable("mcp-server.sh"), serve).unwrap();
+        self.gate.daemon.client_at("/ways/mcp")
     }
 
     /// Has a repository worked on in which all runs the script that git runs for the person.

@@ -20,7 +20,7 @@ use std::{
 use tempfile::TempDir;
 
 use super::{Outcome, Outcomes};
-use crate::support::{Home, Launch, gate::Gate, process};
+use crate::support::{Home, Launch, gate::Gate, prism, process};
 
 /// Nothing of whoever runs the tests.
 pub(super) const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -81,7 +81,7 @@ pub(super) fn tools_without_bubblewrap() -> TempDir {
 
 impl World {
     pub(super) async fn begin(path: &str) -> Self {
-        let (home, folder) = (Home::new(), Home::new());
+        let (home, folder, project) = (Home::new(), Home::new(), Home::new());
         for (name, text) in [
             ("ways.pl", include_str!("ways.pl")),
             ("neighbour.pl", include_str!("neighbour.pl")),
@@ -107,13 +107,19 @@ impl World {
             ("XDG_RUNTIME_DIR", run),
         ];
         let settings = format!(
-            "[gate]\nrate_limit = 1000\n[editor]\nreadable = [{0:?}]\n[editor.servers]\nmarkdown = [\"sh\", {1:?}]\n",
+            "login_path = false\n[gate]\nrate_limit = 1000\n[editor]\nreadable = [{0:?}]\n\
+             [editor.servers]\nmarkdown = [\"sh\", {1:?}]\n\
+             [destination.ways]\ncommand = [\"sh\", {2:?}]\nera = \"legacy\"\n\
+             [destination.ways.sandbox]\nfolders = [{3:?}]\nreadable = [{0:?}, {4:?}]\nnetwork = \"none\"\n",
             folder.path(),
-            folder.file("server.sh")
+            folder.file("language-server.sh"),
+            folder.file("mcp-server.sh"),
+            project.path(),
+            prism(),
         );
         let launch = Launch::serve(&settings).shell(CARELESSLY);
         let launch = variables.iter().fold(launch, |launch, (name, value)| launch.env(name, value));
-        let gate = Gate::start_by(launch).await;
+        let gate = Gate::start_by(launch, project).await;
         let mut world = Self { gate, home, folder, variables, config: String::new() };
         world.git(&["init", "-q", "-b", "main"]);
         world.git(&["config", "user.name", "A Person"]);
