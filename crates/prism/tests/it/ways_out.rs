@@ -11,7 +11,10 @@ use self::{
     places::{Place, Tried},
     world::World,
 };
-use crate::support::skipped;
+use crate::support::{
+    seen::{line, seen},
+    skipped,
+};
 
 /// Ways that landlock alone does not close, each with the words that name it to the person who is asked.
 const OPEN_WITHOUT_A_SANDBOX: [(&str, &str); 10] = [
@@ -46,9 +49,10 @@ async fn thirty_ways_lead_out_of_no_place() {
         return;
     }
     let world = World::begin(world::USUAL_PATH).await;
-    let mut columns = Vec::new();
+    let (mut columns, mut questions) = (Vec::new(), 0);
     for place in Place::ALL {
         let Tried { outcomes, asked } = world.try_from(place).await;
+        questions += asked.len();
         // A command is shown whatever is around it; the rest asks nobody.
         let expected = usize::from(matches!(place, Place::Terminal | Place::Command));
         assert_eq!(asked.len(), expected, "{}: {asked:?}", place.name());
@@ -62,6 +66,9 @@ async fn thirty_ways_lead_out_of_no_place() {
     let closed_anyway: Vec<_> = outside.iter().filter(|(_, outcome)| *outcome != Outcome::Out).collect();
     assert!(closed_anyway.len() < 4, "on this machine these prove nothing: {closed_anyway:?}");
     assert_eq!(led_out, [""; 0]);
+    let built = world.gate.audited("build_project", "ok").await;
+    let tried: usize = columns[1..].iter().map(|(_, outcomes)| outcomes.len()).sum();
+    seen(format!("{} of {tried} lead out", led_out.len()), format!("asked {questions} times"), line(&built));
     world.end().await;
 }
 
@@ -71,9 +78,10 @@ async fn without_a_sandbox_the_person_is_told_first_of_each_way_that_is_open() {
     let tools = world::tools_without_bubblewrap();
     let world = World::begin(tools.path().to_str().unwrap()).await;
     let open: BTreeMap<&str, &str> = OPEN_WITHOUT_A_SANDBOX.into();
-    let (mut columns, mut unsaid) = (Vec::new(), Vec::new());
+    let (mut columns, mut unsaid, mut questions) = (Vec::new(), Vec::new(), 0);
     for place in Place::ALL.into_iter().filter(|place| !matches!(place, Place::McpServer | Place::GitHook)) {
         let Tried { outcomes, asked } = world.try_from(place).await;
+        questions += asked.len();
         let told = asked.first().unwrap_or_else(|| panic!("{}: nobody was asked", place.name()))["shown"]["because"]
             .to_string();
         assert!(told.contains("bubblewrap is not installed"), "{told}");
@@ -85,6 +93,9 @@ async fn without_a_sandbox_the_person_is_told_first_of_each_way_that_is_open() {
     world.starts_no_mcp_server().await;
     print(&columns);
     assert_eq!(unsaid, [""; 0], "open, and nobody was told");
+    let built = world.gate.audited("build_project", "ok").await;
+    let open: usize = columns.iter().map(|(place, outcomes)| led_out(place, outcomes).len()).sum();
+    seen(format!("{open} are open, all of them named"), format!("asked {questions} times, first"), line(&built));
     world.end().await;
 }
 
