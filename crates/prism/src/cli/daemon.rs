@@ -133,10 +133,10 @@ impl Daemon {
             None => Lasting::All { management: home.management()?, plugin: home.plugin()? },
             Some(_) => Lasting::Nothing,
         };
-        let mut running = Running::start(self.config, self.root.as_deref(), token, home.path(), lasting, log).await?;
+        let mut running =
+            Running::start(self.config, self.root.as_deref(), token, home.path(), &self.guarded, lasting, log).await?;
         let mut ends =
             [signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?, signal(SignalKind::hangup())?];
-        running.front.guard_files(&self.guarded);
         running.front.about().configured_by(self.file.as_deref(), None, &self.untrusted);
         running.accept(listener);
         let path = socket.map(|(listener, path)| {

@@ -216,8 +216,8 @@ impl Reach {
         let (base, token) = (config.base_url(), Token::random()?);
         let log = Log::start(LevelFilter::OFF, false);
         let mut running =
-            Running::start(config.clone(), None, Some(token.clone()), home.path(), Lasting::Nothing, log).await?;
-        running.front.guard_files(guarded);
+            Running::start(config.clone(), None, Some(token.clone()), home.path(), guarded, Lasting::Nothing, log)
+                .await?;
         running.accept(listener);
         Ok(Self { config, base, token, running: Some(running) })
     }

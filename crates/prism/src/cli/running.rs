@@ -2,7 +2,12 @@
 //! `prism serve` and `prism run` are one for as long as they live; `prism call` and `prism tools` are one for a moment
 //! when no daemon listens.
 
-use std::{future::Future, io::IsTerminal, path::Path, sync::Arc};
+use std::{
+    future::Future,
+    io::IsTerminal,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use anyhow::Context;
 use prism_editor::{Quarters, Runtime, Surroundings};
@@ -68,12 +73,13 @@ pub(super) fn asks_shell(config: &Config) -> bool {
 }
 
 impl Running {
-    /// Builds the server. It takes connections once it is given listeners.
+    /// Builds the server. It takes connections once it is given listeners. `guarded` is closed to all that runs in a sandbox.
     pub(super) async fn start(
         config: Config,
         root: Option<&str>,
         token: Option<Token>,
         home: &Path,
+        guarded: &[PathBuf],
         lasting: Lasting,
         log: Log,
     ) -> anyhow::Result<Self> {
@@ -127,6 +133,8 @@ impl Running {
         };
         let (server, owner) = (Server::new(config, root, token, access, &parts)?, parts.owner.clone());
         let front = Front::new(server, parts);
+        // Before sessions of another daemon's are taken up: their servers start with them.
+        front.guard_files(guarded);
         front.take_up_sessions().await;
         tokio::spawn(front.clone().sweep());
         Ok(Self { front, owner, store, gate, log, fronts: Vec::new() })
@@ -242,7 +250,10 @@ async fn gate(
 fn quarters(config: &Config, home: &Path) -> Arc<Quarters> {
     let env = Env::process();
     let settings = editor::at_home(&config.editor, &env);
-    Quarters::new(&settings, env.inherited(&Inherit::default()), home.join(CHILDREN), vec![home.to_owned()])
+    let env = env.inherited(&Inherit::default());
+    let quarters = Quarters::new(&settings, env, home.join(CHILDREN), vec![home.to_owned()]);
+    quarters.keep_from(config.port);
+    quarters
 }
 
 /// Whose machine this is, for the audit log.
