@@ -7,6 +7,7 @@
 //! at the home folder, so that no cache of the person's is ever written by an agent. With landlock alone names cannot lead elsewhere,
 //! and toolchains write their own caches.
 
+mod copy;
 mod limits;
 mod quarters;
 mod temporary;
@@ -69,13 +70,26 @@ struct Usual {
     write: Vec<PathBuf>,
     /// The person's caches: what may be written of them with landlock alone, and what is read of them in a sandbox.
     caches: Vec<PathBuf>,
-    read_caches: Vec<PathBuf>,
+    read_caches: Vec<(PathBuf, Access)>,
     /// Where toolchains write outside of the home folder. In a sandbox something else lies there.
     elsewhere: Vec<PathBuf>,
     home: Option<PathBuf>,
     closed: Vec<PathBuf>,
+    /// Where go keeps modules.
+    go_modules: Option<PathBuf>,
     /// What go keeps its cache in, if it has none in the home folder yet that could be written.
     lacks_go_cache: bool,
+}
+
+/// What tools do to a cache of the person's, of which nothing is ever changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Access {
+    /// They read it.
+    IsRead,
+    /// They add to it what they fetch, where they have a network: a holder who has one gets a copy.
+    Grows,
+    /// They write to it although they only look something up: every holder gets a copy.
+    IsWritten,
 }
 
 /// A fence for one child, and what the child's environment says of it. To be kept while the child runs.
@@ -130,10 +144,32 @@ impl Fences {
             Ok(sandbox) => {
                 let ports = self.sandbox.ports.lock().unwrap_or_else(PoisonError::into_inner);
                 ports.iter().for_each(|port| sandbox.keep_from(*port));
+                drop(ports);
                 closed.extend(self.closed.files());
-                let room = temporary.room(sandbox, usual, holder.network)?;
+                let mut room = temporary.room(sandbox, usual, holder.network)?;
                 seems = PathBuf::from("/tmp");
-                read.extend(usual.read_caches.iter().cloned());
+                let is_online = holder.network == Network::All;
+                if holder.network == Network::Own {
+                    env.extend(AT_ONCE.map(|(name, value)| (name.into(), value.into())));
+                }
+                read.extend(usual.read_caches.iter().filter_map(|(cache, access)| {
+                    let is_own = match access {
+                        Access::IsRead => false,
+                        Access::Grows => is_online,
+                        Access::IsWritten => true,
+                    };
+                    let copy = if is_own { temporary.copy(cache, cache) } else { None };
+                    // What is too large to be copied is fetched anew, or read as far as that goes.
+                    let is_read = copy.is_none() && !(is_own && is_online);
+                    room.private.extend(copy);
+                    is_read.then(|| cache.clone())
+                }));
+                // Its folder lies in one that is read, and go can be told of another.
+                if let (true, Some(modules), Some(home)) = (is_online, &usual.go_modules, &usual.home) {
+                    let own = home.join(".cache/go-mod");
+                    room.private.extend(temporary.copy(&modules.join("cache/download"), &own.join("cache/download")));
+                    env.insert("GOMODCACHE".into(), own.into());
+                }
                 Some(room)
             }
             Err(_) => {
@@ -271,8 +307,12 @@ const HINT: &str = "the fence may have kept it from a file: it reaches the grant
                     toolchains; a person can add another to `readable` of `[editor]` (`writable`, to write there). `.git` and the \
                     settings of editors and agents are for reading: git_add, git_commit and git_branch change a repository";
 
-/// What programs say that have not found a host, or no way to it.
-const LONELY: [&str; 8] = [
+/// Has tools that have no network say so, where they would try for minutes. pip says it when it tries again.
+const AT_ONCE: [(&str, &str); 3] = [("npm_config_fetch_retries", "0"), ("CARGO_NET_RETRY", "0"), ("PIP_RETRIES", "1")];
+
+/// What programs say that have not found a host, or no way to it; go, which asks a server of names here where it knows of none; and
+/// npm, of what it does not have.
+const LONELY: [&str; 12] = [
     "Could not resolve host",
     "Couldn't resolve host",
     "Temporary failure in name resolution",
@@ -281,6 +321,10 @@ const LONELY: [&str; 8] = [
     "EAI_AGAIN",
     "ENOTFOUND",
     "failed to lookup address",
+    "network is unreachable",
+    " on 127.0.0.1:53: ",
+    " on [::1]:53: ",
+    "ENOTCACHED",
 ];
 
 /// What programs say to whom a file is not there. In a sandbox that is what is not listed.

@@ -1,6 +1,7 @@
 //! Actions on real files and children, as the gate orders them.
 
 mod buffers;
+mod caches;
 mod changes;
 mod commands;
 mod escapes;

@@ -1,12 +1,13 @@
 //! Folders for temporary files, each a holder's own. What a daemon that was killed has left is cleared away by the next.
 
 use std::{
-    fs::{self, DirBuilder},
+    collections::BTreeMap,
+    fs::{self, DirBuilder, Permissions},
     io,
-    os::unix::fs::{DirBuilderExt, MetadataExt},
+    os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread,
@@ -15,7 +16,7 @@ use std::{
 use prism_core::policy::guarded;
 use prism_os::sandbox::{Network, Private, Room, Sandbox};
 
-use super::Usual;
+use super::{Usual, copy};
 
 /// A folder for temporary files. It is removed when nobody needs it any more.
 #[derive(Debug)]
@@ -23,6 +24,8 @@ pub(super) struct Temporary {
     folder: PathBuf,
     /// It holds more than it may, and goes when what runs in it has ended.
     is_full: AtomicBool,
+    /// The copies of the person's caches that it has; nothing of one that is too large.
+    copies: Mutex<BTreeMap<PathBuf, Option<PathBuf>>>,
 }
 
 impl Temporary {
@@ -41,7 +44,7 @@ impl Temporary {
     }
 
     fn at(folder: PathBuf) -> Self {
-        Self { folder, is_full: AtomicBool::new(false) }
+        Self { folder, is_full: AtomicBool::new(false), copies: Mutex::default() }
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -62,9 +65,21 @@ impl Temporary {
         laid_out(&self.folder, sandbox, usual, network)
     }
 
+    /// Copies a cache of the person's, once, to be what a holder finds at `seems`; one that is too large is not. It is a folder that
+    /// nothing inside reaches by another way: in the holder's home a link could lead the copy elsewhere. Blocks.
+    pub(super) fn copy(&self, cache: &Path, seems: &Path) -> Option<Private> {
+        let mut copies = self.copies.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = copies.len();
+        let made = copies.entry(cache.to_owned()).or_insert_with(|| {
+            let lies = self.folder.join(format!("copy-{number}"));
+            copy::folder(cache, &lies).is_ok().then_some(lies)
+        });
+        made.clone().map(|lies| Private { seems: seems.to_owned(), lies })
+    }
+
     /// Removes it at once.
     pub(super) fn remove(mut self) {
-        let _ = fs::remove_dir_all(std::mem::take(&mut self.folder));
+        sweep(&std::mem::take(&mut self.folder));
     }
 }
 
@@ -94,8 +109,22 @@ impl Drop for Temporary {
         }
         // It may hold a lot, and whoever drops it may be a thread that others wait for.
         let sweeper = thread::Builder::new().name("prism-sweeper".to_owned());
-        let _ = sweeper.spawn(move || fs::remove_dir_all(folder));
+        let _ = sweeper.spawn(move || sweep(&folder));
     }
+}
+
+/// Removes a folder, also one with folders that their owner may not write to, as go has its modules in.
+fn sweep(folder: &Path) {
+    if fs::remove_dir_all(folder).is_ok() {
+        return;
+    }
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let _ = fs::set_permissions(&folder, Permissions::from_mode(0o700));
+        let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
+        folders.extend(entries.filter(|one| one.file_type().is_ok_and(|kind| kind.is_dir())).map(|one| one.path()));
+    }
+    let _ = fs::remove_dir_all(folder);
 }
 
 /// Removes what processes that are no more have left. A pid means nothing in another pid namespace, so the name has that too.
@@ -144,5 +173,18 @@ mod tests {
         let path = made.path().to_owned();
         made.remove();
         assert!(!path.exists());
+    }
+
+    // It shows for whoever is not root.
+    #[test]
+    fn what_may_not_be_written_is_removed_too() {
+        let base = tempfile::tempdir().unwrap();
+        let made = Temporary::make(base.path()).unwrap();
+        let module = made.path().join("mod/nest@v1.0.0");
+        fs::create_dir_all(&module).unwrap();
+        fs::write(module.join("nest.go"), "package nest\n").unwrap();
+        fs::set_permissions(&module, Permissions::from_mode(0o555)).unwrap();
+        made.remove();
+        assert_eq!(fs::read_dir(base.path()).unwrap().count(), 0);
     }
 }

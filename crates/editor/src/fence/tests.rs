@@ -223,6 +223,21 @@ fn what_a_program_says_that_was_kept_from_a_file_is_known() {
     assert!(hint(&landlock, &["error: 3 tests failed", ""]).is_none());
 }
 
+//
+#[test]
+fn who_has_no_network_is_told_which_scope_has_one() {
+    let alone = serde_json::json!({ "enforced": "sandbox", "network": "none" });
+    let online = serde_json::json!({ "enforced": "sandbox", "network": "all" });
+    for said in [
+        "curl: (6) Could not resolve host: example.org",
+        "npm error code ENOTCACHED",
+        "dial tcp: lookup example.org on 127.0.0.1:53: read udp 127.0.0.1:4->127.0.0.1:53: connection refused",
+    ] {
+        assert!(hint(&alone, &["", said]).is_some_and(|hint| hint.contains("network:all")), "{said}");
+        assert!(hint(&online, &["", said]).is_none(), "{said}");
+    }
+}
+
 #[test]
 fn without_a_fence_nothing_is_changed() {
     let settings = Settings { fence: false, ..Settings::default() };

@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::Usual;
+use super::{Access, Usual};
 use crate::Settings;
 
 /// Of the system, to read and execute. Not all of `/dev`, as a disk is there too; not `/var`, `/run`, `/srv`, as services keep
@@ -147,8 +147,14 @@ const IN_CACHE: &[&str] = &[
 ];
 
 /// Of the home folder, what a sandbox reads of the person's caches: what was downloaded, and nothing that a program looks for to run
-/// it. What is unpacked or built from it is the holder's own.
-const READ_CACHES: &[&str] = &[".npm/_cacache", ".cache/ms-playwright", ".cache/pip", "go/pkg/mod"];
+/// it. What is unpacked or built from it is the holder's own. npm writes its index anew when it only looks something up, and finds
+/// nothing where it cannot.
+const READ_CACHES: &[(&str, Access)] = &[
+    (".npm/_cacache/content-v2", Access::Grows),
+    (".npm/_cacache/index-v5", Access::IsWritten),
+    (".cache/ms-playwright", Access::IsRead),
+    (".cache/pip", Access::IsRead),
+];
 
 /// The same of cargo's own folder.
 const CARGO_READ_CACHES: &[&str] = &["registry/index", "registry/cache", "git/db"];
@@ -179,27 +185,30 @@ impl Usual {
         let named = |name: &str| env.get(OsStr::new(name)).map(PathBuf::from).filter(|path| path.is_absolute());
         let mut read: Vec<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
         let mut write: Vec<PathBuf> = DEVICES.iter().map(PathBuf::from).collect();
-        let (mut caches, mut read_caches, mut elsewhere) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut caches, mut elsewhere) = (Vec::new(), Vec::new());
+        let mut read_caches: Vec<(PathBuf, Access)> = Vec::new();
         let home = settings.home.as_deref();
         read.extend(PLACES.iter().filter_map(|name| named(name)).filter(|folder| !is_above(folder, home)));
         if let Some(home) = home {
             read.extend(TOOLCHAINS.iter().map(|name| home.join(name)));
             caches.extend(CACHES.iter().map(|name| home.join(name)));
             caches.extend(IN_CACHE.iter().map(|name| home.join(".cache").join(name)));
-            read_caches.extend(READ_CACHES.iter().map(|name| home.join(name)));
+            read_caches.extend(READ_CACHES.iter().map(|(name, access)| (home.join(name), *access)));
         }
         if let Some(cargo) = named("CARGO_HOME").or_else(|| Some(home?.join(".cargo"))) {
             read.extend(CARGO.iter().map(|name| cargo.join(name)));
             caches.extend(CARGO_CACHES.iter().map(|name| cargo.join(name)));
-            read_caches.extend(CARGO_READ_CACHES.iter().map(|name| cargo.join(name)));
+            read_caches.extend(CARGO_READ_CACHES.iter().map(|name| (cargo.join(name), Access::Grows)));
             elsewhere.extend(Some(cargo).filter(|cargo| home.is_none_or(|home| !cargo.starts_with(home))));
         }
         elsewhere.extend(named("CARGO_TARGET_DIR"));
         if let Some(go) = named("GOPATH") {
             caches.push(go.join("pkg"));
-            read_caches.push(go.join("pkg/mod"));
             read.push(go);
         }
+        let in_path = named("GOPATH").or_else(|| Some(home?.join("go"))).map(|go| go.join("pkg/mod"));
+        let go_modules = named("GOMODCACHE").or(in_path);
+        read_caches.extend(go_modules.clone().map(|modules| (modules, Access::IsRead)));
         let go_cache = named("GOCACHE").or_else(|| Some(home?.join(".cache/go-build")));
         let lacks_go_cache = !go_cache.as_ref().is_some_and(|cache| cache.is_dir());
         elsewhere.extend(go_cache);
@@ -213,7 +222,7 @@ impl Usual {
         read.extend(settings.readable.iter().cloned());
         write.extend(settings.writable.iter().cloned());
         let home = settings.home.clone();
-        Self { read, write, caches, read_caches, elsewhere, home, closed, lacks_go_cache }
+        Self { read, write, caches, read_caches, elsewhere, home, closed, go_modules, lacks_go_cache }
     }
 }
 
