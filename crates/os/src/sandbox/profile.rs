@@ -42,6 +42,8 @@ const ETC: &[&str] = &[
     "ssl",
     "ca-certificates",
     "ca-certificates.conf",
+    // Debian's Chromium starts with what lies there, and not without.
+    "chromium.d",
     "pki",
     "localtime",
     "timezone",

@@ -240,6 +240,16 @@ async fn what_a_command_is_given_is_nothing_to_what_is_around_it() {
 }
 
 // C1
+// without the first of these Debian's Chromium ends at once.
+#[tokio::test]
+async fn what_programs_take_from_the_systems_settings_is_there() {
+    let Some(place) = Place::new() else { return };
+    for name in ["chromium.d", "alternatives", "ssl", "passwd"].map(|name| Path::new("/etc").join(name)) {
+        let script = format!("test -e {name} && ! touch {name} 2>/dev/null && echo there", name = name.display());
+        assert!(!name.exists() || place.run(&script).await.out == "there\n", "{name:?}");
+    }
+}
+
 #[tokio::test]
 async fn what_is_closed_is_empty_and_stays_where_it_is() {
     let Some(place) = Place::new() else { return };
