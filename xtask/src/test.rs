@@ -105,6 +105,8 @@ const LANES: &[Lane] = &[
         editor,
     )
     .beside(),
+    yard("work", "builds, tests, browsers and language servers in the sandbox, as people have them", yardstick::work)
+        .beside(),
     yard("crosstalk", "many sessions with the same ids on one child", yardstick::crosstalk).beside(),
     yard("conformance", "the official suite, both ways", yardstick::conformance).beside(),
     yard("clients", "real clients on a server of either era", yardstick::clients).beside(),

@@ -25,7 +25,7 @@ use crate::{
 use bridge::{Auth, Bridge, Fixture, Server, TOKEN, tail};
 use tools::{Tool, Tools};
 
-pub(crate) use tools::{install_ripgrep, prepare};
+pub(crate) use tools::{install_bubblewrap, install_ripgrep, prepare};
 
 /// How often a daemon's processes are looked at while a yardstick runs.
 const LOOK: Duration = Duration::from_millis(250);
@@ -210,6 +210,13 @@ pub(crate) fn console(place: &Place) -> anyhow::Result<Verdict> {
 /// The source's checklist with real language servers. The first run fetches them.
 pub(crate) fn editor(place: &Place) -> anyhow::Result<Verdict> {
     by_itself(place, &[Tool::Node, Tool::Python], "editor/run.sh", Duration::from_secs(600))
+}
+
+/// Real work in the sandbox, with the tools that people use. What cannot be installed is a row that is skipped. The first run
+/// installs and fetches.
+pub(crate) fn work(place: &Place) -> anyhow::Result<Verdict> {
+    Tool::wish(&[Tool::Cmake, Tool::Go, Tool::Gopls, Tool::Clangd, Tool::Chromium]);
+    by_itself(place, &[Tool::Node, Tool::Python, Tool::Bubblewrap], "work/run.sh", Duration::from_secs(600))
 }
 
 /// Why nobody wants windows of VS Code here.

@@ -18,6 +18,7 @@ fn every_runner_is_there_and_may_be_executed() {
         "matrix/run.sh",
         "servers/run.sh",
         "everything-server/run.sh",
+        "work/run.sh",
     ] {
         let path = crate::place::root().join("yardstick").join(script);
         let mode = fs::metadata(&path).unwrap_or_else(|error| panic!("{script}: {error}")).permissions().mode();

@@ -44,6 +44,12 @@ pub(super) enum Tool {
     Ripgrep,
     /// Makes the sandboxes that agents' programs run in.
     Bubblewrap,
+    /// With ctest and a compiler of C++.
+    Cmake,
+    Go,
+    /// Language servers.
+    Gopls,
+    Clangd,
 }
 
 /// What tests of the workspace need beside Rust, and what to know where it cannot be had.
@@ -77,9 +83,12 @@ pub(crate) fn prepare(place: &Place) -> Vec<String> {
 
 /// Installs what Prism's search is measured beside. Where it cannot be had, those measures say so.
 pub(crate) fn install_ripgrep() {
-    if !Tool::Ripgrep.is_there() {
-        install(Tool::Ripgrep);
-    }
+    Tool::wish(&[Tool::Ripgrep]);
+}
+
+/// The same for what the sandbox is measured with.
+pub(crate) fn install_bubblewrap() {
+    Tool::wish(&[Tool::Bubblewrap]);
 }
 
 /// What a yardstick runs on; `path` has a node that is new enough in front.
@@ -90,6 +99,11 @@ pub(super) struct Tools {
 // === impl Tool ===
 
 impl Tool {
+    /// Installs what is missing, where that is possible.
+    pub(super) fn wish(tools: &[Self]) {
+        tools.iter().filter(|tool| !tool.is_there()).for_each(|tool| install(*tool));
+    }
+
     fn is_there(self) -> bool {
         match self {
             Self::Python => {
@@ -102,6 +116,10 @@ impl Tool {
             Self::Ripgrep => answer("rg", &["--version"]).is_some(),
             Self::Bubblewrap => answer("bwrap", &["--version"]).is_some(),
             Self::Compiler => answer("cc", &["--version"]).is_some() && answer("make", &["--version"]).is_some(),
+            Self::Cmake => ["cmake", "ctest", "c++", "make"].iter().all(|name| answer(name, &["--version"]).is_some()),
+            Self::Go => answer("go", &["version"]).is_some(),
+            Self::Gopls => answer("gopls", &["version"]).is_some(),
+            Self::Clangd => answer("clangd", &["--version"]).is_some(),
             Self::Chromium => BROWSERS.iter().any(|name| answer(name, &["--version"]).is_some()),
         }
     }
@@ -116,6 +134,10 @@ impl Tool {
             Self::Compiler => "a C compiler and make",
             Self::Ripgrep => "ripgrep",
             Self::Bubblewrap => "bubblewrap",
+            Self::Cmake => "cmake, a C++ compiler and make",
+            Self::Go => "go",
+            Self::Gopls => "gopls",
+            Self::Clangd => "clangd",
         }
     }
 
@@ -129,6 +151,10 @@ impl Tool {
             Self::Compiler => "gcc libc6-dev make",
             Self::Ripgrep => "ripgrep",
             Self::Bubblewrap => "bubblewrap",
+            Self::Cmake => "cmake g++ make",
+            Self::Go => "golang-go",
+            Self::Gopls => "gopls",
+            Self::Clangd => "clangd",
         }
     }
 }
@@ -140,9 +166,7 @@ impl Tools {
     /// install by hand.
     pub(super) fn find(place: &Place, needed: &[Tool]) -> anyhow::Result<Result<Self, String>> {
         let missing = || needed.iter().copied().filter(|tool| !tool.is_there()).collect::<Vec<Tool>>();
-        for tool in missing() {
-            install(tool);
-        }
+        Tool::wish(needed);
         let missing: Vec<&str> = missing().into_iter().map(Tool::name).collect();
         if !missing.is_empty() {
             return Ok(Err(format!("install {}", missing.join(" and "))));
