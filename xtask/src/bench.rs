@@ -35,6 +35,9 @@ pub(crate) fn run(place: &Place, arguments: &[String]) -> anyhow::Result<Outcome
     if options.bridge.is_none() && options.measures.iter().any(|measure| measure.wants_ripgrep()) {
         yardstick::install_ripgrep();
     }
+    if options.bridge.is_none() && options.measures.iter().any(|measure| measure.wants_bubblewrap()) {
+        yardstick::install_bubblewrap();
+    }
     let rig = Rig::new(place, options);
     let mut missed = Vec::new();
     for measure in &rig.options.measures {

@@ -49,6 +49,8 @@ enum Kind {
     Audit(&'static str, usize),
     /// `editor NAME` on a daemon, that often at most; the other side is the disk, ripgrep or a language server.
     Editor(&'static str, &'static str, usize),
+    /// `editor NAME` on a daemon, that often at most; the other side is one without fences.
+    Sandbox(&'static str, usize),
 }
 
 /// What the ratio to the floor must be, or the figure itself.
@@ -60,6 +62,8 @@ enum Promise {
     /// The figure itself, as it was promised to people and not to a machine.
     Below(f64),
     Above(f64),
+    /// How much more it may be than the other's.
+    MoreBy(f64),
     /// That the sessions open at all.
     Opens,
 }
@@ -110,6 +114,8 @@ pub(super) const MEASURES: &[Measure] = &[
     other("tree", Kind::Editor("tree", "rg", 1), "ms", "ms", Promise::Below(200.0)),
     other("edit-event", Kind::Editor("edit-event", "disk", 3), "p99_us", "us", Promise::Below(5000.0)),
     other("diagnostics", Kind::Editor("diagnostics", "lsp", 3), "ms", "ms", Promise::AtMost(1.2)),
+    other("sandbox", Kind::Sandbox("true", 3), "ms", "ms", Promise::MoreBy(15.0)),
+    other("sandbox-work", Kind::Sandbox("cargo-test", 3), "ms", "ms", Promise::AtMost(1.05)),
     other("first", Kind::First, "first_call_ms", "ms", Promise::None),
     other("rest", Kind::Rest, "rss_kib", "KiB", Promise::None),
 ];
@@ -192,12 +198,12 @@ impl Measure {
                     report.rounds.push(Round { floor: figures["disk"].take(), bridge: figures });
                 }
             }
-            Kind::Editor(..) if rig.options.bridge.is_some() => {
+            Kind::Editor(..) | Kind::Sandbox(..) if rig.options.bridge.is_some() => {
                 report.skipped = Some("--bridge has no editor".to_owned());
             }
-            Kind::Editor(act, _, most) => {
+            Kind::Editor(act, _, most) | Kind::Sandbox(act, most) => {
                 for _ in 0..rounds.min(most) {
-                    let mut figures = edited(rig, act)?;
+                    let mut figures = edited(rig, act, self.wants_bubblewrap())?;
                     report.skipped = figures["skipped"].as_str().map(str::to_owned);
                     report.rounds.push(Round { floor: figures["floor"].take(), bridge: figures });
                 }
@@ -212,6 +218,11 @@ impl Measure {
         matches!(self.kind, Kind::Editor(_, "rg", _))
     }
 
+    /// Whether what is run on one side is in a sandbox.
+    pub(super) fn wants_bubblewrap(&self) -> bool {
+        matches!(self.kind, Kind::Sandbox(..))
+    }
+
     /// What the side is called that Prism is held against.
     fn name_of(&self, side: Side) -> &'static str {
         match (side, &self.kind) {
@@ -220,6 +231,7 @@ impl Measure {
             (Side::Floor, Kind::Gated(_)) => "free",
             (Side::Floor, Kind::Mesh(..) | Kind::Audit(..)) => "disk",
             (Side::Floor, Kind::Editor(_, other, _)) => other,
+            (Side::Floor, Kind::Sandbox(..)) => "bare",
             _ => side.name(),
         }
     }
@@ -319,11 +331,13 @@ fn meshed(rig: &Rig, load: &str) -> anyhow::Result<Round> {
     Ok(Round { floor: figures["disk"].take(), bridge: figures })
 }
 
-/// A load on the editor of a daemon.
-fn edited(rig: &Rig, act: &str) -> anyhow::Result<Value> {
+/// A load on the editor of a daemon, or on that of two, of which the other keeps no fences.
+fn edited(rig: &Rig, act: &str, is_beside_unfenced: bool) -> anyhow::Result<Value> {
     let daemon = rig.editor()?;
-    let mut figures = daemon.edit(act, Duration::from_secs(180))?;
-    figures["left"] = json!(daemon.stop());
+    let other = if is_beside_unfenced { Some(rig.unfenced()?) } else { None };
+    let mut figures = daemon.edit(act, other.as_ref(), Duration::from_secs(180))?;
+    let left: Vec<String> = other.into_iter().chain([daemon]).flat_map(Running::stop).collect();
+    figures["left"] = json!(left);
     Ok(figures)
 }
 
@@ -339,13 +353,14 @@ fn rest(running: &Running) -> anyhow::Result<Value> {
 
 impl Promise {
     /// What is not known keeps no promise; a figure that was promised by itself needs nothing beside it.
-    fn is_kept(self, ratio: Option<f64>, figure: Option<f64>) -> bool {
+    fn is_kept(self, ratio: Option<f64>, figure: Option<f64>, more: Option<f64>) -> bool {
         match self {
             Self::None => ratio.is_some() && figure.is_some(),
             Self::AtLeast(least) => ratio.is_some_and(|ratio| ratio >= least),
             Self::AtMost(most) => ratio.is_some_and(|ratio| ratio <= most),
             Self::Below(most) => figure.is_some_and(|figure| figure < most),
             Self::Above(least) => figure.is_some_and(|figure| figure >= least),
+            Self::MoreBy(most) => more.is_some_and(|more| more <= most),
             Self::Opens => ratio.is_some_and(|ratio| ratio >= 1.0),
         }
     }
@@ -359,6 +374,7 @@ impl fmt::Display for Promise {
             Self::AtMost(most) => f.pad(&format!("<= {most:.2}")),
             Self::Below(most) => f.pad(&format!("< {most:.0}")),
             Self::Above(least) => f.pad(&format!("{least:.0} up")),
+            Self::MoreBy(most) => f.pad(&format!("+ <= {most:.0}")),
             Self::Opens => f.pad("all open"),
         }
     }
@@ -400,7 +416,14 @@ impl Report {
 
     pub(super) fn is_kept(&self) -> bool {
         let figure = self.middle(Side::Bridge, self.measure.figure);
-        self.skipped.is_some() || self.faults.is_empty() && self.measure.promise.is_kept(self.ratio(), figure)
+        self.skipped.is_some()
+            || self.faults.is_empty() && self.measure.promise.is_kept(self.ratio(), figure, self.more())
+    }
+
+    /// Median over the rounds of bridge - floor.
+    fn more(&self) -> Option<f64> {
+        let figure = |side: &Value| side[self.measure.figure].as_f64();
+        median(self.rounds.iter().filter_map(|round| Some(figure(&round.bridge)? - figure(&round.floor)?)))
     }
 
     /// Median over the rounds of bridge / floor.
@@ -513,6 +536,11 @@ impl Report {
                 let figures = &self.rounds.last()?.bridge;
                 Some(format!("{} entries told of {} files", figures["entries"], figures["files"]))
             }
+            Kind::Sandbox("true", _) => {
+                let (p90, bare) = pair("p90_ms")?;
+                Some(format!("{:.1} ms more; p90 {p90:.1} ms (bare {bare:.1})", self.more()?))
+            }
+            Kind::Sandbox(..) => Some(format!("{:.0} ms more a run", self.more()?)),
             Kind::Editor(..) | Kind::Idle | Kind::Fanout | Kind::First | Kind::Rest => None,
         }
     }

@@ -148,6 +148,11 @@ impl<'a> Rig<'a> {
         self.serve(0, 0, &more)
     }
 
+    /// The same without fences: what is started there is in no sandbox.
+    pub(super) fn unfenced(&'a self) -> anyhow::Result<Running<'a>> {
+        self.serve(0, 0, "[gate]\nrate_limit = 100000\n[editor]\nfence = false\n")
+    }
+
     /// Starts the server that a proxy and Prism are compared in front of.
     pub(super) fn echo_http(&self) -> anyhow::Result<EchoHttp> {
         let (port, home) = (free_port()?, Scratch::new()?);
@@ -309,14 +314,18 @@ impl Running<'_> {
         outcome(command, limit)
     }
 
-    /// Runs `editor ACT` on it, in a folder that the tree of files is kept in.
-    pub(super) fn edit(&self, act: &str, limit: Duration) -> anyhow::Result<Value> {
+    /// Runs `editor ACT` on it, in a folder that the tree of files is kept in, and where it takes two on the other, too.
+    pub(super) fn edit(&self, act: &str, other: Option<&Self>, limit: Duration) -> anyhow::Result<Value> {
         let place = self.rig.place;
         let folder = if matches!(act, "find" | "tree") { "bench-tree" } else { "bench-files" };
         let url = format!("http://127.0.0.1:{}", self.port);
         let mut command = unlimited(&[place.release("editor").into(), act.into(), "--url".into(), url.into()]);
         command.arg("--home").arg(self.home.path()).arg("--dir").arg(place.target.join(folder));
         command.args(["--secs", &self.rig.options.secs.to_string()]).env("PRISM_API_KEY", TOKEN);
+        if let Some(other) = other {
+            let url = format!("http://127.0.0.1:{}", other.port);
+            command.args(["--other-url", &url, "--other-home"]).arg(other.home.path());
+        }
         if let Some(server) = typescript() {
             command.arg("--server").arg(server).args(["--lsp", "--stdio"]);
         }

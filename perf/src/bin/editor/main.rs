@@ -1,8 +1,10 @@
-//! `editor open|find|tree|edit-event|diagnostics`: how fast the built-in editor is for who works over a WebSocket with a grant, and
-//! beside it what it is held against: the bare disk, ripgrep, a language server spoken to directly. One line of JSON.
+//! `editor open|find|tree|edit-event|diagnostics|true|cargo-test`: how fast the built-in editor is for who works over a WebSocket with a grant, and
+//! beside it what it is held against: the bare disk, ripgrep, a language server spoken to directly, a daemon without fences. One
+//! line of JSON.
 
 mod direct;
 mod holder;
+mod sandbox;
 mod tree;
 
 use std::{
@@ -49,6 +51,11 @@ struct Options {
     /// The command of TypeScript's language server.
     #[arg(long, num_args = 1.., allow_hyphen_values = true)]
     server: Vec<String>,
+    /// A daemon without fences, and its folder.
+    #[arg(long)]
+    other_url: Option<String>,
+    #[arg(long)]
+    other_home: Option<PathBuf>,
 }
 
 #[tokio::main]
@@ -62,6 +69,8 @@ async fn main() -> anyhow::Result<()> {
         "tree" => explore(&options).await?,
         "edit-event" => edit_event(&options).await?,
         "diagnostics" => diagnostics(&options).await?,
+        "true" => sandbox::nothing(&options).await?,
+        "cargo-test" => sandbox::cargo_test(&options).await?,
         other => bail!("there is no {other:?}"),
     };
     writeln!(std::io::stdout(), "{figures}")?;
@@ -250,5 +259,9 @@ fn quantiles(took: &mut [Duration]) -> Value {
 
 fn median_ms(took: &mut [Duration]) -> Option<f64> {
     took.sort_unstable();
-    took.get(took.len() / 2).map(|middle| (middle.as_secs_f64() * 1e5).round() / 100.0)
+    took.get(took.len() / 2).map(milliseconds)
+}
+
+fn milliseconds(took: &Duration) -> f64 {
+    (took.as_secs_f64() * 1e5).round() / 100.0
 }

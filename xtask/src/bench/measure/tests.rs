@@ -39,6 +39,16 @@ fn a_figure_that_people_were_promised_is_held_against_itself() {
 }
 
 #[test]
+fn a_cost_is_what_comes_on_top_of_the_other_side() {
+    let cost = |bare: f64, inside: f64| report("sandbox", &[(json!({"ms": bare}), json!({"ms": inside}))]);
+    assert!(cost(3.0, 18.0).is_kept() && cost(300.0, 310.0).is_kept());
+    assert!(!cost(3.0, 18.5).is_kept());
+    assert!(cost(3.0, 12.0).to_string().contains("promise + <= 15"), "{}", cost(3.0, 12.0));
+    let work = |bare: f64, inside: f64| report("sandbox-work", &[(json!({"ms": bare}), json!({"ms": inside}))]);
+    assert!(work(1000.0, 1050.0).is_kept() && !work(1000.0, 1051.0).is_kept());
+}
+
+#[test]
 fn what_is_promised_by_itself_needs_nothing_beside_it() {
     let alone = report("tree", &[(json!({"ms": null}), json!({"ms": 84.0, "entries": 10_000, "files": 50_000}))]);
     assert_eq!((alone.ratio(), alone.verdict()), (None, "ok"));
