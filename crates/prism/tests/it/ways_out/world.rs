@@ -247,7 +247,7 @@ impl<'a> Prey<'a> {
         let lines = BufReader::new(neighbour.stdout.take().unwrap()).lines().map(Result::unwrap);
         let mut said: BTreeMap<String, String> = lines
             .take_while(|line| line != "end")
-            .filter_map(|line| Some(line.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()))?))
+            .filter_map(|line| line.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned())))
             .collect();
         said.extend(
             [
