@@ -124,10 +124,12 @@ my @ways = (
         }
         POSIX::setsid();
         fork and POSIX::_exit(0);
+        # It has begun when nothing is left of what it was: until it is another program, it still shows the variables it had.
         %ENV = ();
-        chdir "$project/den" and syswrite $in, "begun";
-        POSIX::close($_) for 0 .. 2;
-        exec "/usr/bin/perl", "-e", "sleep 3600";
+        open STDOUT, ">&", $in;
+        POSIX::close($_) for 0, 2;
+        my $survivor = 'chdir $ARGV[0] and syswrite STDOUT, "begun"; close STDOUT; sleep 3600';
+        exec "/usr/bin/perl", "-e", $survivor, "$project/den";
     },
 );
 
