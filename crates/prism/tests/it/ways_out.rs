@@ -26,7 +26,7 @@ const OPEN_WITHOUT_A_SANDBOX: [(&str, &str); 10] = [
     ("shared memory and queues of System V", "memory that programs share"),
     ("kill or stop another process", "end your other programs (before Linux 6.12)"),
     ("change the mode of a file", "the modes of your files"),
-    ("write a hook, a config or a task", "hooks and settings that your tools run"),
+    ("write hooks and tasks that are there", "hooks and settings that your tools run"),
     ("leave something running", "leave something running that outlives the grant"),
 ];
 

@@ -111,7 +111,7 @@ my @ways = (
         any(sub { exists $ENV{$_[0]} }, @names) || any(sub { $_[0] =~ /\Q$secret/ }, values %ENV);
     },
     "connect to the screen" => sub { any(\&reaches, "$home/run/wayland-0", "\0$at{screen}") },
-    "write a hook, a config or a task" => sub {
+    "write hooks and tasks that are there" => sub {
         any(sub { amend("$project/$_[0]") }, ".git/hooks/post-commit", ".git/config", ".vscode/tasks.json");
     },
     # No session, no parent, no variables, no streams.

@@ -305,7 +305,7 @@ impl<'a> Prey<'a> {
             let was = if *name == ".git/config" { &self.world.config } else { AS_IT_WAS };
             is_changed(Path::new(&gate.path(name)), was)
         });
-        see("write a hook, a config or a task", run_by_tools);
+        see("write hooks and tasks that are there", run_by_tools);
         for (way, socket) in &self.sockets {
             socket.set_nonblocking(true).unwrap();
             see(way, socket.accept().is_ok());
