@@ -116,7 +116,7 @@ async function looked([name, { language, main, mistake }]) {
     const { diagnostics = [], is_complete, analyzed_version, version } = data.data;
     if (!is_complete || analyzed_version !== version) throw new Error(JSON.stringify(data.data).slice(0, 500));
     return diagnostics.some((one) => one.severity === 'error') === expected && data.data;
-  }, 60_000);
+  }, 120_000);
   await row(name, 'an error is found, and gone when it is corrected', async () => {
     const begun = performance.now();
     const { version } = await does('open_file', { path });
