@@ -12,7 +12,7 @@ const TURNS: usize = 60;
 const UNCOUNTED: usize = 5;
 
 /// Times that tests are run, on each side, after one that does not count.
-const RUNS: usize = 5;
+const RUNS: usize = 9;
 
 /// What tests have to do at least: a project that works for a second.
 const SECOND: Duration = Duration::from_millis(1_050);
