@@ -27,13 +27,16 @@ use std::{
     os::{
         fd::OwnedFd,
         unix::{
-            fs::MetadataExt,
+            fs::{DirBuilderExt, MetadataExt},
             process::{CommandExt, ExitStatusExt},
         },
     },
     path::{Path, PathBuf},
     process::{ExitStatus, Stdio},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -108,8 +111,8 @@ pub enum Network {
 /// Options that are needed. Their names are looked for, as the version does not tell: distributions mend old ones.
 const OPTIONS: [&str; 6] = ["--bind-fd", "--ro-bind-fd", "--add-seccomp-fd", "--perms", "--size", "--info-fd"];
 
-/// How long bubblewrap may take to tell its options.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long bubblewrap may take to tell its options: a moment, and more where others keep the machine busy.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Where the inner program is, inside.
 const INNER: &str = "/.prism-inner";
@@ -162,11 +165,12 @@ impl Sandbox {
 
     /// Runs the real profile with nothing in it.
     fn try_it(self: &Arc<Self>) -> Result<Option<u32>, String> {
-        let folder = fs::canonicalize(std::env::temp_dir()).map_err(|error| error.to_string())?;
+        // One of its own: in that of all there is what others have put there.
+        let folder = Probe::make().map_err(|error| format!("no folder can be made to try it in: {error}"))?;
         let room = Room {
             sandbox: self.clone(),
             home: None,
-            temporary: folder,
+            temporary: folder.0.clone(),
             private: Vec::new(),
             network: Network::Own,
             guarded: Vec::new(),
@@ -192,6 +196,30 @@ impl Sandbox {
             (status, Some(Enforced::Sandbox { landlock, .. })) if status.code() == Some(7) => Ok(landlock),
             (status, _) => Err(format!("what was tried in it ended with {status}")),
         }
+    }
+}
+
+/// A folder to try a sandbox in, which goes away again.
+struct Probe(PathBuf);
+
+impl Probe {
+    fn make() -> io::Result<Self> {
+        static MADE: AtomicU64 = AtomicU64::new(0);
+        let base = fs::canonicalize(std::env::temp_dir())?;
+        loop {
+            let number = MADE.fetch_add(1, Ordering::Relaxed);
+            let folder = base.join(format!("prism-probe-{}-{number}", std::process::id()));
+            match fs::DirBuilder::new().mode(0o700).create(&folder) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                made => return made.map(|()| Self(folder)),
+            }
+        }
+    }
+}
+
+impl Drop for Probe {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.0);
     }
 }
 

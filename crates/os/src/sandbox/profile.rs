@@ -7,11 +7,16 @@ use std::{
     fs, io,
     os::{
         fd::{AsFd, AsRawFd, OwnedFd, RawFd},
-        unix::{ffi::OsStrExt, fs::FileTypeExt},
+        unix::{
+            ffi::OsStrExt,
+            fs::{FileTypeExt, MetadataExt},
+        },
     },
     path::{Path, PathBuf},
     sync::Arc,
 };
+
+use rustix::process::{getegid, geteuid};
 
 use super::{INNER, Network, Private, Room, memory};
 use crate::{
@@ -229,8 +234,15 @@ impl Profile {
         read.sort();
         read.dedup();
         read.retain(|path| !self.leads_away(path));
+        let mut listed: Vec<(&Path, PathBuf)> = Vec::new();
         for path in read {
-            self.read_only(path, path);
+            let Ok(real) = path.canonicalize() else { continue };
+            // What lies in one that is listed is there with it, and each mount takes its time. They come in the order of their names.
+            let is_there = listed.iter().any(|(above, lies)| path.starts_with(above) && real.starts_with(lies));
+            if !is_there {
+                self.read_only(path, path);
+                listed.push((path, real));
+            }
         }
         let mut write: Vec<&PathBuf> = fence.write.iter().filter(|path| !is_made(path) && !is_closed(path)).collect();
         write.sort();
@@ -308,6 +320,8 @@ impl Profile {
             .filter_map(|line| line.find('/').map(|at| PathBuf::from(&line[at..])))
             .filter(|path| self.shared.iter().any(|folder| path.starts_with(folder)))
             .filter(|path| fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket()))
+            // An administrator sees what nobody inside comes to, and bubblewrap could cover nothing there.
+            .filter(|path| path.ancestors().skip(1).all(can_be_entered))
             .collect();
         sockets.sort();
         sockets.dedup();
@@ -358,4 +372,17 @@ impl Profile {
         self.say(&format!("--perms 0644 --ro-bind-data {number} {seems}"));
         Ok(())
     }
+}
+
+/// Whether a folder can be entered by who has this user's number and groups, and no other rights.
+fn can_be_entered(folder: &Path) -> bool {
+    fs::metadata(folder).is_ok_and(|found| {
+        let is_in_group = || {
+            let groups = rustix::process::getgroups().unwrap_or_default();
+            found.gid() == getegid().as_raw() || groups.iter().any(|group| group.as_raw() == found.gid())
+        };
+        // Whoever owns it can open it.
+        let is_own = found.uid() == geteuid().as_raw();
+        is_own || found.mode() & if is_in_group() { 0o010 } else { 0o001 } != 0
+    })
 }

@@ -156,6 +156,26 @@ async fn sockets_of_others_are_out_of_reach() {
     assert_eq!(place.run(own).await.out, "reached\n");
 }
 
+// It shows for an administrator, who sees the folders of all.
+#[tokio::test]
+async fn a_socket_in_a_folder_that_nobody_inside_enters_keeps_no_sandbox_from_being_made() {
+    let Some(place) = Place::new() else { return };
+    let theirs = place.path("granted/theirs");
+    fs::create_dir(&theirs).unwrap();
+    let _listener = UnixListener::bind(theirs.join("socket")).unwrap();
+    fs::set_permissions(&theirs, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+    if rustix::process::geteuid().is_root() {
+        std::os::unix::fs::chown(&theirs, Some(65_533), Some(65_533)).unwrap();
+        assert_eq!(place.run("ls theirs 2>/dev/null || echo closed").await.out, "closed\n");
+    } else {
+        let came = place.run(
+            "perl -MSocket -e 'socket(my $s, AF_UNIX, SOCK_STREAM, 0);
+            print(connect($s, pack_sockaddr_un(\"theirs/socket\")) ? \"reached\\n\" : \"refused\\n\")'",
+        );
+        assert_eq!(came.await.out, "refused\n", "one's own is covered");
+    }
+}
+
 #[tokio::test]
 async fn the_machines_network_is_there_if_it_is_granted_and_never_the_daemons_own_port() {
     let Some(place) = Place::new() else { return };
