@@ -18,7 +18,8 @@ use std::{
     ffi::{OsStr, OsString},
     io,
     path::PathBuf,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
 };
 
 use prism_core::policy::Refusal;
@@ -61,8 +62,19 @@ struct Found {
     inner: Option<PathBuf>,
     /// Ports of the daemon's that are kept out of reach.
     ports: Mutex<BTreeSet<u16>>,
-    cell: OnceLock<Result<Arc<Sandbox>, String>>,
+    found: Mutex<Option<Result<Arc<Sandbox>, Lack>>>,
 }
+
+/// Why there was no sandbox when it was last looked for.
+#[derive(Debug)]
+struct Lack {
+    why: String,
+    at: Instant,
+}
+
+/// How long a lack is taken for true. It may have been a machine that was busy, and somebody may have installed what is missing. What
+/// was found once stays: who can do without asking is never less held than was thought.
+const LOOK_AGAIN: Duration = if cfg!(test) { Duration::ZERO } else { Duration::from_secs(30) };
 
 #[derive(Debug)]
 struct Usual {
@@ -114,7 +126,7 @@ impl Fences {
         let usual = settings.fence.then(|| Usual::new(settings, env, closed.folders().to_vec()));
         let inner = settings.inner.clone().filter(|_| settings.fence);
         let (env, home) = (env.clone(), settings.home.clone());
-        let sandbox = Found { env, home, inner, ports: Mutex::default(), cell: OnceLock::new() };
+        let sandbox = Found { env, home, inner, ports: Mutex::default(), found: Mutex::default() };
         Self { usual, sandbox, closed, settings: settings.clone(), base, temporary: Mutex::default() }
     }
 
@@ -146,7 +158,7 @@ impl Fences {
                 ports.iter().for_each(|port| sandbox.keep_from(*port));
                 drop(ports);
                 closed.extend(self.closed.files());
-                let mut room = temporary.room(sandbox, usual, holder.network)?;
+                let mut room = temporary.room(&sandbox, usual, holder.network)?;
                 seems = PathBuf::from("/tmp");
                 let is_online = holder.network == Network::All;
                 if holder.network == Network::Own {
@@ -214,7 +226,7 @@ impl Fences {
 
     /// Why a fence is less than a sandbox, if it is; `None` also where the person has switched fences off. Blocks, for some
     /// milliseconds at the first time.
-    pub(crate) fn lacks(&self) -> Option<&str> {
+    pub(crate) fn lacks(&self) -> Option<String> {
         self.usual.as_ref().and_then(|_| self.sandbox.sandbox().err())
     }
 
@@ -239,12 +251,17 @@ impl Fences {
 // === impl Found ===
 
 impl Found {
-    fn sandbox(&self) -> Result<&Arc<Sandbox>, &str> {
-        let found = self.cell.get_or_init(|| {
-            let inner = self.inner.as_deref().ok_or("it was not asked for")?;
-            Sandbox::find(&self.env, self.home.as_deref(), inner)
-        });
-        found.as_ref().map_err(String::as_str)
+    fn sandbox(&self) -> Result<Arc<Sandbox>, String> {
+        let inner = self.inner.as_deref().ok_or("it was not asked for")?;
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*found {
+            Some(Ok(sandbox)) => return Ok(sandbox.clone()),
+            Some(Err(lack)) if lack.at.elapsed() < LOOK_AGAIN => return Err(lack.why.clone()),
+            Some(Err(_)) | None => {}
+        }
+        let looked = Sandbox::find(&self.env, self.home.as_deref(), inner);
+        *found = Some(looked.clone().map_err(|why| Lack { why, at: Instant::now() }));
+        looked
     }
 }
 

@@ -161,7 +161,7 @@ impl Runtime {
 
     /// Why what it runs is kept by less than a sandbox, if it is. Blocks, for some milliseconds at the first time.
     pub fn lacks_sandbox(&self) -> Option<String> {
-        self.0.fences.lacks().map(str::to_owned)
+        self.0.fences.lacks()
     }
 
     /// Has nothing that it runs connect to a port, whatever network was granted.

@@ -270,3 +270,21 @@ fn a_usual_fence_costs_little() {
     println!("a child {free:?}, behind the usual fence {fenced:?}");
     assert!(fenced < free + std::time::Duration::from_millis(30), "{free:?} {fenced:?}");
 }
+
+// S-03: what was missing, or too busy, when it was first looked for is not missed for ever.
+#[test]
+fn a_sandbox_that_was_not_there_is_found_when_it_is() {
+    let Some(bwrap) = ["/usr/bin/bwrap", "/bin/bwrap"].into_iter().find(|path| Path::new(path).exists()) else {
+        return crate::tests::skipped("install the package bubblewrap");
+    };
+    let tools = tempfile::tempdir().unwrap();
+    let mut env = environment();
+    env.insert("PATH".into(), tools.path().into());
+    let settings = Settings { inner: crate::tests::inner(), ..Settings::default() };
+    let fences = Fences::new(&settings, &env, Arc::default());
+    assert!(fences.lacks().is_some_and(|why| why.contains("not installed")));
+    std::os::unix::fs::symlink(bwrap, tools.path().join("bwrap")).unwrap();
+    assert_eq!(fences.lacks(), None);
+    fs::remove_file(tools.path().join("bwrap")).unwrap();
+    assert_eq!(fences.lacks(), None, "what was found stays");
+}
