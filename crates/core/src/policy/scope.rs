@@ -121,8 +121,9 @@ impl Scopes {
 
     fn meant_by(word: &str) -> Result<Self, UnknownScope> {
         let unknown = || UnknownScope { word: word.to_owned(), near: near(word) };
+        // What leads to others is named, or it is not meant.
         if word == "*" {
-            return Ok(Self::all());
+            return Ok(Self::all().without(Scope::AllNetwork.into()));
         }
         if let Some(preset) = word.strip_prefix("preset:") {
             return Preset::named(preset).map(Preset::scopes).ok_or_else(unknown);
@@ -233,7 +234,9 @@ mod tests {
         assert_eq!(read("git:*"), "git:status git:commit git:branch");
         assert_eq!(read("read:*"), "read:files read:buffers");
         assert_eq!(read("preset:restricted"), "read:files analyze:syntax search:content");
-        assert_eq!(Scopes::read(["*"]), Ok(Scopes::all()));
+        let network = Scopes::from(Scope::AllNetwork);
+        assert_eq!(Scopes::read(["*"]), Ok(Scopes::all().without(network)));
+        assert_eq!(Scopes::read(["*", "network:all"]), Ok(Scopes::all()));
         assert_eq!(read("open:file"), "read:files");
     }
 
