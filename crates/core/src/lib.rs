@@ -7,7 +7,8 @@ pub mod mcp;
 pub mod mesh;
 pub mod numbers;
 pub mod policy;
-mod time;
+pub mod shell;
+pub mod time;
 pub mod unseen;
 pub mod wire;
 

@@ -4,6 +4,7 @@
 //! Nothing surface-specific is here either: how a bell goes down a path is in `crates/prism/src/wake`.
 
 mod backlog;
+mod chat;
 mod bell;
 mod doorbell;
 mod health;
@@ -11,8 +12,10 @@ mod obligation;
 pub mod path;
 pub mod signal;
 mod support;
+pub mod words;
 
 pub use backlog::Look;
+pub use chat::ChatFailure;
 pub use bell::{Bell, Lead, Outcome};
 pub use doorbell::Patience;
 pub use obligation::{Obligation, Terms, Wakes};
@@ -45,6 +48,10 @@ const ACTIVE_FOR: Duration = Duration::from_secs(60);
 
 /// An agent's name, which is its address for as long as there is a store.
 pub type Name = Arc<str>;
+
+/// What is updated when a signal has come for the agent of a session; with a slash and an id of an agent's session, for
+/// that one.
+pub const PENDING: &str = "prism://signals/pending";
 
 /// All agents of the machine.
 #[derive(Debug)]

@@ -12,7 +12,6 @@
 mod digest;
 mod doorbell;
 mod hold;
-mod person;
 mod pins;
 mod waiting;
 mod words;
@@ -21,15 +20,19 @@ use std::sync::Arc;
 
 use prism_core::{
     mcp::{Ask, Method},
-    policy::{self, canonical::Unclear},
+    mesh::Name,
+    policy::{
+        self,
+        canonical::Unclear,
+        person::{AskedUnder, Eventually, Person},
+    },
     wire::{Kind, Message},
 };
 use prism_store::Store;
 use uuid::Uuid;
 
 pub(crate) use digest::sha256;
-pub(crate) use hold::{Outcome, Patience};
-pub(crate) use person::{Asked, Eventually, Person, Question, Said};
+pub(crate) use hold::Outcome;
 
 use self::{doorbell::Doorbells, waiting::Waiting};
 use crate::{
@@ -38,7 +41,6 @@ use crate::{
         Destination,
         destination::{Held as HeldAgainst, Look},
     },
-    mesh::Mesh,
 };
 
 /// What decides on calls. There is one for the daemon's life.
@@ -47,11 +49,20 @@ pub struct Calls {
     /// Who can be asked, and who writes down what was decided. Without one, what needs a person is refused.
     person: Option<Arc<dyn Person>>,
     store: Option<Store>,
-    mesh: Option<Arc<Mesh>>,
+    agents: Option<Arc<dyn AgentBells>>,
     waiting: Waiting,
     /// Held while a definition is looked up and, if it is the first, written down.
     pinning: tokio::sync::Mutex<()>,
     doorbells: Doorbells,
+}
+
+/// Agents that can be told something later, as the mesh has them.
+pub(crate) trait AgentBells: Send + Sync {
+    /// Returns the agent that a client is, by its session or its run of `prism stdio`.
+    fn agent_with(&self, session: Option<Uuid>, instance: Option<Uuid>) -> Option<Name>;
+
+    /// Sends an agent a signal in Prism's own name.
+    fn tell_agent(&self, agent: Name, body: String) -> Eventually<'_, Result<(), String>>;
 }
 
 /// A message that may go to the server it was checked for.
@@ -74,7 +85,7 @@ pub(crate) struct Held {
     message: Message,
     verdict: Verdict,
     pin: Pin,
-    asked: Asked,
+    asked: AskedUnder,
 }
 
 /// What the rules say, for as long as it takes.
@@ -102,11 +113,11 @@ pub(crate) struct Who {
 // === impl Calls ===
 
 impl Calls {
-    pub(crate) fn new(person: Option<Arc<dyn Person>>, store: Option<Store>, mesh: Option<Arc<Mesh>>) -> Arc<Self> {
+    pub(crate) fn new(person: Option<Arc<dyn Person>>, store: Option<Store>, agents: Option<Arc<dyn AgentBells>>) -> Arc<Self> {
         Arc::new(Self {
             person,
             store,
-            mesh,
+            agents,
             waiting: Waiting::default(),
             pinning: tokio::sync::Mutex::default(),
             doorbells: Doorbells::default(),
@@ -129,7 +140,7 @@ impl Calls {
         if clear {
             return Check::Through(Admitted(message));
         }
-        let (destination, asked) = (destination.clone(), Asked::default());
+        let (destination, asked) = (destination.clone(), AskedUnder::default());
         Check::Held(Box::new(Held { destination, message, verdict, pin: tools.pin, asked }))
     }
 

@@ -41,7 +41,6 @@ use prism_editor::{
 use serde_json::{Map, Value, json};
 use tokio::sync::{broadcast, mpsc, watch};
 
-pub use chat::Silent;
 pub use plugin::Plugin;
 pub use prepared::Prepared;
 pub use voice::Aside;

@@ -6,7 +6,7 @@ use prism_core::Time;
 use serde_json::Value;
 use tokio::sync::broadcast;
 
-use crate::clock::written;
+use prism_core::time::rfc3339;
 
 /// Events that a slow onlooker may be behind. Beyond it, it misses the oldest and is told how many.
 const MAX_BEHIND: usize = 1024;
@@ -38,7 +38,7 @@ impl Events {
     pub(crate) fn tell_at(&self, name: &'static str, at: Time, data: impl FnOnce() -> Value) {
         self.tell(name, || {
             let mut data = data();
-            data["at"] = written(at).into();
+            data["at"] = rfc3339(at).into();
             data
         });
     }

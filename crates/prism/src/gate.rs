@@ -35,7 +35,10 @@ use std::{
     time::Duration,
 };
 
-use prism_core::policy::{Redaction, Root, State as Stage};
+use prism_core::{
+    mesh::Name,
+    policy::{Redaction, Root, State as Stage},
+};
 use prism_editor::Runtime;
 use prism_store::{
     Store,
@@ -49,7 +52,7 @@ use tokio::{
 use tracing::info;
 
 pub use act::Waiter;
-pub use confirm::{Answer, Question, Verdict};
+pub use confirm::Answer;
 pub use desk::Changes;
 pub use ends::Taken;
 pub use grants::{Given, Narrow};
@@ -59,7 +62,7 @@ pub use trouble::Trouble;
 
 use self::{ends::Owing, flood::Flood, live::Live};
 use crate::{
-    clock::Clock, config, editor::Router, events::Events, home::Token, mesh::Mesh, telemetry::gate::GateMetrics,
+    clock::Clock, config, editor::Router, events::Events, home::Token, telemetry::gate::GateMetrics,
 };
 
 /// How long the editor has for its end. What runs on then is killed with the rest.
@@ -76,7 +79,7 @@ pub struct Gate {
     pub metrics: Arc<GateMetrics>,
     pub events: Events,
     runtime: Arc<Router>,
-    mesh: OnceLock<Weak<Mesh>>,
+    messenger: OnceLock<Arc<dyn Messenger>>,
     /// What opens approval. No agent has it.
     secret: Token,
     /// What editors show, and no agent has either: who is taken for an editor sees what all agents do there.
@@ -94,6 +97,15 @@ pub struct Gate {
     /// Whether anything may be waiting for a person, and so for its end.
     awaits: AtomicBool,
     this: Weak<Self>,
+}
+
+/// Who brings word to those that the gate cannot reach itself. Neither waits.
+pub trait Messenger: Send + Sync {
+    /// Shows a notice on the person's screen, where there is one.
+    fn notify(&self, text: &str);
+
+    /// Tells an agent what came of something that it has asked for.
+    fn tell_agent(&self, agent: Name, text: String);
 }
 
 /// What the gate is made of.
@@ -150,7 +162,7 @@ impl Gate {
             runtime: Router::new(runtime, metrics.clone(), settings.gate.editors_decide),
             metrics,
             events: Events::default(),
-            mesh: OnceLock::new(),
+            messenger: OnceLock::new(),
             secret,
             plugin_secret,
             settings: RwLock::new(Arc::new(settings)),
@@ -178,10 +190,9 @@ impl Gate {
         Ok(gate)
     }
 
-    /// Tells it where agents can be rung, and those who ring them where editors are.
-    pub fn rings(&self, mesh: &Arc<Mesh>) {
-        let _ = self.mesh.set(Arc::downgrade(mesh));
-        mesh.reaches(&self.runtime);
+    /// Tells it who brings notices to the person and word to agents.
+    pub fn tells_by(&self, messenger: Arc<dyn Messenger>) {
+        let _ = self.messenger.set(messenger);
     }
 
     /// Whether this is the management secret, in a time that does not depend on where it differs.
@@ -240,8 +251,8 @@ impl Gate {
 
     /// Says on the person's screen that something waits for them, where there is a desktop.
     fn call_person(&self, text: &str) {
-        if let Some(mesh) = self.mesh.get().and_then(Weak::upgrade) {
-            mesh.notify(text);
+        if let Some(messenger) = self.messenger.get() {
+            messenger.notify(text);
         }
     }
 

@@ -39,6 +39,7 @@ use tokio::sync::Notify;
 use tracing::{info, warn};
 use uuid::Uuid;
 
+pub use inside::Chats;
 pub use trouble::{Code, Trouble};
 pub use verbs::Verb;
 pub(crate) use verbs::run;
@@ -61,7 +62,6 @@ use crate::{
     clock::Clock,
     config::{self, Env},
     drive::Sessions,
-    editor::Router,
     events::Events,
     telemetry::mesh::MeshMetrics,
     wake::{Adapters, AgentFacts, Allowed, Bell, Rung},
@@ -83,7 +83,7 @@ pub struct Mesh {
     settings: config::Mesh,
     /// Rung when the next deadline may be another.
     changed: Arc<Notify>,
-    editors: OnceLock<Weak<Router>>,
+    chats: OnceLock<Arc<dyn Chats>>,
     this: Weak<Self>,
 }
 
@@ -137,7 +137,7 @@ impl Mesh {
             clock: Clock::start(),
             settings,
             changed: Arc::default(),
-            editors: OnceLock::new(),
+            chats: OnceLock::new(),
             this: this.clone(),
         });
         mesh.take_up()?;
@@ -148,9 +148,9 @@ impl Mesh {
         Ok(mesh)
     }
 
-    /// Tells it where editors are, whose chats agents may live in.
-    pub(crate) fn reaches(&self, editors: &Arc<Router>) {
-        let _ = self.editors.set(Arc::downgrade(editors));
+    /// Tells it where the editors' chats are, which agents may live in.
+    pub fn chats_are_at(&self, chats: Arc<dyn Chats>) {
+        let _ = self.chats.set(chats);
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -337,7 +337,7 @@ impl Mesh {
     }
 
     /// Puts a notice on the person's screen, where that is allowed and there is one.
-    pub(crate) fn notify(&self, text: &str) {
+    pub fn notify(&self, text: &str) {
         let person = AgentFacts { agent: core::PERSON.into(), ..AgentFacts::default() };
         let bell = Bell {
             text: text.into(),

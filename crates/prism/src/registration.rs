@@ -10,10 +10,11 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
+use prism_core::time::date_and_time;
 use prism_os::process::Identity;
 use serde::{Deserialize, Serialize};
 
-use crate::{config::file::Places, telemetry::log::date_and_time};
+use crate::config::file::Places;
 
 /// The file, in Prism's home.
 pub const FILE: &str = "http-mcp.json";

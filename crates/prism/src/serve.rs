@@ -30,7 +30,7 @@ pub mod status;
 mod strangers;
 mod streams;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 pub use front::Front;
 pub use listen::{BindError, bind, bind_unix};
@@ -45,7 +45,7 @@ use crate::{
     console::Console,
     drive::{
         Destination, Hub, Sessions,
-        destination::{self, Learned, Parts},
+        destination::{self, BridgeContext, BuiltIn, Learned},
         remote::TargetError,
     },
     gate::Gate,
@@ -81,6 +81,17 @@ pub struct Server {
     life: Arc<Life>,
 }
 
+/// What all of the daemon has in common, whatever its config says. Put together in one place, where it starts.
+#[derive(Clone)]
+pub struct DaemonContext {
+    pub bridge: BridgeContext,
+    /// Prism's own folder.
+    pub home: PathBuf,
+    pub mesh: Option<Arc<Mesh>>,
+    pub calls: Arc<Calls>,
+    pub gate: Option<Arc<Gate>>,
+}
+
 /// What another config makes of a destination.
 pub(super) enum Change {
     Replaced { from: Arc<Destination>, to: Arc<Destination> },
@@ -102,27 +113,27 @@ impl Server {
         root: Option<&str>,
         token: Option<Token>,
         access: Access,
-        parts: &Parts,
+        context: &DaemonContext,
     ) -> Result<Arc<Self>, DestinationError> {
-        let mut destinations = configured(&config, parts, &BTreeMap::new())?;
+        let mut destinations = configured(&config, context, &BTreeMap::new())?;
         let root = root.and_then(|name| destinations.get(name).cloned());
         let behind = builtin::prism::Behind::default();
-        let gates = parts.gate.clone().map(|gate| builtin::prism::access::Access {
+        let gates = context.gate.clone().map(|gate| builtin::prism::access::Access {
             gate,
-            mesh: parts.mesh.clone(),
+            mesh: context.mesh.clone(),
             base: config.base_url(),
         });
-        let home = builtin::prism::server(&behind, parts.mesh.as_ref(), gates.as_ref());
-        let home = own(builtin::prism::NAME, home, &config, parts)?;
-        let memory = memory(&config, parts)?;
+        let home = builtin::prism::server(&behind, context.mesh.as_ref(), gates.as_ref());
+        let home = own(builtin::prism::NAME, BuiltIn { server: home, waits: true, meets_agents: true }, &config, &context.bridge)?;
+        let memory = memory(&config, context)?;
         destinations.insert(builtin::workspace::NAME.to_owned(), memory);
-        let hub = Hub::new(home.clone(), behind_hub(&destinations), &config, parts.sessions.clone());
+        let hub = Hub::new(home.clone(), behind_hub(&destinations), &config, context.bridge.sessions.clone());
         let _ = behind.set(Arc::downgrade(&hub));
         destinations.insert(builtin::prism::NAME.to_owned(), home);
-        let (sessions, mesh, gate) = (parts.sessions.clone(), parts.mesh.clone(), parts.gate.clone());
-        let calls = parts.calls.clone();
+        let (sessions, mesh, gate) = (context.bridge.sessions.clone(), context.mesh.clone(), context.gate.clone());
+        let calls = context.calls.clone();
         let (plains, callers) = (Arc::default(), Arc::default());
-        let life = Arc::new(Life::new(&parts.home));
+        let life = Arc::new(Life::new(&context.home));
         Ok(Arc::new(Self {
             config,
             destinations,
@@ -132,7 +143,7 @@ impl Server {
             mesh,
             calls,
             gate,
-            doors: Doors::new(parts),
+            doors: Doors::new(&context.bridge),
             plains,
             callers,
             token,
@@ -142,12 +153,12 @@ impl Server {
     }
 
     /// The same with another config: what is as it was is the same, and who is there does not notice.
-    fn next(&self, config: Config, parts: &Parts) -> Result<(Arc<Self>, Vec<Change>), DestinationError> {
-        let mut destinations = configured(&config, parts, &self.destinations)?;
+    fn next(&self, config: Config, context: &DaemonContext) -> Result<(Arc<Self>, Vec<Change>), DestinationError> {
+        let mut destinations = configured(&config, context, &self.destinations)?;
         let home = self.hub.home().clone();
         let memory = match self.destinations.get(builtin::workspace::NAME) {
             Some(memory) if config.workspace == self.config.workspace => memory.clone(),
-            _ => memory(&config, parts)?,
+            _ => memory(&config, context)?,
         };
         destinations.insert(builtin::prism::NAME.to_owned(), home);
         destinations.insert(builtin::workspace::NAME.to_owned(), memory);
@@ -166,7 +177,7 @@ impl Server {
             let named = config.destinations.get(name);
             destination.limit(named.unwrap_or(destination.config()), &config);
         }
-        let secrets = parts.environment.secrets();
+        let secrets = context.bridge.environment.secrets();
         let bodies = config.log_bodies.then(|| Arc::new(Veil::new(&config.audit, secrets.clone())));
         let access = Access { bodies, ..self.access.clone() };
         let next = Self {
@@ -211,12 +222,12 @@ impl Server {
 /// The destinations that a config names. Those that are there already, as it wants them, stay.
 fn configured(
     config: &Config,
-    parts: &Parts,
+    context: &DaemonContext,
     before: &BTreeMap<String, Arc<Destination>>,
 ) -> Result<BTreeMap<String, Arc<Destination>>, DestinationError> {
-    let eras = learned(parts.store.as_ref().map(Store::eras), "which eras servers speak");
-    let quiet = learned(parts.store.as_ref().map(Store::quiet), "which servers are quiet");
-    let listed = learned(parts.store.as_ref().map(Store::listed), "what servers list");
+    let eras = learned(context.bridge.store.as_ref().map(Store::eras), "which eras servers speak");
+    let quiet = learned(context.bridge.store.as_ref().map(Store::quiet), "which servers are quiet");
+    let listed = learned(context.bridge.store.as_ref().map(Store::listed), "what servers list");
     let make = |one: &config::Destination| {
         if let Some(same) = before.get(&one.name).filter(|before| before.is_as(one)) {
             return Ok((one.name.clone(), same.clone()));
@@ -226,7 +237,7 @@ fn configured(
         let speaks = eras.iter().find(|learned| learned.destination == key).and_then(destination::still_counts);
         let lists = listed.iter().filter(|listed| listed.destination == key).cloned().collect();
         let learned = Learned { quiet, speaks: speaks.unwrap_or_default(), lists };
-        match Destination::new(one.clone(), config, parts, learned) {
+        match Destination::new(one.clone(), config, &context.bridge, learned) {
             Ok(destination) => Ok((one.name.clone(), destination)),
             Err(source) => Err(DestinationError { name: one.name.clone(), source }),
         }
@@ -246,18 +257,18 @@ fn learned<T>(read: Option<Result<Vec<T>, ReadError>>, what: &str) -> Vec<T> {
 /// A server that Prism is itself, as a destination.
 fn own(
     name: &str,
-    server: builtin::kit::Server,
+    server: BuiltIn,
     config: &Config,
-    parts: &Parts,
+    context: &BridgeContext,
 ) -> Result<Arc<Destination>, DestinationError> {
     let own = config::Destination { max_sessions: usize::MAX, ..config::Destination::stdio(name, Vec::new()) };
-    let made = Destination::built_in(own, server, config, parts);
+    let made = Destination::built_in(own, server, config, context);
     made.map_err(|source| DestinationError { name: name.to_owned(), source })
 }
 
-fn memory(config: &Config, parts: &Parts) -> Result<Arc<Destination>, DestinationError> {
-    let server = builtin::workspace::server(config.workspace.as_deref(), &parts.home);
-    own(builtin::workspace::NAME, server, config, parts)
+fn memory(config: &Config, context: &DaemonContext) -> Result<Arc<Destination>, DestinationError> {
+    let server = builtin::workspace::server(config.workspace.as_deref(), &context.home);
+    own(builtin::workspace::NAME, BuiltIn { server, waits: false, meets_agents: false }, config, &context.bridge)
 }
 
 /// What is behind the hub, in the order in which it lists it: the memory first.

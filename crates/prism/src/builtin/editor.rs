@@ -8,7 +8,7 @@ mod uri;
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
-use prism_core::policy::{Scope, Scopes};
+use prism_core::policy::{Scope, Scopes, person::CallPatience};
 use prism_editor::{
     Note, Progress,
     verbs::{self, Verb},
@@ -21,7 +21,6 @@ use resources::Open;
 
 use crate::{
     builtin::kit::{Call, DataTool, Failure, Hints, Reply, Server},
-    calls::Patience,
     gate::{Gate, Held, Trouble, Waiter},
 };
 
@@ -125,7 +124,7 @@ impl Holder {
     async fn act(&self, verb: &str, args: Map<String, Value>, call: &Call) -> Result<Value, Trouble> {
         let (progress, mut notes) = Progress::channel();
         // As for any other call: who does not hear that it waits is told to come back before it gives up.
-        let patience = if call.hears_progress() { Patience::Long } else { Patience::Short };
+        let patience = if call.hears_progress() { CallPatience::Long } else { CallPatience::Short };
         let waiter = Waiter::client(progress, patience, call.cancelled());
         let mut acting = pin!(self.gate.act(&self.held, verb, args, waiter));
         let mut still = interval_at(tokio::time::Instant::now() + STILL, STILL);

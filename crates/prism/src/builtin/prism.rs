@@ -6,6 +6,7 @@ pub(crate) mod signals;
 
 use std::sync::{Arc, OnceLock, Weak};
 
+use prism_core::mesh::PENDING;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -22,10 +23,6 @@ const INSTRUCTIONS: &str = "Prism stands between you and every MCP server that i
     once you have called `prism_start`. For access to folders that a person has to grant, call `prism_request_access`.";
 
 const OVERVIEW: &str = "prism://destinations";
-
-/// What is updated when a signal has come for the agent of a session; with a slash and an id of an agent's session, for
-/// that one.
-pub const PENDING: &str = "prism://signals/pending";
 
 /// The hub, once there is one: it is made of servers, of which this is the first.
 pub type Behind = Arc<OnceLock<Weak<Hub>>>;

@@ -19,8 +19,8 @@ pub(super) struct Doorbells(Mutex<HashSet<Uuid>>);
 impl Calls {
     /// Rings once a question is answered, if the client is an agent that has a bell. Returns whether it does.
     pub(super) fn ring_when_decided(self: &Arc<Self>, question: Uuid, who: &Who, what: String) -> bool {
-        let (Some(person), Some(mesh)) = (&self.person, &self.mesh) else { return false };
-        let Some(agent) = mesh.agent_with(who.session, who.instance) else { return false };
+        let (Some(person), Some(agents)) = (&self.person, &self.agents) else { return false };
+        let Some(agent) = agents.agent_with(who.session, who.instance) else { return false };
         {
             let mut bells = self.doorbells.0.lock().unwrap_or_else(PoisonError::into_inner);
             if bells.len() >= MAX_BELLS || !bells.insert(question) {
@@ -28,7 +28,7 @@ impl Calls {
                 return bells.contains(&question);
             }
         }
-        let (calls, mesh, decided) = (self.clone(), mesh.clone(), person.decided(question));
+        let (calls, agents, decided) = (self.clone(), agents.clone(), person.decided(question));
         tokio::spawn(async move {
             let said = decided.await;
             calls.doorbells.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&question);
@@ -37,8 +37,8 @@ impl Calls {
                 Some(false) => format!("{what} was not allowed. Do not call it again."),
                 None => return,
             };
-            if let Err(error) = mesh.tell_agent(agent, body).await {
-                debug!(error.message, "Cannot tell an agent what a person has decided");
+            if let Err(error) = agents.tell_agent(agent, body).await {
+                debug!(error, "Cannot tell an agent what a person has decided");
             }
         });
         true

@@ -5,13 +5,16 @@ use std::{sync::Arc, time::Duration};
 
 use prism_core::{
     mcp::Method,
-    policy::rules,
+    policy::{
+        person::{AskedUnder, CallPatience, PersonVerdict, Question},
+        rules,
+    },
     wire::{Kind, Message},
 };
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::{Admitted, Asked, Calls, Held, Question, Said, Verdict, Who, pins, sha256, words};
+use super::{Admitted, Calls, Held, Verdict, Who, pins, sha256, words};
 use crate::{
     config::Pin,
     drive::destination::{Definition, Held as HeldAgainst},
@@ -28,15 +31,6 @@ pub(crate) enum Outcome {
     Cancelled,
 }
 
-/// How long a call can be kept waiting for a person.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Patience {
-    /// As long as the question is open: its client hears that it waits.
-    Long,
-    /// Until the client would give up.
-    Short,
-}
-
 /// What is known of a call that is to be made.
 struct Call<'a> {
     destination: &'a str,
@@ -46,7 +40,7 @@ struct Call<'a> {
     definition: Option<Arc<Definition>>,
     /// The request's, as its client would name it to take it back.
     id: &'a str,
-    asked: &'a Asked,
+    asked: &'a AskedUnder,
 }
 
 impl Held {
@@ -67,12 +61,12 @@ impl Held {
     }
 
     /// Where it is said under which id a person is asked.
-    pub(crate) fn asked(&self) -> Asked {
+    pub(crate) fn asked(&self) -> AskedUnder {
         self.asked.clone()
     }
 
     /// Finds out. Dropped before that, whatever was asked is taken back.
-    pub(crate) async fn settle(self: Box<Self>, calls: Arc<Calls>, who: Who, patience: Patience) -> Outcome {
+    pub(crate) async fn settle(self: Box<Self>, calls: Arc<Calls>, who: Who, patience: CallPatience) -> Outcome {
         let name = self.destination.config().name.clone();
         if self.message.kind() != Kind::Request(Method::ToolsCall) {
             let Verdict::Unclear(unclear) = &self.verdict else {
@@ -105,7 +99,7 @@ impl Held {
         who: &Who,
         name: &str,
         tool: &str,
-        patience: Patience,
+        patience: CallPatience,
     ) -> Result<(), Outcome> {
         let confirms = matches!(self.verdict, Verdict::Confirm(_));
         // What a person is to decide on must mean one thing only.
@@ -144,7 +138,7 @@ impl Held {
         calls: &Arc<Calls>,
         who: &Who,
         call: &Call<'_>,
-        patience: Patience,
+        patience: CallPatience,
     ) -> Result<(), Outcome> {
         // One that its server does not list will not be there either.
         let Some(now) = &call.definition else { return Ok(()) };
@@ -182,7 +176,7 @@ impl Calls {
         who: &Who,
         call: &Call<'_>,
         rule: &str,
-        patience: Patience,
+        patience: CallPatience,
     ) -> Result<(), Outcome> {
         let definition = call.definition.as_ref().map_or("", |definition| &definition.text);
         let of = [
@@ -210,39 +204,39 @@ impl Calls {
         who: &Who,
         call: &Call<'_>,
         (kind, digest, shown): (&'static str, [u8; 32], Value),
-        patience: Patience,
+        patience: CallPatience,
     ) -> Result<(), Outcome> {
         let Some(person) = &self.person else { return Err(answer(words::nobody(call.destination, call.tool))) };
         let Some(place) = self.waiting.enter(who.session, call.id) else {
             return Err(answer(words::too_many()));
         };
         let wait = self.wait(patience);
-        let question = Question { kind, agent: self.agent(who), digest, shown, wait, asked: call.asked.clone() };
+        let question = Question { kind, grant: None, agent: self.agent(who), digest, shown, wait, asked: call.asked.clone() };
         let said = tokio::select! {
             said = person.ask(question) => said.map_err(broken)?,
             () = place.cancelled() => return Err(Outcome::Cancelled),
         };
         let text = match said {
-            Said::Allowed => return Ok(()),
-            Said::Denied(reason) => words::refused(call.destination, call.tool, reason.as_deref()),
-            Said::Unanswered(id) => {
+            PersonVerdict::Allowed => return Ok(()),
+            PersonVerdict::Denied(reason) => words::refused(call.destination, call.tool, reason.as_deref()),
+            PersonVerdict::Unanswered(id) => {
                 let what = format!("The call of {:?} of {:?} (confirmation {id})", call.tool, call.destination);
                 let rings = self.ring_when_decided(id, who, what);
                 words::unanswered(call.tool, id, rings)
             }
-            Said::TooMany => words::too_many(),
+            PersonVerdict::TooMany => words::too_many(),
         };
         Err(answer(text))
     }
 
-    fn wait(&self, patience: Patience) -> Duration {
+    fn wait(&self, patience: CallPatience) -> Duration {
         let (long, short) = self.person.as_ref().map(|person| person.patience()).unwrap_or_default();
-        if patience == Patience::Long { long } else { short }
+        if patience == CallPatience::Long { long } else { short }
     }
 
     /// Who asks, as a person knows them: by the agent's name, or by the program's.
     fn agent(&self, who: &Who) -> String {
-        let agent = self.mesh.as_ref().and_then(|mesh| mesh.agent_with(who.session, who.instance));
+        let agent = self.agents.as_ref().and_then(|agents| agents.agent_with(who.session, who.instance));
         agent.map_or_else(|| who.client.clone(), |agent| agent.to_string())
     }
 

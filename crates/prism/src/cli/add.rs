@@ -10,6 +10,7 @@ use std::{
     time::Instant,
 };
 
+use prism_core::shell::command_line;
 use anyhow::{Context, anyhow, bail};
 use prism_os::{
     login,
@@ -102,7 +103,7 @@ pub(super) fn config_option(config: Option<&Path>) -> Vec<String> {
 
 /// What is said of a change to a file that does not count.
 pub(super) fn unseen(target: &Path) -> String {
-    let fix = say::command(&["prism".to_owned(), "trust".to_owned(), target.display().to_string()]);
+    let fix = command_line(&["prism".to_owned(), "trust".to_owned(), target.display().to_string()]);
     format!("you have not seen what else that file says, so none of it counts yet\n  fix: {fix}")
 }
 
@@ -267,7 +268,7 @@ impl Add {
     fn next(&self, daemon: Option<&Registration>, is_taken_up: bool) -> String {
         let mut serve = vec!["prism".to_owned(), "serve".to_owned(), "--detach".to_owned()];
         serve.extend(config_option(self.config.as_deref()));
-        let serve = say::command(&serve);
+        let serve = command_line(&serve);
         match daemon {
             None => format!("next: {serve}"),
             Some(daemon) if is_taken_up && self.no_wait => {

@@ -6,12 +6,13 @@ pub(super) mod neovim;
 
 use std::{path::PathBuf, process::ExitCode};
 
+use prism_core::shell::command_line;
 use anyhow::bail;
 
 use super::{
     add::is_program,
     configs::{Outcome, Place, Surfaces, is_there},
-    say, start,
+    start,
     wait::hook::CURSOR_LOOP_LIMIT,
 };
 use crate::{
@@ -174,11 +175,11 @@ impl Install {
             path => path,
         };
         let command = match self.program(env) {
-            Ok(program) => say::command(&[program]),
+            Ok(program) => command_line(&[program]),
             Err(error) => return Some(Outcome::failed(Some(surface), error)),
         };
         let command = match env.var("PRISM_HOME").filter(|_| !self.surfaces.project) {
-            Some(_) => format!("PRISM_HOME={} {command}", say::command(&[place.home.path().to_string_lossy().into()])),
+            Some(_) => format!("PRISM_HOME={} {command}", command_line(&[place.home.path().to_string_lossy().into()])),
             None => command,
         };
         let planned = path.and_then(|path| hooks::install(surface, path, &command, CURSOR_LOOP_LIMIT, &place.records));

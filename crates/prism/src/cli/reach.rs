@@ -11,6 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use prism_core::shell::command_line;
 use anyhow::{Context, anyhow, bail};
 use bytes::Bytes;
 use hyper::{HeaderMap, Method as Verb, header::HeaderValue};
@@ -246,7 +247,7 @@ impl Reach {
     /// What to do about a server that does not run. Its own words are in the log of a daemon, and we are none.
     pub(super) fn advice(&self, name: &str) -> Option<String> {
         let destination = self.config.destinations.get(name).filter(|_| self.running.is_some())?;
-        destination.http.is_none().then(|| format!("see what it says: {}", say::command(&destination.command)))
+        destination.http.is_none().then(|| format!("see what it says: {}", command_line(&destination.command)))
     }
 
     /// Ends what was started. Nothing of it is left when this returns.

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use prism_core::shell::command_line;
 use anyhow::{Context, bail};
 use prism_core::mcp::Era;
 use toml_edit::{DocumentMut, Item, Table, TableLike};
@@ -128,7 +129,7 @@ pub(super) fn undo(
         words.extend(destination.command.iter().cloned());
     }
 
-    let mut text = say::command(&words);
+    let mut text = command_line(&words);
     let rest: Vec<String> = entry
         .into_iter()
         .flat_map(TableLike::iter)

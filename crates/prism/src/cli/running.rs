@@ -6,11 +6,13 @@ use std::{
     future::Future,
     io::IsTerminal,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Weak},
+    time::Duration,
 };
 
 use anyhow::Context;
 use prism_editor::{Quarters, Runtime, Surroundings};
+use prism_core::{mesh::{ChatFailure, Name}, policy::person::Person};
 use prism_os::census;
 use prism_store::{
     Store,
@@ -24,14 +26,16 @@ use tracing::warn;
 
 use super::{daemon::DATABASE, say};
 use crate::{
-    calls::{Calls, Person},
+    calls::{AgentBells, Calls},
     config::{Config, Env, Inherit, editor},
-    drive::{Environment, Sessions, destination::Parts, keeping::Keeping},
-    gate::{self, Gate},
+    drive::{Environment, Sessions, destination::BridgeContext, keeping::Keeping},
+    editor::Router,
+    gate::{self, Gate, Messenger},
     home::Token,
-    mesh::Mesh,
-    serve::{Front, Server},
+    mesh::{Chats, Mesh},
+    serve::{DaemonContext, Front, Server},
     telemetry::{Access, InFlight, Log, Metrics, Veil},
+    wake::{Bell, Doing},
 };
 
 /// The folder of the audit log, in Prism's own.
@@ -106,33 +110,26 @@ impl Running {
             Some((store, secrets)) => {
                 let mesh = mesh(store.clone(), &sessions, &metrics, &config, home).await?;
                 let gate = gate(store, secrets, &metrics, &config, (home, &owner)).await?;
-                gate.rings(&mesh);
+                introduce(&gate, &mesh);
                 (Some(mesh), Some(gate))
             }
             None => (None, None),
         };
         let person = gate.clone().map(|gate| gate as Arc<dyn Person>);
-        let calls = Calls::new(person, store.clone(), mesh.clone());
-        let parts = Parts {
-            sessions,
-            metrics,
-            owner,
-            home: home.to_owned(),
-            store: store.clone(),
-            mesh,
-            calls,
-            gate: gate.clone(),
-            environment: Environment::new(Env::process(), asks_shell(&config), quarters(&config, home)),
-        };
-        parts.environment.look_ahead(&config.destinations);
+        let agents = mesh.clone().map(|mesh| mesh as Arc<dyn AgentBells>);
+        let calls = Calls::new(person, store.clone(), agents);
+        let environment = Environment::new(Env::process(), asks_shell(&config), quarters(&config, home));
+        environment.look_ahead(&config.destinations);
+        let bridge = BridgeContext { sessions, metrics, owner: owner.clone(), store: store.clone(), environment };
         let access = Access {
             log: log.clone(),
-            metrics: parts.metrics.clone(),
-            bodies: config.log_bodies.then(|| Arc::new(Veil::new(&config.audit, parts.environment.secrets().clone()))),
+            metrics: bridge.metrics.clone(),
+            bodies: config.log_bodies.then(|| Arc::new(Veil::new(&config.audit, bridge.environment.secrets().clone()))),
             in_flight: InFlight::default(),
         };
-        let (server, owner) = (Server::new(config, root, token, access, &parts)?, parts.owner.clone());
-        let front = Front::new(server, parts);
+        let context = DaemonContext { bridge, home: home.to_owned(), mesh, calls, gate: gate.clone() };
+        let server = Server::new(config, root, token, access, &context)?;
+        let front = Front::new(server, context);
         // Before sessions of another daemon's are taken up: their servers start with them.
         front.guard_files(guarded);
         front.take_up_sessions().await;
@@ -244,6 +241,54 @@ async fn gate(
         person: person(&env),
     };
     Gate::open(opening).await
+}
+
+/// Tells the gate who brings word to the person and to agents, and the mesh where editors' chats are. Neither keeps the other alive.
+fn introduce(gate: &Arc<Gate>, mesh: &Arc<Mesh>) {
+    gate.tells_by(Arc::new(MeshMessenger(Arc::downgrade(mesh))));
+    mesh.chats_are_at(Arc::new(EditorChats(Arc::downgrade(gate.router()))));
+}
+
+struct MeshMessenger(Weak<Mesh>);
+
+impl Messenger for MeshMessenger {
+    fn notify(&self, text: &str) {
+        if let Some(mesh) = self.0.upgrade() {
+            mesh.notify(text);
+        }
+    }
+
+    fn tell_agent(&self, agent: Name, text: String) {
+        if let Some(mesh) = self.0.upgrade() {
+            tokio::spawn(async move { mesh.tell_agent(agent, text).await });
+        }
+    }
+}
+
+struct EditorChats(Weak<Router>);
+
+impl Chats for EditorChats {
+    fn has_chat<'a>(&'a self, kind: &'a str, folder: Option<&'a Path>) -> Doing<'a, bool> {
+        Box::pin(async move {
+            match self.0.upgrade() {
+                Some(editors) => editors.has_chat(kind, folder).await,
+                None => false,
+            }
+        })
+    }
+
+    fn ring_chat<'a>(
+        &'a self,
+        kind: &'a str,
+        folder: Option<&'a Path>,
+        bell: &'a Bell,
+        within: Duration,
+    ) -> Doing<'a, Result<(), ChatFailure>> {
+        Box::pin(async move {
+            let editors = self.0.upgrade().ok_or(ChatFailure::Nobody)?;
+            editors.ring_chat(kind, folder, (&bell.agent, &bell.text), within).await
+        })
+    }
 }
 
 /// Where servers live that run in a sandbox.

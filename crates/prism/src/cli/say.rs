@@ -12,7 +12,7 @@ use std::{
     },
 };
 
-use prism_core::unseen;
+use prism_core::{shell::command_line, unseen};
 
 use crate::config::{Destination, Env, secret, trust::Untrusted};
 
@@ -168,13 +168,6 @@ pub fn error(error: &anyhow::Error) {
     write(io::stderr().lock(), &text);
 }
 
-/// Returns words as one would type them into a shell.
-#[must_use]
-pub fn command(words: &[String]) -> String {
-    let quoted: Vec<Cow<'_, str>> = words.iter().map(|word| quoted(word)).collect();
-    quoted.join(" ")
-}
-
 /// Says which files do not count as they are.
 pub(super) fn untrusted(files: &[Untrusted]) {
     for file in files {
@@ -187,16 +180,8 @@ pub(super) fn untrusted(files: &[Untrusted]) {
 pub fn server(destination: &Destination) -> String {
     match &destination.http {
         Some(http) => http.shown_url().to_owned(),
-        None => command(&secret::without_secrets(&destination.command)),
+        None => command_line(&secret::without_secrets(&destination.command)),
     }
-}
-
-fn quoted(word: &str) -> Cow<'_, str> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@,+%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return Cow::Borrowed(word);
-    }
-    Cow::Owned(format!("'{}'", word.replace('\'', r"'\''")))
 }
 
 /// A reader that left (`prism list | head -1`) is no error, and a full disk is nothing we could report here.
@@ -266,12 +251,6 @@ mod tests {
     fn letters_that_turn_others_are_shown_and_emoji_stay_whole() {
         assert_eq!(shown("rm \u{202e}fdp.txt a\u{200b}b"), "rm \\u202efdp.txt a\\u200bb");
         assert_eq!(shown("👨\u{200d}👩 ❤\u{fe0f} 日\u{3000}本"), "👨\u{200d}👩 ❤\u{fe0f} 日\u{3000}本");
-    }
-
-    #[test]
-    fn words_are_quoted_only_where_a_shell_would_split_or_expand_them() {
-        let words = ["npx", "-y", "@scope/x", "two words", "it's", "", "$HOME"].map(str::to_owned);
-        assert_eq!(command(&words), r"npx -y @scope/x 'two words' 'it'\''s' '' '$HOME'");
     }
 
     #[test]

@@ -13,10 +13,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use prism_core::shell::command_line;
 use serde::{Deserialize, Serialize};
 
 use super::file;
-use crate::cli::say;
 
 /// The list of what was seen, in Prism's home.
 pub const FILE: &str = "trusted.json";
@@ -182,6 +182,6 @@ impl Untrusted {
     /// What to type about it.
     #[must_use]
     pub fn fix(&self) -> String {
-        say::command(&["prism".to_owned(), "trust".to_owned(), self.path.display().to_string()])
+        command_line(&["prism".to_owned(), "trust".to_owned(), self.path.display().to_string()])
     }
 }

@@ -1,6 +1,7 @@
 //! Confirmations: one step of an agent's, shown exactly as it would be done.
 
 use maud::{Markup, html};
+use prism_core::shell::command_line;
 use serde_json::Value;
 
 use super::{
@@ -223,7 +224,7 @@ fn command(shown: &Value) -> String {
         Value::String(command) => command.clone(),
         Value::Array(words) => {
             let words: Vec<String> = words.iter().filter_map(Value::as_str).map(str::to_owned).collect();
-            crate::cli::say::command(&words)
+            command_line(&words)
         }
         other => pretty(other),
     }

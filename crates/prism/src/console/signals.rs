@@ -7,7 +7,7 @@ use super::{
     page::{Page, Tone, empty, state, tag, typed},
     words::{Moment, ago, millis},
 };
-use crate::cli::{bells, moments::read};
+use prism_core::{mesh::words as bells, time::parse_rfc3339};
 
 /// Obligations that are shown. The rest is counted.
 const MAX_OBLIGATIONS: usize = 50;
@@ -177,7 +177,7 @@ fn last_wake(one: &Value) -> Markup {
 }
 
 fn moment(value: &Value) -> Option<Moment> {
-    read(value.as_str()?).map(Moment)
+    parse_rfc3339(value.as_str()?).map(Moment)
 }
 
 fn list<'v>(page: &'v Value, name: &str) -> &'v [Value] {

@@ -3,8 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use maud::{Markup, html};
-
-use crate::{clock, telemetry::log::date_and_time};
+use prism_core::time::{self, date_and_time, parse_rfc3339};
 
 /// Milliseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,7 +21,7 @@ impl Moment {
 
     /// Reads `2026-11-16T06:00:00Z`, with or without a fraction.
     pub fn read(text: &str) -> Option<Self> {
-        crate::cli::moments::read(text).map(Self)
+        parse_rfc3339(text).map(Self)
     }
 
     /// In full, for whoever wants it exactly.
@@ -43,7 +42,7 @@ pub fn left(until: Moment, now: Moment) -> Markup {
 }
 
 fn in_words(ms: i64) -> String {
-    clock::ago(Duration::from_millis(u64::try_from(ms).unwrap_or(0)))
+    time::ago(Duration::from_millis(u64::try_from(ms).unwrap_or(0)))
 }
 
 /// `14:32`, `7:59:12`; `0:00` when it is over.

@@ -7,7 +7,6 @@ mod shared;
 
 use std::{
     collections::HashMap,
-    path::PathBuf,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, RwLock,
         atomic::{AtomicU64, AtomicUsize, Ordering},
@@ -31,11 +30,8 @@ use super::{
     remote::{Target, TargetError},
 };
 use crate::{
-    builtin::{self, kit},
-    calls::Calls,
+    builtin::kit,
     config::{self, Config, Process},
-    gate::Gate,
-    mesh::Mesh,
     telemetry::metrics::{DestinationMetrics, Metrics},
 };
 
@@ -66,19 +62,23 @@ pub struct Destination {
     last_number: AtomicU64,
 }
 
-/// What destinations are made from.
+/// What all destinations have in common.
 #[derive(Clone)]
-pub struct Parts {
+pub struct BridgeContext {
     pub sessions: Arc<Sessions>,
     pub metrics: Arc<Metrics>,
     pub owner: Owner,
-    /// Prism's own folder.
-    pub home: PathBuf,
     pub store: Option<Store>,
-    pub mesh: Option<Arc<Mesh>>,
-    pub calls: Arc<Calls>,
-    pub gate: Option<Arc<Gate>>,
     pub environment: Arc<Environment>,
+}
+
+/// A server that Prism is itself.
+pub struct BuiltIn {
+    pub server: kit::Server,
+    /// Its tools may wait for hours, for something to come or for a person. They bound themselves.
+    pub waits: bool,
+    /// Its clients are agents: it has to know who calls, and where their bells ring is told.
+    pub meets_agents: bool,
 }
 
 /// A place among a destination's sessions, given back unless the session is opened.
@@ -98,29 +98,29 @@ impl Destination {
     pub fn new(
         config: config::Destination,
         daemon: &Config,
-        parts: &Parts,
+        context: &BridgeContext,
         learned: Learned,
     ) -> Result<Arc<Self>, TargetError> {
-        Self::make(config, daemon, parts, learned, None)
+        Self::make(config, daemon, context, learned, None)
     }
 
     /// A server that Prism is itself. It speaks the modern era, and the link translates.
     pub fn built_in(
         config: config::Destination,
-        server: kit::Server,
+        server: BuiltIn,
         daemon: &Config,
-        parts: &Parts,
+        context: &BridgeContext,
     ) -> Result<Arc<Self>, TargetError> {
         let config = config::Destination { era: Some(Era::Modern), asks: Some(false), ..config };
-        Self::make(config, daemon, parts, Learned::default(), Some(Arc::new(server)))
+        Self::make(config, daemon, context, Learned::default(), Some(server))
     }
 
     fn make(
         config: config::Destination,
         daemon: &Config,
-        parts: &Parts,
+        context: &BridgeContext,
         learned: Learned,
-        built_in: Option<Arc<kit::Server>>,
+        built_in: Option<BuiltIn>,
     ) -> Result<Arc<Self>, TargetError> {
         let target = match &config.http {
             Some(http) => {
@@ -129,7 +129,7 @@ impl Destination {
             }
             None => None,
         };
-        let waits = built_in.is_some() && waits(&config);
+        let waits = built_in.as_ref().is_some_and(|built_in| built_in.waits);
         let times = config.times.within(daemon);
         let settings = Settings {
             request_timeout: times.request_timeout.filter(|_| !waits),
@@ -151,7 +151,7 @@ impl Destination {
         };
         let tools = RwLock::new(Arc::new(config.tools.clone()));
         let max_sessions = AtomicUsize::new(config.max_sessions);
-        let shared = Arc::new(Shared::new(config, daemon, parts, learned, target, built_in));
+        let shared = Arc::new(Shared::new(config, daemon, context, learned, target, built_in));
         Ok(Arc::new(Self {
             shared,
             links: Mutex::default(),
@@ -188,7 +188,7 @@ impl Destination {
 
     /// From now on other limits count, also for what runs already: no process is concerned by them.
     pub fn limit(&self, config: &config::Destination, daemon: &Config) {
-        let waits = self.is_built_in() && waits(self.config());
+        let waits = self.shared.waits;
         let times = config.times.within(daemon);
         let settings = {
             let mut settings = self.settings.write().unwrap_or_else(PoisonError::into_inner);
@@ -220,9 +220,9 @@ impl Destination {
         self.shared.built_in.is_some()
     }
 
-    /// Whether it is Prism's own server, which has to know who calls.
-    pub fn is_prism(&self) -> bool {
-        self.shared.is_prism()
+    /// Whether its clients are agents, so that it has to know who calls.
+    pub fn meets_agents(&self) -> bool {
+        self.shared.meets_agents
     }
 
     /// What its links share.
@@ -421,11 +421,6 @@ impl Drop for Place {
             self.destination.leave();
         }
     }
-}
-
-/// Whether tools of a server of ours may wait for hours, for something to come or for a person. They bound themselves.
-fn waits(config: &config::Destination) -> bool {
-    [builtin::prism::NAME, builtin::editor::NAME].contains(&config.name.as_str())
 }
 
 /// How long a child outlives the last call that had no session: as long as a session would have.

@@ -2,6 +2,7 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
+use prism_core::mesh::ChatFailure;
 use prism_editor::protocol::{Ring, Rung, Status, ToPlugin};
 use tokio::{sync::oneshot, time::timeout};
 
@@ -9,23 +10,11 @@ use super::{
     Router,
     plugin::{About, Plugin},
 };
-use crate::wake::Bell;
 
 /// Bells that one editor has not answered. A further one does not ring: its chat is busy with those.
 pub(super) const MAX_RINGING: usize = 16;
 /// As much of an editor's words as is kept.
 const MAX_WHY: usize = 300;
-
-/// Why a chat did not take a bell.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Silent {
-    /// No window of this kind has the folder open, is alive, and lets bells into its chat.
-    Nobody,
-    /// There is one, and it could not.
-    Failed(String),
-    /// There is one, and it has not said in time whether it did.
-    Unanswered(String),
-}
 
 /// Makes room for another bell when nobody waits for this one any more.
 struct Ringing<'p> {
@@ -44,11 +33,11 @@ impl Router {
         &self,
         kind: &str,
         folder: Option<&Path>,
-        bell: &Bell,
+        (agent, text): (&str, &str),
         within: Duration,
-    ) -> Result<(), Silent> {
-        let plugin = self.chat(kind, folder).await.ok_or(Silent::Nobody)?;
-        plugin.ring(&bell.agent, &bell.text, within).await
+    ) -> Result<(), ChatFailure> {
+        let plugin = self.chat(kind, folder).await.ok_or(ChatFailure::Nobody)?;
+        plugin.ring(agent, text, within).await
     }
 
     /// The newest window that fits. For an agent that does not say where it works it is the only one, or none.
@@ -71,10 +60,10 @@ impl Router {
 }
 
 impl Plugin {
-    async fn ring(&self, agent: &str, text: &str, within: Duration) -> Result<(), Silent> {
+    async fn ring(&self, agent: &str, text: &str, within: Duration) -> Result<(), ChatFailure> {
         let (done, doing) = oneshot::channel();
         let Some(id) = self.begin_ring(done) else {
-            return Err(Silent::Failed("it has not answered the bells before this one".to_owned()));
+            return Err(ChatFailure::Failed("it has not answered the bells before this one".to_owned()));
         };
         let deadline_ms = u64::try_from(within.as_millis()).unwrap_or(u64::MAX);
         let (agent, text) = (agent.to_owned(), text.to_owned());
@@ -85,10 +74,10 @@ impl Plugin {
             Ok(Ok(Rung { status: Status::Ok, .. })) => Ok(()),
             Ok(Ok(Rung { error, .. })) => {
                 let why = error.map_or_else(|| "it does not say why".to_owned(), |error| error.message);
-                Err(Silent::Failed(why.chars().take(MAX_WHY).collect()))
+                Err(ChatFailure::Failed(why.chars().take(MAX_WHY).collect()))
             }
-            Ok(Err(_)) => Err(Silent::Failed("it went away".to_owned())),
-            Err(_) => Err(Silent::Unanswered(format!("it did not answer within {} s", within.as_secs()))),
+            Ok(Err(_)) => Err(ChatFailure::Failed("it went away".to_owned())),
+            Err(_) => Err(ChatFailure::Unanswered(format!("it did not answer within {} s", within.as_secs()))),
         }
     }
 }

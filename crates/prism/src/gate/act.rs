@@ -10,7 +10,10 @@ use std::{
     time::Duration,
 };
 
-use prism_core::policy::{self, Action, Code, Decision, Effect, Refusal, Risk, Scope, decide};
+use prism_core::policy::{
+    self, Action, Code, Decision, Effect, Refusal, Risk, Scope, decide,
+    person::{AskedUnder, CallPatience, PersonVerdict, Question},
+};
 use prism_editor::{Happening, Holder, Order, Progress, edit_bytes};
 use prism_os::sandbox::Network;
 use serde_json::{Map, Value, json};
@@ -18,12 +21,11 @@ use tokio::{sync::broadcast, time::timeout};
 use uuid::Uuid;
 
 use super::{
-    Gate, Question, Trouble, Verdict,
+    Gate, Trouble,
     live::{Done, Ended, Held},
     paper::{About, in_short},
     secret::hash,
 };
-use crate::calls::{Asked, Patience};
 
 /// How long it may take to open what an action is about. Where a language server has to work out what will be done, it is part
 /// of it.
@@ -32,7 +34,7 @@ const PREPARED_WITHIN: Duration = Duration::from_secs(60);
 /// Who waits for an action.
 pub struct Waiter<'a> {
     progress: Progress,
-    patience: Patience,
+    patience: CallPatience,
     gone: Pin<Box<dyn Future<Output = ()> + Send + 'a>>,
 }
 
@@ -157,12 +159,12 @@ impl Gate {
         let digest = hash(json!([live.id.to_string(), args, shown]).to_string().as_bytes());
         let settings = self.settings();
         let wait = match waiter.patience {
-            Patience::Long => settings.gate.confirm_within,
-            Patience::Short => settings.gate.call_wait.min(settings.gate.confirm_within),
+            CallPatience::Long => settings.gate.confirm_within,
+            CallPatience::Short => settings.gate.call_wait.min(settings.gate.confirm_within),
         };
         let agent = live.agent.clone();
         let question =
-            Question { kind: "action", grant: Some(live.id), agent, digest, shown, wait, asked: Asked::default() };
+            Question { kind: "action", grant: Some(live.id), agent, digest, shown, wait, asked: AskedUnder::default() };
         // First: what nobody waits for any more is not done, however soon the Allow comes. Dropped, the question is
         // taken back.
         let said = tokio::select! {
@@ -174,14 +176,14 @@ impl Gate {
             said = self.ask_person(question) => said?,
         };
         let why = match said {
-            Verdict::Allowed => return Ok(()),
-            Verdict::Unanswered(id) if waiter.patience == Patience::Short => {
+            PersonVerdict::Allowed => return Ok(()),
+            PersonVerdict::Unanswered(id) if waiter.patience == CallPatience::Short => {
                 self.refused_as(held, action.verb, args, "waiting");
                 return Err(waits(action, id));
             }
-            Verdict::Denied(reason) => reason.unwrap_or_else(|| "the person said no".to_owned()),
-            Verdict::Unanswered(_) => "nobody answered in time".to_owned(),
-            Verdict::TooMany => "too much waits for the person already; try again later".to_owned(),
+            PersonVerdict::Denied(reason) => reason.unwrap_or_else(|| "the person said no".to_owned()),
+            PersonVerdict::Unanswered(_) => "nobody answered in time".to_owned(),
+            PersonVerdict::TooMany => "too much waits for the person already; try again later".to_owned(),
         };
         Err(self.refused(held, action.verb, args, Refusal::new(Code::Denied, why)))
     }
@@ -255,11 +257,11 @@ impl Gate {
 impl<'a> Waiter<'a> {
     /// One that hears of everything as it comes, and waits for a person as long as it takes.
     pub fn patient(progress: Progress) -> Self {
-        Self { progress, patience: Patience::Long, gone: Box::pin(pending()) }
+        Self { progress, patience: CallPatience::Long, gone: Box::pin(pending()) }
     }
 
     /// A client that is told to come back if the person takes longer than clients wait.
-    pub(crate) fn client(progress: Progress, patience: Patience, gone: impl Future<Output = ()> + Send + 'a) -> Self {
+    pub(crate) fn client(progress: Progress, patience: CallPatience, gone: impl Future<Output = ()> + Send + 'a) -> Self {
         Self { progress, patience, gone: Box::pin(gone) }
     }
 }

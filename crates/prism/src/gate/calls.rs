@@ -2,29 +2,19 @@
 
 use std::time::Duration;
 
+use prism_core::policy::person::{Eventually, Person, PersonVerdict, Question};
 use serde_json::Value;
 use tokio::sync::broadcast::error::RecvError;
 use uuid::Uuid;
 
-use super::{Gate, Question, Verdict, paper::About};
-use crate::calls::{self, Eventually, Person, Said};
+use super::{Gate, paper::About};
 
 /// What the log calls it.
 const ACTION: &str = "tools/call";
 
 impl Person for Gate {
-    fn ask(&self, question: calls::Question) -> Eventually<'_, Result<Said, String>> {
-        Box::pin(async move {
-            let calls::Question { kind, agent, digest, shown, wait, asked: under } = question;
-            let asked = self.ask_person(Question { kind, grant: None, agent, digest, shown, wait, asked: under }).await;
-            match asked {
-                Ok(Verdict::Allowed) => Ok(Said::Allowed),
-                Ok(Verdict::Denied(reason)) => Ok(Said::Denied(reason)),
-                Ok(Verdict::Unanswered(id)) => Ok(Said::Unanswered(id)),
-                Ok(Verdict::TooMany) => Ok(Said::TooMany),
-                Err(trouble) => Err(trouble.message),
-            }
-        })
+    fn ask(&self, question: Question) -> Eventually<'_, Result<PersonVerdict, String>> {
+        Box::pin(async move { self.ask_person(question).await.map_err(|trouble| trouble.message) })
     }
 
     fn decided(&self, question: Uuid) -> Eventually<'static, Option<bool>> {

@@ -5,10 +5,13 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use prism_core::Time;
+use prism_core::{
+    Time,
+    policy::person::{PersonVerdict, Question},
+};
 use prism_store::gate::{self as kept, ConfirmationRow};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::{sync::watch, time::timeout};
 use uuid::Uuid;
 
@@ -20,7 +23,6 @@ use super::{
     secret::{hex, new_id, unhex},
     trouble::already,
 };
-use crate::calls::Asked;
 
 /// Confirmations that may wait at a time. Beyond it what needs one is refused: a person who is flooded decides nothing.
 const MAX_WAITING: usize = 100;
@@ -29,34 +31,6 @@ const KEPT: Duration = Duration::from_secs(15 * 60);
 /// The most uses of one Allow, and the longest that it counts.
 const MAX_USES: u32 = 1000;
 const MAX_UNTIL: Duration = Duration::from_secs(8 * 3600);
-
-/// What a person is asked.
-#[derive(Clone, Debug)]
-pub struct Question {
-    /// `action`, `tool` or `definition`.
-    pub kind: &'static str,
-    pub grant: Option<u128>,
-    /// Whose wish it is.
-    pub agent: String,
-    /// Of what is shown, and of whom it is for.
-    pub digest: [u8; 32],
-    pub shown: Value,
-    /// How long whoever asks can wait.
-    pub wait: Duration,
-    /// Hears under which id it is asked.
-    pub(crate) asked: Asked,
-}
-
-/// What the person said.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    Allowed,
-    Denied(Option<String>),
-    /// Nothing yet. It goes on waiting under this id.
-    Unanswered(Uuid),
-    /// There is no room for another question.
-    TooMany,
-}
 
 /// A person's answer.
 #[derive(Clone, Debug, Deserialize)]
@@ -93,15 +67,15 @@ struct Wait {
 
 impl Gate {
     /// Asks the person, or uses what they said before of the very same thing.
-    pub async fn ask_person(&self, question: Question) -> Result<Verdict, Trouble> {
+    pub async fn ask_person(&self, question: Question) -> Result<PersonVerdict, Trouble> {
         let now = self.clock.now();
         let digest = question.digest;
         if self.store.use_approval(digest, now.0).await?.is_some() {
-            return Ok(Verdict::Allowed);
+            return Ok(PersonVerdict::Allowed);
         }
-        let Some(gate) = self.this.upgrade() else { return Ok(Verdict::TooMany) };
+        let Some(gate) = self.this.upgrade() else { return Ok(PersonVerdict::TooMany) };
         let (id, is_new) = match self.join(digest)? {
-            Joined::Full => return Ok(Verdict::TooMany),
+            Joined::Full => return Ok(PersonVerdict::TooMany),
             Joined::Same(id) => (id, false),
             Joined::New(id) => (id, true),
         };
@@ -142,11 +116,11 @@ impl Gate {
         };
         wait.said = None;
         match heard {
-            None => Ok(Verdict::Unanswered(Uuid::from_u128(id))),
-            Some(Said::Deny(reason)) => Ok(Verdict::Denied(reason)),
+            None => Ok(PersonVerdict::Unanswered(Uuid::from_u128(id))),
+            Some(Said::Deny(reason)) => Ok(PersonVerdict::Denied(reason)),
             Some(Said::Allow) => match self.store.use_approval(digest, self.clock.now().0).await? {
-                Some(_) => Ok(Verdict::Allowed),
-                None => Ok(Verdict::Denied(Some("it was allowed once, and another call has used that".to_owned()))),
+                Some(_) => Ok(PersonVerdict::Allowed),
+                None => Ok(PersonVerdict::Denied(Some("it was allowed once, and another call has used that".to_owned()))),
             },
         }
     }

@@ -20,7 +20,7 @@ use super::{
     secret::{self, mint, new_id},
     trouble::already,
 };
-use crate::clock::written;
+use prism_core::time::rfc3339;
 
 /// The longest name of an agent, reason and list of roots.
 const MAX_NAME: usize = 128;
@@ -140,7 +140,7 @@ impl Gate {
         let claim = claim.expose();
         let decide = format!("a person decides; `prism approve {id}` or the console (`prism console`)");
         Ok(json!({
-            "request_id": id, "claim": claim, "status": open.name(), "expires_at": written(expires_at), "next": decide
+            "request_id": id, "claim": claim, "status": open.name(), "expires_at": rfc3339(expires_at), "next": decide
         }))
     }
 
@@ -183,7 +183,7 @@ impl Gate {
         let grant = row.grant_id.and_then(|grant| self.state().live.get(&grant).cloned());
         let Some(live) = grant else { return Ok(told) };
         told["session_id"] = Uuid::from_u128(live.id).to_string().into();
-        told["expires_at"] = written(live.grant.expires_at).into();
+        told["expires_at"] = rfc3339(live.grant.expires_at).into();
         told["allowed_scopes"] = live.grant.scopes.names().into();
         told["roots"] = live.grant.roots.iter().map(ToString::to_string).collect();
         if row.claimed {
@@ -401,10 +401,11 @@ impl Gate {
         self.tell_of_request(row.id);
         let asker: Value = serde_json::from_str(&row.asker).unwrap_or_default();
         let Some(Ok(agent)) = asker["agent"].as_str().map(prism_core::mesh::name) else { return };
-        let Some(mesh) = self.mesh.get().and_then(std::sync::Weak::upgrade) else { return };
         let id = Uuid::from_u128(row.id);
         let text = format!("Your request for access {id} was decided. Call prism_access_status to see how.");
-        tokio::spawn(async move { mesh.tell_agent(agent, text).await });
+        if let Some(messenger) = self.messenger.get() {
+            messenger.tell_agent(agent, text);
+        }
     }
 
     fn tell_of_request(&self, id: u128) {

@@ -4,7 +4,10 @@ mod full;
 
 use std::{collections::BTreeMap, time::Duration};
 
-use prism_core::policy::Limits;
+use prism_core::policy::{
+    Limits,
+    person::{AskedUnder, Person, PersonVerdict, Question},
+};
 use prism_editor::{Progress, Surroundings};
 use prism_os::census::Owner;
 use prism_store::audit::Query;
@@ -14,7 +17,6 @@ use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::*;
-use crate::calls::{Asked, Person};
 
 /// Longer than anything here takes.
 const LONG: Duration = Duration::from_secs(20);
@@ -329,7 +331,7 @@ async fn who_leaves_takes_the_question_back() {
 }
 
 fn question(digest: u8, wait: Duration) -> Question {
-    let (agent, digest, asked) = ("a".to_owned(), [digest; 32], Asked::default());
+    let (agent, digest, asked) = ("a".to_owned(), [digest; 32], AskedUnder::default());
     Question { kind: "tool", grant: None, agent, digest, shown: json!({}), wait, asked }
 }
 
@@ -338,15 +340,15 @@ fn question(digest: u8, wait: Duration) -> Question {
 async fn an_allow_that_comes_late_counts_once() {
     let world = World::new().await;
     let gate = &world.gate;
-    let Verdict::Unanswered(id) = gate.ask_person(question(1, Duration::ZERO)).await.unwrap() else {
+    let PersonVerdict::Unanswered(id) = gate.ask_person(question(1, Duration::ZERO)).await.unwrap() else {
         panic!("answered")
     };
     let view = world.shown().await;
     assert_eq!(view.confirmation_id, id);
     world.say(&view, true).await.unwrap();
-    assert!(matches!(gate.ask_person(question(2, Duration::ZERO)).await.unwrap(), Verdict::Unanswered(_)));
-    assert_eq!(gate.ask_person(question(1, Duration::ZERO)).await.unwrap(), Verdict::Allowed);
-    assert!(matches!(gate.ask_person(question(1, Duration::ZERO)).await.unwrap(), Verdict::Unanswered(_)));
+    assert!(matches!(gate.ask_person(question(2, Duration::ZERO)).await.unwrap(), PersonVerdict::Unanswered(_)));
+    assert_eq!(gate.ask_person(question(1, Duration::ZERO)).await.unwrap(), PersonVerdict::Allowed);
+    assert!(matches!(gate.ask_person(question(1, Duration::ZERO)).await.unwrap(), PersonVerdict::Unanswered(_)));
 }
 
 #[tokio::test]
@@ -359,7 +361,7 @@ async fn an_allow_is_for_so_many_uses_or_for_a_time() {
         let (uses, until_seconds) = answer_with;
         gate.confirm(Answer { uses, until_seconds, ..answer(&view, true) }, "test").await.unwrap();
         let mut allowed = 0;
-        while allowed < 10 && gate.ask_person(question(digest, Duration::ZERO)).await.unwrap() == Verdict::Allowed {
+        while allowed < 10 && gate.ask_person(question(digest, Duration::ZERO)).await.unwrap() == PersonVerdict::Allowed {
             allowed += 1;
         }
         assert_eq!(allowed, if uses.is_some() { 3 } else { 10 });

@@ -7,7 +7,7 @@ use prism_core::{
 use prism_store::{ReadError, WriteError, audit::AuditError};
 use serde_json::{Value, json};
 
-use crate::clock::ago;
+use prism_core::time::ago;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trouble {

@@ -10,7 +10,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::{Gate, Trouble, live::Live, roots_of, secret::hex};
-use crate::clock::written;
+use prism_core::time::rfc3339;
 
 /// The most of each that is shown at once.
 const MOST: u32 = 200;
@@ -160,8 +160,8 @@ impl Gate {
             roots,
             reason: row.reason.clone(),
             status: status.name(),
-            created_at: written(Time(row.created_at_us)),
-            expires_at: written(Time(row.expires_at_us)),
+            created_at: rfc3339(Time(row.created_at_us)),
+            expires_at: rfc3339(Time(row.expires_at_us)),
             ttl_seconds: row.ttl_s,
             approved_by: row.decided_by.clone(),
             denied_because: row.denied_because.clone(),
@@ -180,7 +180,7 @@ impl Gate {
             None => State::Approved,
         };
         let action = |done: super::live::Done| ActionView {
-            at: written(done.at),
+            at: rfc3339(done.at),
             action: done.verb,
             about: done.about,
             result: done.result,
@@ -193,8 +193,8 @@ impl Gate {
             allowed_scopes: grant.scopes.names(),
             roots: grant.roots.iter().map(ToString::to_string).collect(),
             status: status.name(),
-            created_at: written(live.created_at),
-            expires_at: written(grant.expires_at),
+            created_at: rfc3339(live.created_at),
+            expires_at: rfc3339(grant.expires_at),
             expires_in_ms: u64::try_from(grant.expires_at.since(now).as_millis()).unwrap_or(u64::MAX),
             rate_limit: grant.limits.per_second,
             max_edit_bytes: grant.limits.max_edit_bytes,
@@ -224,8 +224,8 @@ impl ConfirmationView {
             digest: hex(&row.digest),
             shown: serde_json::from_str(&row.shown).unwrap_or_default(),
             state: row.state,
-            created_at: written(Time(row.created_at_us)),
-            expires_at: written(Time(row.expires_at_us)),
+            created_at: rfc3339(Time(row.created_at_us)),
+            expires_at: rfc3339(Time(row.expires_at_us)),
             decided_by: row.decided_by,
             reason: row.reason,
             uses_left: row.uses_left,

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use prism_core::mesh::{Kind, Lead, Look, Name, PERSON, Path, Presence, SYSTEM, Support, Time, Window, name};
+use prism_core::mesh::{Kind, Lead, Look, Name, PENDING, PERSON, Path, Presence, SYSTEM, Support, Time, Window, name};
 use prism_store::{
     ReadError,
     mesh::{AgentRow, Pending},
@@ -17,9 +17,8 @@ use tracing::{info, warn};
 use uuid::Uuid;
 
 use super::{Caller, Code, Mesh, State, Trouble, hyphenated, watch::HELD, who::Claim};
+use prism_core::time::rfc3339;
 use crate::{
-    builtin::prism::PENDING,
-    clock::written,
     wake::{AgentFacts, ClientFacts, Contact, Probe, Rung, Tmux},
 };
 
@@ -247,7 +246,7 @@ impl Mesh {
         if let (Some(note), Some(facts)) = (note, state.facts.get_mut(&agent)) {
             facts.checkpoint = Some((now, note));
         }
-        Ok(json!({"session": hyphenated(session), "agent": &*agent, "checkpoint_at": written(now)}))
+        Ok(json!({"session": hyphenated(session), "agent": &*agent, "checkpoint_at": rfc3339(now)}))
     }
 
     pub(crate) async fn wrap(&self, caller: &Caller, arguments: Wrap) -> Result<Value, Trouble> {
@@ -257,7 +256,7 @@ impl Mesh {
         let session =
             session.ok_or_else(|| Trouble::new(Code::NotStarted, format!("{agent} has no session to wrap")))?;
         self.leave(&agent, true).await?;
-        Ok(json!({"session": hyphenated(session), "agent": &*agent, "wrapped_at": written(self.now())}))
+        Ok(json!({"session": hyphenated(session), "agent": &*agent, "wrapped_at": rfc3339(self.now())}))
     }
 
     /// An agent's window is no more: it has said good-bye, or its client has left.

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tracing::warn;
 
 use super::{Caller, Code, Mesh, Trouble, hyphenated, owed::obligation, who::Claim};
-use crate::clock::written;
+use prism_core::time::rfc3339;
 
 /// Signals in one page of a drain, where nobody asks for another number, and at most; and the bytes of their bodies.
 const PAGE: u32 = 20;
@@ -191,7 +191,7 @@ fn signal(row: &SignalRow) -> Value {
         "type": row.kind,
         "from": row.sender,
         "body": row.body,
-        "sent_at": written(Time(row.sent_at_us)),
+        "sent_at": rfc3339(Time(row.sent_at_us)),
     });
     if let Some(reply_to) = row.reply_to {
         shown["reply_to"] = hyphenated(reply_to).into();
@@ -216,7 +216,7 @@ fn past(row: &SignalRow) -> Value {
     shown["to"] = row.recipient.clone().into();
     shown["state"] = state.into();
     if let Some(at) = row.drained_at_us {
-        shown["drained_at"] = written(Time(at)).into();
+        shown["drained_at"] = rfc3339(Time(at)).into();
     }
     shown
 }

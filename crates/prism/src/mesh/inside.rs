@@ -6,13 +6,25 @@ use std::{
     time::Duration,
 };
 
-use prism_core::mesh::{Name, Path};
+use prism_core::mesh::{ChatFailure, Name, Path};
 
 use super::{Mesh, State};
-use crate::{
-    editor::{Router, Silent},
-    wake::{Bell, Doing, Inside, Poll},
-};
+use crate::wake::{Bell, Doing, Inside, Poll};
+
+/// The editors' own chats.
+pub trait Chats: Send + Sync {
+    /// Whether a window of this kind has the folder open and lets bells into its chat.
+    fn has_chat<'a>(&'a self, kind: &'a str, folder: Option<&'a FilePath>) -> Doing<'a, bool>;
+
+    /// Has that window put the bell into its chat.
+    fn ring_chat<'a>(
+        &'a self,
+        kind: &'a str,
+        folder: Option<&'a FilePath>,
+        bell: &'a Bell,
+        within: Duration,
+    ) -> Doing<'a, Result<(), ChatFailure>>;
+}
 
 struct Held(Weak<Mesh>);
 
@@ -28,8 +40,8 @@ impl Held {
         Some(look(&mut state, &agent))
     }
 
-    fn editors(&self) -> Option<Arc<Router>> {
-        self.0.upgrade()?.editors.get()?.upgrade()
+    fn chats(&self) -> Option<Arc<dyn Chats>> {
+        self.0.upgrade()?.chats.get().cloned()
     }
 }
 
@@ -65,8 +77,8 @@ impl Inside for Held {
 
     fn has_chat<'a>(&'a self, kind: &'a str, folder: Option<&'a FilePath>) -> Doing<'a, bool> {
         Box::pin(async move {
-            match self.editors() {
-                Some(editors) => editors.has_chat(kind, folder).await,
+            match self.chats() {
+                Some(chats) => chats.has_chat(kind, folder).await,
                 None => false,
             }
         })
@@ -78,10 +90,10 @@ impl Inside for Held {
         folder: Option<&'a FilePath>,
         bell: &'a Bell,
         within: Duration,
-    ) -> Doing<'a, Result<(), Silent>> {
+    ) -> Doing<'a, Result<(), ChatFailure>> {
         Box::pin(async move {
-            let editors = self.editors().ok_or(Silent::Nobody)?;
-            editors.ring_chat(kind, folder, bell, within).await
+            let chats = self.chats().ok_or(ChatFailure::Nobody)?;
+            chats.ring_chat(kind, folder, bell, within).await
         })
     }
 }

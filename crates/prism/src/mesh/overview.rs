@@ -14,7 +14,8 @@ use super::{
     hyphenated,
     who::Claim,
 };
-use crate::{builtin::kit::CallerMark, clock::written, telemetry::mesh::Seen};
+use prism_core::time::rfc3339;
+use crate::{builtin::kit::CallerMark,  telemetry::mesh::Seen};
 
 /// Bells that are shown of one agent, and of all.
 const RECENT: u32 = 20;
@@ -73,7 +74,7 @@ impl Mesh {
         if let (Some(doorbell), Some(facts)) = (state.core.bell(&agent), state.facts.get(&agent)) {
             told["connection"] = doorbell.connection().name().into();
             told["bell"] = match doorbell.outstanding() {
-                Some((path, since)) => json!({"outstanding": true, "path": path.name(), "since": written(since)}),
+                Some((path, since)) => json!({"outstanding": true, "path": path.name(), "since": rfc3339(since)}),
                 None => json!({"outstanding": false}),
             };
             let paths = Path::ALL.into_iter().map(|path| {
@@ -84,18 +85,18 @@ impl Mesh {
                     "attached": facts.contact(path).is_some(),
                     "healthy": state.is_healthy(&agent, path),
                     "last_result": last.map(|(_, result)| result),
-                    "last_at": last.map(|(at, _)| written(*at)),
+                    "last_at": last.map(|(at, _)| rfc3339(*at)),
                     "absent": facts.absent.get(&path),
                 })
             });
             told["paths"] = paths.collect();
             let changes = facts.support_changes.iter();
             told["support_changes"] =
-                changes.map(|(at, support)| json!({"at": written(*at), "surface_support": support.name()})).collect();
+                changes.map(|(at, support)| json!({"at": rfc3339(*at), "surface_support": support.name()})).collect();
         }
         // No bell is put to it: who looks how bells ring must not change that, and `bell` says whether one is out.
         told["recent_bells"] = bells.into();
-        told["checkpoints"] = notes.iter().map(|(at, note)| json!({"at": written(Time(*at)), "note": note})).collect();
+        told["checkpoints"] = notes.iter().map(|(at, note)| json!({"at": rfc3339(Time(*at)), "note": note})).collect();
         Ok(told)
     }
 
@@ -151,8 +152,8 @@ impl Mesh {
                     "debtor": &*obligation.debtor,
                     "creditor": &*obligation.creditor,
                     "state": if obligation.heard.is_some() { "heard" } else { "open" },
-                    "opened_at": written(obligation.opened),
-                    "due_at": obligation.due.map(written),
+                    "opened_at": rfc3339(obligation.opened),
+                    "due_at": obligation.due.map(rfc3339),
                     "due_in_ms": obligation.due.map(|due| (due.0 - now.0) / 1000),
                     "overdue": obligation.overdue.is_some(),
                     "sla_exempt": obligation.is_exempt(),
@@ -169,7 +170,7 @@ impl Mesh {
         told["counters"] = self.metrics.counters();
         told["counters"]["store_commits"] = self.store.commits().into();
         told["latencies"] = self.metrics.latencies();
-        told["at"] = written(now).into();
+        told["at"] = rfc3339(now).into();
         Ok(told)
     }
 }
@@ -248,7 +249,7 @@ impl State {
             "owes": owes,
             "overdue": overdue,
             "last_seen_ms": window.map(|window| now.since(window.seen).as_millis()),
-            "checkpoint": checkpoint.map(|(at, note)| json!({"at": written(*at), "note": note})),
+            "checkpoint": checkpoint.map(|(at, note)| json!({"at": rfc3339(*at), "note": note})),
         })
     }
 }
@@ -256,7 +257,7 @@ impl State {
 fn bell(row: &BellRow) -> Value {
     json!({
         "event": "surface_doorbell_sent",
-        "at": written(Time(row.at_us)),
+        "at": rfc3339(Time(row.at_us)),
         "agent": row.agent,
         "path": row.path,
         "result": row.result,

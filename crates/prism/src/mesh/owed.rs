@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use tracing::debug;
 
 use super::{Caller, Code, Mesh, Trouble, hyphenated, signals::uuid, who::Claim};
-use crate::clock::written;
+use prism_core::time::rfc3339;
+use crate::calls::AgentBells;
 
 /// Obligations that are told at once.
 const MAX_ROWS: u32 = 1000;
@@ -117,14 +118,14 @@ impl Mesh {
     /// Tells an agent, or the person, what nobody waits to have told.
     async fn tell_quietly(&self, agent: &str, body: String) {
         let Ok(agent) = name(agent) else { return };
-        if let Err(trouble) = self.tell_agent(agent.clone(), body).await {
-            debug!(agent = &*agent, why = trouble.message, "An agent could not be told what became of a signal");
+        if let Err(why) = self.tell_agent(agent.clone(), body).await {
+            debug!(agent = &*agent, why, "An agent could not be told what became of a signal");
         }
     }
 }
 
 fn shown_obligation(row: &ObligationRow) -> Value {
-    let at = |us: Option<i64>| us.map(|us| written(Time(us)));
+    let at = |us: Option<i64>| us.map(|us| rfc3339(Time(us)));
     json!({
         "signal_id": hyphenated(row.signal),
         "type": row.kind,
@@ -133,7 +134,7 @@ fn shown_obligation(row: &ObligationRow) -> Value {
         "state": row.state,
         "action_required": row.action_required,
         "reply_required": row.reply_required,
-        "opened_at": written(Time(row.opened_at_us)),
+        "opened_at": rfc3339(Time(row.opened_at_us)),
         "due_at": at(row.due_at_us),
         "overdue": row.overdue_at_us.is_some(),
         "escalated_at": at(row.escalated_at_us),

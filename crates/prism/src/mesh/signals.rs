@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use prism_core::policy::person::Eventually;
 use prism_core::mesh::{Duty, Kind, Lead, Name, Obligation, PERSON, SYSTEM, Support, name};
 use prism_store::mesh::{NewSignal, Recalled, Sent, SignalRow};
 use schemars::JsonSchema;
@@ -11,7 +12,8 @@ use tracing::warn;
 use uuid::Uuid;
 
 use super::{Caller, Code, Mesh, Trouble, hyphenated, owed::obligation_row, who::Claim};
-use crate::clock::written;
+use prism_core::time::rfc3339;
+use crate::calls::AgentBells;
 
 /// The longest body of a signal, in bytes. A longer one is refused: signals point to work, they do not carry it.
 const MAX_BODY: usize = 64 << 10;
@@ -102,6 +104,20 @@ struct Outgoing {
 
 fn question() -> String {
     Kind::Question.name().to_owned()
+}
+
+impl AgentBells for Mesh {
+    fn agent_with(&self, session: Option<Uuid>, instance: Option<Uuid>) -> Option<Name> {
+        self.state().of_ids(session, instance)
+    }
+
+    fn tell_agent(&self, agent: Name, body: String) -> Eventually<'_, Result<(), String>> {
+        let (sender, kind) = (SYSTEM.into(), Kind::StatusUpdate);
+        let (id, trace) = (new_id(), new_id());
+        let (reply_to, closes, ttl_s) = (None, None, None);
+        let signal = Outgoing { sender, recipient: agent, kind, body, id, trace, reply_to, closes, ttl_s };
+        Box::pin(async move { self.dispatch(signal, false).await.map(drop).map_err(|trouble| trouble.message) })
+    }
 }
 
 impl Mesh {
@@ -256,7 +272,7 @@ impl Mesh {
             "recipient_state": self.state_of(&out.recipient),
         });
         if let Some(due) = due {
-            result["obligation"] = json!({"due_at": written(due)});
+            result["obligation"] = json!({"due_at": rfc3339(due)});
         }
         Ok(result)
     }
@@ -280,21 +296,6 @@ impl Mesh {
             "surface_support": state.core.support(agent).name(),
             "pending": state.core.bell(agent).map_or(0, |bell| bell.pending()),
         })
-    }
-
-    /// The agent that a client is, if it is one.
-    pub fn agent_with(&self, session: Option<Uuid>, instance: Option<Uuid>) -> Option<Name> {
-        self.state().of_ids(session, instance)
-    }
-
-    /// Tells one agent what came of a thing that it has asked for, and rings for it.
-    pub async fn tell_agent(&self, agent: Name, body: String) -> Result<(), Trouble> {
-        let (sender, kind) = (SYSTEM.into(), Kind::StatusUpdate);
-        let (id, trace) = (new_id(), new_id());
-        let (reply_to, closes, ttl_s) = (None, None, None);
-        self.dispatch(Outgoing { sender, recipient: agent, kind, body, id, trace, reply_to, closes, ttl_s }, false)
-            .await
-            .map(drop)
     }
 
     /// Sends what Prism itself has to say. It waits for nobody: who does not read it has missed nothing.

@@ -5,13 +5,12 @@ use std::{
     sync::{Arc, Weak},
 };
 
-use prism_core::{mcp::link::SessionKey, mesh::Name};
+use prism_core::{mcp::link::SessionKey, mesh::{Name, PENDING}};
 use tracing::debug;
 use uuid::Uuid;
 
 use super::{Mesh, State};
 use crate::{
-    builtin::prism::PENDING,
     drive::reach::{Line, Open, Reach, Ringing, StreamId},
 };
 

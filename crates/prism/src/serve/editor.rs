@@ -27,7 +27,7 @@ use super::{
 use crate::{
     builtin::{self, editor::Holder, kit::Notifier},
     config::{self, Config},
-    drive::{Command, Destination, Sessions, destination::Parts, replace},
+    drive::{Command, Destination, Sessions, destination::{BridgeContext, BuiltIn}, replace},
     gate::{Ended, Gate, Held, Trouble},
 };
 
@@ -47,7 +47,7 @@ const REPORT_WITHIN: Duration = Duration::from_secs(1);
 /// The grants that are used over MCP now.
 pub(super) struct Doors {
     open: Mutex<HashMap<u128, Arc<Door>>>,
-    parts: Parts,
+    context: BridgeContext,
 }
 
 /// One grant's.
@@ -84,8 +84,8 @@ fn refused(trouble: Trouble) -> Response<Body> {
 // === impl Doors ===
 
 impl Doors {
-    pub(super) fn new(parts: &Parts) -> Arc<Self> {
-        Arc::new(Self { open: Mutex::default(), parts: parts.clone() })
+    pub(super) fn new(context: &BridgeContext) -> Arc<Self> {
+        Arc::new(Self { open: Mutex::default(), context: context.clone() })
     }
 
     /// The destinations of all of them.
@@ -113,8 +113,8 @@ impl Doors {
         let holder = Holder { gate: gate.clone(), held: Arc::new(held), trespassed: Arc::default() };
         let server = builtin::editor::server(&holder);
         let notifier = server.notifier();
-        let destination = Destination::built_in(own, server, config, &self.parts).map_err(|_| Denial::LinkGone)?;
-        let (sessions, used) = (self.parts.sessions.clone(), Mutex::new(Instant::now()));
+        let destination = Destination::built_in(own, BuiltIn { server, waits: true, meets_agents: false }, config, &self.context).map_err(|_| Denial::LinkGone)?;
+        let (sessions, used) = (self.context.sessions.clone(), Mutex::new(Instant::now()));
         let door = Arc::new(Door { destination, sessions, holder, notifier, known: OnceCell::new(), used });
         open.insert(door.id(), door.clone());
         drop(open);

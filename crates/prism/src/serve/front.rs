@@ -16,13 +16,13 @@ use tokio::{
 };
 use tracing::{info, warn};
 
-use super::{Change, DestinationError, Server, behind_hub, plugin::MAX_STRANGERS, status::About};
+use super::{DaemonContext, Change, DestinationError, Server, behind_hub, plugin::MAX_STRANGERS, status::About};
 use crate::{
     config::{Config, trust::Untrusted},
     console::{Console, trend::Counted},
     drive::{
         Destination, Hub, Sessions,
-        destination::{self, Parts},
+        destination,
         keeping::{self, USE_NOTED_EVERY},
         replace,
     },
@@ -41,7 +41,7 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(8);
 /// What is there for as long as the daemon is.
 pub struct Front {
     current: RwLock<Arc<Server>>,
-    parts: Parts,
+    context: DaemonContext,
     pub(super) life: Arc<Life>,
     sessions: Arc<Sessions>,
     hub: Arc<Hub>,
@@ -65,11 +65,11 @@ pub(super) struct Life {
 // === impl Front ===
 
 impl Front {
-    pub fn new(server: Arc<Server>, parts: Parts) -> Arc<Self> {
+    pub fn new(server: Arc<Server>, context: DaemonContext) -> Arc<Self> {
         let (life, sessions, hub) = (server.life.clone(), server.sessions.clone(), server.hub.clone());
         Arc::new(Self {
             current: RwLock::new(server),
-            parts,
+            context,
             life,
             sessions,
             hub,
@@ -112,11 +112,11 @@ impl Front {
             self.life.about.configured_by(file, restart, untrusted);
             return Ok(());
         }
-        let (next, changes) = before.next(config, &self.parts)?;
-        if let Some(gate) = &self.parts.gate {
+        let (next, changes) = before.next(config, &self.context)?;
+        if let Some(gate) = &self.context.gate {
             gate.obey(gate::Settings::of(&next.config.gate, &next.config.audit));
         }
-        self.parts.environment.look_ahead(&next.config.destinations);
+        self.context.bridge.environment.look_ahead(&next.config.destinations);
         self.hub.reload(behind_hub(&next.destinations), &next.config);
         let (now, then) = (next.destinations.len(), before.destinations.len());
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = next;
@@ -137,18 +137,18 @@ impl Front {
 
     /// Closes the files that the config is from to every agent, and to servers in a sandbox. (C1)
     pub fn guard_files(&self, files: &[PathBuf]) {
-        if let Some(gate) = &self.parts.gate {
+        if let Some(gate) = &self.context.gate {
             gate.router().guard_files(files);
         }
-        self.parts.environment.quarters().close_files(files);
+        self.context.bridge.environment.quarters().close_files(files);
     }
 
     /// Has nothing in a sandbox connect to a port of ours.
     pub fn keep_from(&self, port: u16) {
-        if let Some(gate) = &self.parts.gate {
+        if let Some(gate) = &self.context.gate {
             gate.keep_from(port);
         }
-        self.parts.environment.quarters().keep_from(port);
+        self.context.bridge.environment.quarters().keep_from(port);
     }
 
     /// What the daemon knows of itself.

@@ -8,6 +8,7 @@ use http_body_util::BodyExt;
 use hyper::{Response, StatusCode, header::CONTENT_TYPE};
 use prism_core::{
     mcp::{Accepts, Method, hello::OWN_INFO, link::error_body, modern::SERVER_INFO},
+    policy::person::{AskedUnder, CallPatience},
     wire::{frame, members::Quoted, text},
 };
 use tokio::{
@@ -22,7 +23,7 @@ use super::{
     hub::answer,
     post::events,
 };
-use crate::calls::{Admitted, Asked, Held, Outcome, Patience, Who};
+use crate::calls::{Admitted, Held, Outcome, Who};
 
 /// How long a call may be held back without a word: what needs no person is known by then.
 const GRACE: Duration = Duration::from_millis(500);
@@ -61,7 +62,7 @@ pub(super) async fn hold(
     let id = held.message().id().unwrap_or_default().to_owned();
     let token = held.message().params().meta_token.map(|span| held.message().text(span).to_owned());
     let token = token.filter(|_| manner.accepts.events && held.may_ask());
-    let patience = if token.is_some() { Patience::Long } else { Patience::Short };
+    let patience = if token.is_some() { CallPatience::Long } else { CallPatience::Short };
     let asked = held.asked();
     let mut settling = Box::pin(held.settle(server.calls.clone(), who, patience));
     let Some(token) = token else { return next(settling.await, &id, manner) };
@@ -98,7 +99,7 @@ pub(super) async fn hold_quietly(
     let id = held.message().id().unwrap_or_default().to_owned();
     let token = held.message().params().meta_token.map(|span| held.message().text(span).to_owned());
     let token = token.filter(|_| held.may_ask());
-    let patience = if token.is_some() { Patience::Long } else { Patience::Short };
+    let patience = if token.is_some() { CallPatience::Long } else { CallPatience::Short };
     let asked = held.asked();
     let mut settling = Box::pin(held.settle(server.calls.clone(), who, patience));
     let mut outcome = timeout(GRACE, &mut settling).await.ok();
@@ -126,7 +127,7 @@ struct Waiting {
     pieces: mpsc::Sender<Bytes>,
     token: String,
     by_method: bool,
-    asked: Asked,
+    asked: AskedUnder,
 }
 
 impl Waiting {
@@ -187,7 +188,7 @@ fn beats() -> tokio::time::Interval {
 }
 
 /// Progress has to grow, and what the server says later of its own must still be more.
-fn progress(token: &str, count: u32, asked: &Asked) -> String {
+fn progress(token: &str, count: u32, asked: &AskedUnder) -> String {
     let message = match asked.question() {
         Some(id) => format!("waiting for your approval: prism confirm {} (or prism console)", &id.to_string()[..8]),
         // It waits for what comes of another call's question.

@@ -16,7 +16,7 @@ use crate::{
 /// Whether the answer to this may carry a bell. Known before the call is made: then its words are gone.
 pub(super) fn may_carry(destination: &Destination, message: &Message) -> bool {
     let is_own = || message.string(message.params().name).is_some_and(|name| signals::NAMES.contains(&&*name));
-    matches!(message.kind(), Kind::Request(Method::ToolsCall)) && !(destination.is_prism() && is_own())
+    matches!(message.kind(), Kind::Request(Method::ToolsCall)) && !(destination.meets_agents() && is_own())
 }
 
 /// An answer to a session's call, with the bell if it rings.

@@ -252,7 +252,7 @@ fn greeting(held: &Held) -> String {
         "session_id": Uuid::from_u128(held.id()),
         "allowed_scopes": grant.scopes.names(),
         "roots": grant.roots.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        "expires_at": crate::clock::written(grant.expires_at),
+        "expires_at": prism_core::time::rfc3339(grant.expires_at),
         "max_edit_bytes": grant.limits.max_edit_bytes,
         "rate_limit": grant.limits.per_second,
         "degraded": *held.lost().borrow(),

@@ -36,7 +36,7 @@ use crate::{
     config::{self, Config, Env},
     drive::{
         Destination, Environment, Hub, Sessions,
-        destination::Parts,
+        destination::{BridgeContext, BuiltIn},
         reach::{Line, Open, Reach, StreamId},
     },
     telemetry::{Access, Log, Metrics, access::InFlight},
@@ -205,7 +205,7 @@ impl Resources for Bells {
     }
 
     fn can_watch(&self, uri: &str) -> bool {
-        uri.starts_with(builtin::prism::PENDING)
+        uri.starts_with(PENDING)
     }
 }
 
@@ -221,22 +221,18 @@ impl Door {
     async fn open_with(config: Config) -> Self {
         let home = tempfile::tempdir().expect("a folder");
         let cancelled = Arc::new(Notify::new());
-        let parts = Parts {
+        let bridge = BridgeContext {
             sessions: Arc::new(Sessions::new(None)),
             metrics: Arc::new(Metrics::default()),
             owner: Owner::this_process(home.path()),
-            home: home.path().to_owned(),
             store: None,
-            mesh: None,
-            calls: Arc::default(),
-            gate: None,
             environment: Environment::new(Env::process(), false, quarters(home.path())),
         };
         let reach = Arc::new(Told::default());
-        parts.sessions.reached().tell(reach.clone());
+        bridge.sessions.reached().tell(reach.clone());
         let access = Access {
             log: Log::start(LevelFilter::OFF, false),
-            metrics: parts.metrics.clone(),
+            metrics: bridge.metrics.clone(),
             bodies: None,
             in_flight: InFlight::default(),
         };
@@ -247,30 +243,32 @@ impl Door {
             .resources(Bells);
         let settings = config::Destination::stdio(builtin::prism::NAME, Vec::new());
         let settings = config::Destination { max_sessions: usize::MAX, legacy_sse: true, ..settings };
-        let prism = Destination::built_in(settings, prism, &config, &parts).expect("a destination");
+        let prism = Destination::built_in(settings, BuiltIn { server: prism, waits: true, meets_agents: true }, &config, &bridge).expect("a destination");
         let other = kit::Server::new("other", "Another", "").tool(Echo);
-        let other = own("other", other, &config, &parts).expect("a destination");
-        let hub = Hub::new(prism.clone(), [other.clone()], &config, parts.sessions.clone());
+        let other = own("other", BuiltIn { server: other, waits: false, meets_agents: false }, &config, &bridge).expect("a destination");
+        let hub = Hub::new(prism.clone(), [other.clone()], &config, bridge.sessions.clone());
         let server = Arc::new(Server {
             config,
             destinations: BTreeMap::from([(builtin::prism::NAME.to_owned(), prism), ("other".to_owned(), other)]),
             root: None,
             hub,
-            sessions: parts.sessions.clone(),
+            sessions: bridge.sessions.clone(),
             mesh: None,
             calls: Arc::default(),
             gate: None,
-            doors: super::Doors::new(&parts),
+            doors: super::Doors::new(&bridge),
             plains: Arc::default(),
             callers: Arc::default(),
             token: None,
             access,
-            life: Arc::new(Life::new(&parts.home)),
+            life: Arc::new(Life::new(home.path())),
         });
-        let sessions = parts.sessions.clone();
+        let sessions = bridge.sessions.clone();
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address").to_string();
-        let front = Front::new(server, parts);
+        let context =
+            DaemonContext { bridge, home: home.path().to_owned(), mesh: None, calls: Arc::default(), gate: None };
+        let front = Front::new(server, context);
         tokio::spawn(front.clone().serve_tcp(listener));
         Self { address, front, reach, sessions, cancelled, _home: home }
     }

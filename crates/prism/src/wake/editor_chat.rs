@@ -6,10 +6,9 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use prism_core::mesh::Path;
+use prism_core::mesh::{ChatFailure, Path};
 
 use super::{AgentFacts, Allowed, Bell, Contact, Doing, Inside, Probe, Rung, To, WakeAdapter};
-use crate::editor::Silent;
 
 /// How long an editor may take to put the text into its chat.
 const DEADLINE: Duration = Duration::from_secs(5);
@@ -63,11 +62,11 @@ impl WakeAdapter for EditorChat {
         Box::pin(async move {
             match self.inside.ring_chat(kind, folder.as_deref(), bell, DEADLINE).await {
                 Ok(()) => Rung::Rang,
-                Err(Silent::Nobody) => Rung::Uncaptured(ABSENT.into()),
-                Err(Silent::Failed(why)) => {
+                Err(ChatFailure::Nobody) => Rung::Uncaptured(ABSENT.into()),
+                Err(ChatFailure::Failed(why)) => {
                     Rung::SendFailed(format!("the editor's chat did not take it: {why}").into())
                 }
-                Err(Silent::Unanswered(why)) => {
+                Err(ChatFailure::Unanswered(why)) => {
                     Rung::Unanswered(format!("the editor's chat may not have taken it: {why}").into())
                 }
             }

@@ -3,11 +3,10 @@
 
 use std::{path::Path as FilePath, time::Duration};
 
-use prism_core::mesh::Path;
+use prism_core::mesh::{ChatFailure, Path};
 use tokio::time::timeout;
 
 use super::{AgentFacts, Bell, Contact, Doing, Probe, Rung, To, Why};
-use crate::editor::Silent;
 
 /// How long a link may take to say whether a stream took a ring. It answers within a millisecond or is stuck.
 const DEADLINE: Duration = Duration::from_secs(2);
@@ -38,7 +37,7 @@ pub trait Inside: Send + Sync {
         folder: Option<&'a FilePath>,
         bell: &'a Bell,
         within: Duration,
-    ) -> Doing<'a, Result<(), Silent>>;
+    ) -> Doing<'a, Result<(), ChatFailure>>;
 }
 
 /// Whose long poll it is.

@@ -6,13 +6,12 @@ use std::{
     time::Duration,
 };
 
-use prism_core::mesh::Path;
+use prism_core::mesh::{ChatFailure, Path};
 use serde_json::{Value, json};
 
 use super::{
     Adapters, AgentFacts, Allowed, Bell, ClientFacts, Contact, Doing, Inside, Poll, Probe, Rung, WakeAdapter, inside,
 };
-use crate::editor::Silent;
 
 pub(super) const TEXT: &str =
     "Signal from ana: Question. Use prism_signals_pending to read; prism_signal_reply to reply if needed.";
@@ -105,8 +104,8 @@ impl Inside for House {
         _folder: Option<&'a std::path::Path>,
         _bell: &'a Bell,
         _within: Duration,
-    ) -> Doing<'a, Result<(), Silent>> {
-        Box::pin(ready(Err(Silent::Nobody)))
+    ) -> Doing<'a, Result<(), ChatFailure>> {
+        Box::pin(ready(Err(ChatFailure::Nobody)))
     }
 }
 

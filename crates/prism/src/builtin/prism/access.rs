@@ -211,7 +211,7 @@ impl Tool for AccessNarrow {
         let session = made.id.to_string();
         let token = made.token.as_ref().map(crate::home::Token::expose);
         Ok(Reply::structured(json!({
-            "session_id": session, "session_token": token, "expires_at": crate::clock::written(made.expires_at),
+            "session_id": session, "session_token": token, "expires_at": prism_core::time::rfc3339(made.expires_at),
             "use": how_to_use(base, &session),
         })))
     }

@@ -17,7 +17,7 @@ use super::{
     layout::OVERVIEW,
     writing::{make_folders, write_new},
 };
-use crate::telemetry::log::date_and_time;
+use prism_core::time::date_and_time;
 
 /// A note that was forgotten.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -15,7 +15,7 @@ use super::{
     layout::{Base, Holds, OWN, TOPICS, is_folder, is_name, topic},
     scope::Place,
 };
-use crate::telemetry::log::date_and_time;
+use prism_core::time::date_and_time;
 
 /// Something to remember.
 #[derive(Clone, Debug, Default)]

@@ -20,9 +20,9 @@ use prism_store::{LearnedEra, Listed, Store};
 use tracing::{info, warn};
 use uuid::Uuid;
 
-use super::{Definitions, Parts, lock};
+use super::{BridgeContext, BuiltIn, Definitions, lock};
 use crate::{
-    builtin::{self, kit},
+    builtin::kit,
     config::{self, Config},
     drive::{Environment, Sessions, health::Sightings, reach::Reach, remote::Target, stderr::Tail, vitals::Trouble},
     telemetry::metrics::DestinationMetrics,
@@ -49,6 +49,9 @@ pub struct Shared {
     pub(super) definitions: Definitions,
     /// The server itself, if it is one of Prism's own.
     pub(in crate::drive) built_in: Option<Arc<kit::Server>>,
+    /// Its tools may wait for hours; its clients are agents ([`BuiltIn`]).
+    pub(super) waits: bool,
+    pub(super) meets_agents: bool,
     /// Where the server is, if it is reached over HTTP.
     pub(in crate::drive) target: Option<Arc<Target>>,
     /// Which eras the server was found to speak, and when.
@@ -81,27 +84,29 @@ impl Shared {
     pub(super) fn new(
         config: config::Destination,
         daemon: &Config,
-        parts: &Parts,
+        context: &BridgeContext,
         Learned { quiet, speaks, lists }: Learned,
         target: Option<Arc<Target>>,
-        built_in: Option<Arc<kit::Server>>,
+        built_in: Option<BuiltIn>,
     ) -> Self {
         Self {
-            metrics: parts.metrics.destination(&config.name),
+            metrics: context.metrics.destination(&config.name),
             trouble: Trouble::default(),
             sightings: Sightings::default(),
             stderr: Arc::default(),
             heard: AtomicBool::new(false),
             max_message_bytes: AtomicUsize::new(daemon.max_message_bytes),
-            owner: parts.owner.clone(),
-            environment: parts.environment.clone(),
-            sessions: parts.sessions.clone(),
+            owner: context.owner.clone(),
+            environment: context.environment.clone(),
+            sessions: context.sessions.clone(),
             ledger: Mutex::new(Ledger::with_verdict(if quiet.is_some() { Verdict::Quiet } else { Verdict::Unknown })),
             server: Mutex::new(quiet.unwrap_or_default()),
             definitions: Definitions::default(),
             lists,
-            store: parts.store.clone(),
-            built_in,
+            store: context.store.clone(),
+            waits: built_in.as_ref().is_some_and(|built_in| built_in.waits),
+            meets_agents: built_in.as_ref().is_some_and(|built_in| built_in.meets_agents),
+            built_in: built_in.map(|built_in| Arc::new(built_in.server)),
             target,
             speaks: Mutex::new((speaks, Instant::now())),
             tools: Mutex::default(),
@@ -111,13 +116,9 @@ impl Shared {
         }
     }
 
-    pub(in crate::drive) fn is_prism(&self) -> bool {
-        self.built_in.is_some() && self.config.name == builtin::prism::NAME
-    }
-
     /// Who wants to know which clients can be reached here. Other servers' clients are nobody's business.
     pub(in crate::drive) fn reach(&self) -> Option<&Arc<dyn Reach>> {
-        if self.is_prism() { self.sessions.reached().get() } else { None }
+        if self.meets_agents { self.sessions.reached().get() } else { None }
     }
 
     pub(in crate::drive) fn sessions(&self) -> &Arc<Sessions> {

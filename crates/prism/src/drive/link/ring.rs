@@ -2,14 +2,11 @@
 
 use std::time::Instant;
 
-use prism_core::mcp::link::StreamKey;
+use prism_core::{mcp::link::StreamKey, mesh::PENDING};
 use tokio::sync::oneshot;
 
 use super::Driver;
-use crate::{
-    builtin::prism::PENDING,
-    drive::reach::{Line, Open, Reach, Ringing, StreamId},
-};
+use crate::drive::reach::{Line, Open, Reach, Ringing, StreamId};
 
 impl Driver {
     pub(super) fn ring(&mut self, to: &Ringing, rung: oneshot::Sender<bool>, now: Instant) {

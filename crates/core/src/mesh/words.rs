@@ -1,7 +1,7 @@
 //! How bells went and who can be woken, in plain words: here and in the console. Programs get the words of the mesh itself.
 
 /// How a bell went on its path.
-pub(crate) fn result<'w>(path: &str, result: &'w str) -> &'w str {
+pub fn result<'w>(path: &str, result: &'w str) -> &'w str {
     match (path, result) {
         ("desktop", "uncaptured") => "cannot show notices",
         (_, "uncaptured") => "nobody took it",
@@ -15,13 +15,13 @@ pub(crate) fn result<'w>(path: &str, result: &'w str) -> &'w str {
 }
 
 /// Whether an agent can be woken.
-pub(crate) fn support(name: &str) -> &str {
+pub fn support(name: &str) -> &str {
     if name == "degraded" { "only at its next tool call" } else { name }
 }
 
 #[cfg(test)]
 mod tests {
-    use prism_core::mesh::Outcome;
+    use crate::mesh::Outcome;
 
     use super::*;
 

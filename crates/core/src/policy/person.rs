@@ -1,5 +1,5 @@
-//! The person, as calls see them: somebody who may be asked, and who has everything written down. At the gate that is so
-//! for everything; calls need this much of it.
+//! The person: somebody who may be asked, and who has everything written down. The gate is one (`crates/gate`); whoever needs
+//! a person's word has this much of it and knows no gate.
 
 use std::{
     pin::Pin,
@@ -10,38 +10,56 @@ use std::{
 use serde_json::Value;
 use uuid::Uuid;
 
-pub(crate) type Eventually<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+/// An answer that takes as long as a person or a disk does.
+pub type Eventually<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// What is asked.
 #[derive(Clone, Debug)]
-pub(crate) struct Question {
-    /// `tool` or `definition`.
-    pub(crate) kind: &'static str,
-    pub(crate) agent: String,
-    pub(crate) digest: [u8; 32],
-    pub(crate) shown: Value,
-    pub(crate) wait: Duration,
-    pub(crate) asked: Asked,
+pub struct Question {
+    /// `action`, `tool` or `definition`.
+    pub kind: &'static str,
+    pub grant: Option<u128>,
+    /// Whose wish it is.
+    pub agent: String,
+    /// Of what is shown, and of whom it is for.
+    pub digest: [u8; 32],
+    pub shown: Value,
+    /// How long whoever asks can wait.
+    pub wait: Duration,
+    /// Hears under which id it is asked.
+    pub asked: AskedUnder,
 }
 
 /// Under which id a person is being asked, once they are: whoever waits for them is told what to type.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Asked(Arc<Mutex<Option<Uuid>>>);
+pub struct AskedUnder(Arc<Mutex<Option<Uuid>>>);
 
 /// What the person said.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Said {
+pub enum PersonVerdict {
     Allowed,
     Denied(Option<String>),
-    /// Nothing yet; the question stays under this id.
+    /// Nothing yet. It goes on waiting under this id.
     Unanswered(Uuid),
+    /// There is no room for another question.
     TooMany,
 }
 
-pub(crate) trait Person: Send + Sync {
+/// How long a call can be kept waiting for a person.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallPatience {
+    /// As long as the question is open: its client hears that it waits.
+    Long,
+    /// Until the client would give up.
+    Short,
+}
+
+
+/// Whoever is asked for a person's word.
+pub trait Person: Send + Sync {
     /// Asks, or uses what they said before of the very same thing. Dropped, the question is taken back. An error says what
     /// is broken.
-    fn ask(&self, question: Question) -> Eventually<'_, Result<Said, String>>;
+    fn ask(&self, question: Question) -> Eventually<'_, Result<PersonVerdict, String>>;
 
     /// Returns once the question is no longer open, with whether it was allowed; `None` if that is not to be known.
     fn decided(&self, question: Uuid) -> Eventually<'static, Option<bool>>;
@@ -67,15 +85,15 @@ pub(crate) trait Person: Send + Sync {
     fn patience(&self) -> (Duration, Duration);
 }
 
-// === impl Asked ===
+// === impl AskedUnder ===
 
-impl Asked {
-    pub(crate) fn note(&self, question: Uuid) {
+impl AskedUnder {
+    pub fn note(&self, question: Uuid) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(question);
     }
 
     /// The question that is open now, or was the last.
-    pub(crate) fn question(&self) -> Option<Uuid> {
+    pub fn question(&self) -> Option<Uuid> {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
