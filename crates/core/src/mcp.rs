@@ -13,6 +13,7 @@ pub mod payload;
 pub mod quiet;
 pub mod replay;
 pub mod session;
+mod transport;
 
 pub use era::{Era, Revision, Speaks};
 pub use hello::{Class, Hello};
@@ -20,3 +21,4 @@ pub use link::{Accepts, Action, Answer, Ask, Condition, Fault, Link, Opening, Re
 pub use method::Method;
 pub use names::Names;
 pub use session::{Kept, Part};
+pub use transport::Transport;

@@ -302,7 +302,9 @@ pub(super) async fn open(
     manners: Manners,
     watch: Arc<dyn Watch>,
 ) -> Result<Arc<Client>, Fault> {
-    Client::open(Options { http, wanted, patience, manners, capabilities: None, level: Some("info"), watch }).await
+    let (url, headers) = (http.url, http.headers.into_iter().collect());
+    let level = Some("info");
+    Client::open(Options { url, headers, wanted, patience, manners, capabilities: None, level, watch }).await
 }
 
 /// Says that a command was interrupted, on a line of its own.

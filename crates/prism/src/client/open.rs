@@ -13,7 +13,6 @@ use tokio::time::timeout;
 
 use super::{Client, Fault, Greeting, MODERN, Manners, Outcome, Piece, Watch, Wire, parse};
 use crate::{
-    config::Http,
     drive::remote::{
         Target, TargetError,
         headers::{Lane, SESSION_ID},
@@ -44,8 +43,9 @@ const TELLING: [&str; 9] = [
 
 /// Whom to speak to, and how.
 pub(crate) struct Options {
-    /// Where it is, with the headers that go with every request.
-    pub(crate) http: Http,
+    pub(crate) url: String,
+    /// What goes with every request.
+    pub(crate) headers: Vec<(String, String)>,
     pub(crate) wanted: Wanted,
     pub(crate) patience: Duration,
     pub(crate) manners: Manners,
@@ -105,9 +105,8 @@ fn info() -> Value {
 impl Client {
     /// Finds out how the server speaks, and opens a session where there is such a thing.
     pub(crate) async fn open(options: Options) -> Result<Arc<Self>, Fault> {
-        let Options { http, wanted, patience, manners, capabilities, level, watch } = options;
-        let headers = http.headers.into_iter().collect();
-        let target = Target::new(&http.url, headers, None, MAX_MESSAGE_BYTES).map_err(|error| match error {
+        let Options { url, headers, wanted, patience, manners, capabilities, level, watch } = options;
+        let target = Target::new(&url, headers, None, MAX_MESSAGE_BYTES).map_err(|error| match error {
             TargetError::Trust(source) => Fault::Tls { why: source.to_string() },
             error => Fault::Unreachable { why: error.to_string() },
         })?;

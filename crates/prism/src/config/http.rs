@@ -11,6 +11,8 @@ use hyper::{
     header::{HeaderName, HeaderValue},
 };
 
+use prism_core::mcp::Transport;
+
 use super::{
     ConfigError, Env, Origin,
     secret::{self, Reference, SecretError},
@@ -33,15 +35,6 @@ pub struct Http {
     /// Which headers of clients it gets to see, beside those that always pass: names in small letters, or their beginnings
     /// with `*` behind.
     pub forward_headers: Vec<String>,
-}
-
-/// The two ways to speak MCP over HTTP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Transport {
-    /// HTTP+SSE of 2024-11-05: one stream for everything that the server says.
-    Sse,
-    /// One POST per message, of either era.
-    StreamableHttp,
 }
 
 /// What is wrong with a header.
@@ -213,22 +206,6 @@ impl fmt::Debug for Http {
             .field("headers", &names)
             .field("forward_headers", &self.forward_headers)
             .finish()
-    }
-}
-
-// === impl Transport ===
-
-impl Transport {
-    /// Every value, in the order in which messages list them.
-    pub const ALL: [Self; 2] = [Self::StreamableHttp, Self::Sse];
-
-    /// Returns the value as it is written in a config.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Sse => "sse",
-            Self::StreamableHttp => "streamable_http",
-        }
     }
 }
 

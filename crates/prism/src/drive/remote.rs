@@ -52,7 +52,7 @@ use post::Job;
 use report::{Lost, Report, Says, Source, Voice};
 pub use target::{Target, TargetError};
 
-use crate::config::Transport;
+use prism_core::mcp::Transport;
 
 /// Reports that may wait for the link. Beyond it the chores wait, and with them the server's sockets.
 const REPORTS: usize = 32;

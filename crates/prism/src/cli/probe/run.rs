@@ -64,7 +64,8 @@ pub(super) async fn run(plan: &Plan, wanted: Wanted) -> Report {
     let record = Arc::new(Record::new());
     let began = Instant::now();
     let options = Options {
-        http: plan.http.clone(),
+        url: plan.http.url.clone(),
+        headers: plan.http.headers.clone().into_iter().collect(),
         wanted,
         patience: plan.patience,
         manners: Manners::Decline,
