@@ -59,7 +59,8 @@ use std::process::ExitCode;
 
 use clap::{FromArgMatches, Parser, Subcommand};
 
-use crate::{builtin::demo, config::Env};
+use crate::demo;
+use prism_config::Env;
 
 /// One daemon between every coding agent and every MCP server.
 #[derive(Parser)]

@@ -19,16 +19,7 @@ use prism_os::{
 use toml_edit::{InlineTable, Item, Table, TableLike, Value};
 
 use super::{reach, remove, say, target::Target};
-use crate::{
-    config::{
-        Config, Destination, Env, Flags, Inherit, Process,
-        file::{self, Draft, Places},
-        raw,
-        secret::{self, Reference},
-    },
-    home::{self, Home},
-    registration::Registration,
-};
+use prism_config::{Config, Destination, Env, Flags, Inherit, Process, file, file::Draft, file::Places, raw, secret, secret::Reference, home, home::Home, registration::Registration};
 use folder::Folder;
 use taken::Taker;
 

@@ -30,7 +30,7 @@ use super::{
     running::AUDIT,
     say::{self, Colour},
 };
-use crate::config::{Env, duration};
+use prism_config::{Env, duration};
 
 /// How often a log that is followed is looked at.
 const LOOK: Duration = Duration::from_millis(100);

@@ -16,14 +16,9 @@ use super::{
     running::{Lasting, Running},
     say,
 };
-use crate::{
-    config::{Config, Env, trust::Untrusted},
-    home::{Home, TokenOrigin},
-    lock::Lock,
-    registration::{self, Registration},
-    serve,
-    telemetry::Log,
-};
+use prism_config::{Config, Env, trust::Untrusted, home::Home, home::TokenOrigin, lock::Lock, registration, registration::Registration};
+use prism_daemon::serve;
+use prism_telemetry::Log;
 
 /// Connections that are not sessions: listeners, the database, children, a few spare.
 const SPARE_FILES: u64 = 128;

@@ -4,10 +4,8 @@ use anyhow::Context;
 use clap::ValueEnum;
 
 use super::run::Run;
-use crate::{
-    builtin::demo::{self, Options},
-    config::Env,
-};
+use crate::{demo, demo::Options};
+use prism_config::Env;
 
 pub(super) fn run(options: Options, env: &Env) -> anyhow::Result<()> {
     let Some(address) = options.http else { return Ok(demo::run(options)?) };

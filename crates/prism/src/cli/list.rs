@@ -6,10 +6,8 @@ use prism_core::mcp::Era;
 use prism_store::LearnedEra;
 
 use super::{add, daemon, say};
-use crate::{
-    config::{Config, Destination, Env, Sandbox, Transport, file, secret},
-    drive::destination::{key, still_counts},
-};
+use prism_config::{Config, Destination, Env, Sandbox, Transport, file, secret};
+use prism_bridge::{drive::destination::key, drive::destination::still_counts};
 
 /// List the destinations
 #[derive(Debug, clap::Args)]

@@ -4,17 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use super::reach;
-use crate::{
-    config::{
-        Config, Env, Flags,
-        file::{self, Places},
-        raw::Raw,
-    },
-    drive::remote::Failure,
-    home::{self, Token},
-    registration::Registration,
-    serve::status::report::Status,
-};
+use prism_config::{Config, Env, Flags, file, file::Places, raw::Raw, home, home::Token, registration::Registration};
+use prism_mcp::remote::Failure;
+use prism_daemon::serve::status::report::Status;
 
 /// Where to look, and with which secret.
 pub(super) struct Located {

@@ -11,7 +11,7 @@ use anyhow::{Context, bail};
 use clap_mangen::roff::{Roff, roman};
 
 use super::{add::is_program, help, say};
-use crate::config::Env;
+use prism_config::Env;
 
 /// Show the manual page, or write all of them into a folder
 #[derive(Debug, clap::Args)]

@@ -10,15 +10,9 @@ use super::{
     reach,
     tools::Unwatched,
 };
-use crate::{
-    client::{Fault, Manners, Wanted},
-    config::{Env, Http},
-    install::{
-        Action, ConfigFile, InstallError,
-        migrate::{self, Migration, Reach},
-        surface::Surface,
-    },
-};
+use prism_mcp::{client::Fault, client::Manners, client::Wanted};
+use prism_config::{Env, Http};
+use prism_install::{Action, ConfigFile, InstallError, migrate, migrate::Migration, migrate::Reach, surface::Surface};
 
 /// Rewrite SSE entries in other programs' configs
 #[derive(Debug, clap::Args)]

@@ -20,10 +20,8 @@ use super::{
     reach::{self, Interrupts, Toward, is_url},
     say,
 };
-use crate::{
-    client::Wanted,
-    config::{Env, EventNames, Http, duration},
-};
+use prism_mcp::client::Wanted;
+use prism_config::{Env, EventNames, Http, duration};
 use check::Verdict;
 use run::Report;
 

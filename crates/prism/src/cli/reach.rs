@@ -27,23 +27,12 @@ use super::{
     say,
     target::header,
 };
-use crate::{
-    builtin,
-    client::{Client, Fault, Manners, Options, Wanted, Watch},
-    config::{
-        Config, Env, Flags, Http,
-        file::{self, Loaded, Places},
-        raw,
-    },
-    drive::{
-        health,
-        remote::{Failure, Target, reading},
-    },
-    home::{Home, Token},
-    registration::Registration,
-    serve::{self, status::report::Status},
-    telemetry::Log,
-};
+use crate::builtin;
+use prism_mcp::{client::Client, client::Fault, client::Manners, client::Options, client::Wanted, client::Watch, remote::Failure, remote::Target, remote::reading};
+use prism_config::{Config, Env, Flags, Http, file, file::Loaded, file::Places, raw, home::Home, home::Token, registration::Registration};
+use prism_bridge::drive::health;
+use prism_daemon::{serve, serve::status::report::Status};
+use prism_telemetry::Log;
 
 /// How long whoever listens on Prism's port may take to say who it is.
 const WHO_TIMEOUT: Duration = Duration::from_secs(3);

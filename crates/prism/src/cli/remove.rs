@@ -8,11 +8,7 @@ use prism_core::mcp::Era;
 use toml_edit::{DocumentMut, Item, Table, TableLike};
 
 use super::{add, say};
-use crate::config::{
-    Destination, Env,
-    file::{self, Draft},
-    raw,
-};
+use prism_config::{Destination, Env, file, file::Draft, raw};
 
 /// Remove a destination
 #[derive(Debug, clap::Args)]

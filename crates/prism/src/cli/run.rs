@@ -14,11 +14,7 @@ use super::{
     say,
     target::Target,
 };
-use crate::{
-    config::{Config, Env, Flags, Inherit, Process, raw::Raw},
-    home::TokenOrigin,
-    registration::Registration,
-};
+use prism_config::{Config, Env, Flags, Inherit, Process, raw::Raw, home::TokenOrigin, registration::Registration};
 
 /// The name that a lone server has in logs and metrics.
 const NAME: &str = "run";

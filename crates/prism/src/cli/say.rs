@@ -14,7 +14,7 @@ use std::{
 
 use prism_core::{shell::command_line, unseen};
 
-use crate::config::{Destination, Env, secret, trust::Untrusted};
+use prism_config::{Destination, Env, secret, trust::Untrusted};
 
 /// What is worth a colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,17 +15,7 @@ use super::{
     service::LAUNCHD,
     start::{self, ALREADY_RUNNING, Outcome, Start},
 };
-use crate::{
-    config::{
-        Config, Env, Flags,
-        file::{self, Loaded, Named, Places},
-        raw::Raw,
-        trust::Trust,
-    },
-    home::{Home, TokenOrigin},
-    lock::{Holder, Lock, LockError},
-    registration::Registration,
-};
+use prism_config::{Config, Env, Flags, file, file::Loaded, file::Named, file::Places, raw::Raw, trust::Trust, home::Home, home::TokenOrigin, lock::Holder, lock::Lock, lock::LockError, registration::Registration};
 
 /// Serve every configured destination
 #[derive(clap::Args)]

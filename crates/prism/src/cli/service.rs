@@ -13,7 +13,7 @@ use prism_core::shell::command_line;
 use anyhow::{Context, bail, ensure};
 
 use super::{daemon, say, start, stop};
-use crate::{config::Env, home, registration::Registration};
+use prism_config::{Env, home, registration::Registration};
 use unit::{Launchd, MARK, Systemd};
 
 /// Who watches over the daemon, as it is registered.

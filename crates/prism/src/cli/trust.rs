@@ -16,17 +16,8 @@ use super::{
     talk,
     visible::visible,
 };
-use crate::{
-    config::{
-        Env,
-        file::NAME,
-        raw::Raw,
-        trust::{self, Seen, Standing, name_of},
-    },
-    home,
-    install::diff::{self, Line},
-    registration::{self, Registration},
-};
+use prism_config::{Env, file::NAME, raw::Raw, trust, trust::Seen, trust::Standing, trust::name_of, home, registration, registration::Registration};
+use prism_install::{diff, diff::Line};
 
 /// Look at a project's config, and let it count
 #[derive(Debug, clap::Args)]

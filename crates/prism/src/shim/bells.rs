@@ -22,11 +22,7 @@ use tokio::{
 };
 use uuid::Uuid;
 
-use crate::drive::remote::{
-    Target,
-    headers::{self, Lane},
-    reading,
-};
+use prism_mcp::{remote::Target, remote::headers, remote::headers::Lane, remote::reading};
 
 const PATH: &str = "/prism/mesh/wait";
 /// How long one poll is asked to last, and how much later its answer may come.

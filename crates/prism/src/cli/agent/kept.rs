@@ -13,10 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Around;
-use crate::{
-    config::Env,
-    home::{self, Token},
-};
+use prism_config::{Env, home, home::Token};
 
 /// The folder in Prism's home.
 const FOLDER: &str = "agent";

@@ -8,10 +8,7 @@ use prism_editor::verbs::{self, Kind, Verb};
 use serde_json::{Map, Value, json};
 
 use super::{Around, kept::Kept, words};
-use crate::cli::{
-    columns::{Cell, table, text, width},
-    say::{self, Colour},
-};
+use crate::{cli::columns::Cell, cli::columns::table, cli::columns::text, cli::columns::width, cli::say, cli::say::Colour};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Verbs {

@@ -9,7 +9,8 @@ use std::{
 use prism_os::process::user_id;
 
 use super::{Finding, Patient};
-use crate::{cli::daemon::DATABASE, home::TOKEN_FILE};
+use crate::cli::daemon::DATABASE;
+use prism_config::home::TOKEN_FILE;
 
 const HOME: &str = "home";
 const TOKEN: &str = "token";

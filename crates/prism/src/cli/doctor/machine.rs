@@ -5,10 +5,8 @@ use std::fs;
 use prism_os::{census, limits, peek, sandbox::Sandbox, watch::Watch};
 
 use super::{Finding, Patient};
-use crate::{
-    cli::status::words::size,
-    config::{Destination, Editor, Inherit, editor},
-};
+use crate::cli::status::words::size;
+use prism_config::{Destination, Editor, Inherit, editor};
 
 /// What the database and the log may need before anybody looks again.
 const LEAST_SPACE: u64 = 200 << 20;

@@ -13,10 +13,7 @@ use super::{
     check::{Check, fail, ok, skipped},
     run::Run,
 };
-use crate::{
-    client::{Fault, MODERN, parse},
-    drive::remote::headers::Lane,
-};
+use prism_mcp::{client::Fault, client::MODERN, client::parse, remote::headers::Lane};
 
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");

@@ -15,10 +15,8 @@ use super::{
     record::{Asked, Record, Recorded},
     streams,
 };
-use crate::{
-    cli::call::arguments,
-    client::{Client, Fault, Greeting, Manners, Options, Outcome, Wanted},
-};
+use crate::cli::call::arguments;
+use prism_mcp::{client::Client, client::Fault, client::Greeting, client::Manners, client::Options, client::Outcome, client::Wanted};
 
 /// What a run found.
 pub(super) struct Report {

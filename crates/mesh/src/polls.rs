@@ -1,0 +1,149 @@
+//! Long polls that wait for a bell: the tool `prism_signals_wait`, and programs that agents' surfaces have started.
+
+use prism_core::mesh::{Name, Path};
+use tokio::sync::oneshot;
+
+use crate::{wake::Bell, wake::Poll};
+
+/// Polls at a time, of all agents. Beyond it the next is refused.
+const MAX_POLLS: usize = 4096;
+
+/// What a poll ends with.
+#[derive(Clone, Debug)]
+pub(super) enum Ended {
+    Bell(Bell),
+    /// A newer one has taken its place.
+    Superseded,
+    /// The agent has said good-bye.
+    Wrapped,
+    /// The daemon stops.
+    Stopping,
+}
+
+/// Whose poll it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum For {
+    Agent(Name),
+    /// A program that a surface has started, which may be there before its agent is.
+    Surface {
+        surface: String,
+        workspace: Option<String>,
+        session: Option<String>,
+    },
+    /// A run of `prism stdio`, for whichever agent its client is.
+    Instance(u128),
+}
+
+#[derive(Default)]
+pub(super) struct Polls {
+    open: Vec<Open>,
+    last: u64,
+}
+
+struct Open {
+    number: u64,
+    kind: Poll,
+    asked: For,
+    /// The agent that it is for, once it is known.
+    agent: Option<Name>,
+    /// `None` once it was told how it ends: it is open until it says so itself.
+    end: Option<oneshot::Sender<Ended>>,
+}
+
+impl Polls {
+    /// Opens a poll. Of the programs that an agent's surface starts there is one at a time: a newer one takes over.
+    pub(super) fn open(
+        &mut self,
+        kind: Poll,
+        asked: For,
+        agent: Option<Name>,
+    ) -> Option<(u64, oneshot::Receiver<Ended>)> {
+        if kind != Poll::Tool {
+            let same =
+                |open: &Open| open.kind == kind && (open.asked == asked || (agent.is_some() && open.agent == agent));
+            for old in self.open.extract_if(.., |open| same(open)) {
+                old.end(Ended::Superseded);
+            }
+        }
+        if self.open.len() >= MAX_POLLS {
+            return None;
+        }
+        self.last += 1;
+        let (end, ended) = oneshot::channel();
+        self.open.push(Open { number: self.last, kind, asked, agent, end: Some(end) });
+        Some((self.last, ended))
+    }
+
+    /// A poll is over. Returns whose it was and the path that is closed, if it was the last of its kind there.
+    pub(super) fn close(&mut self, number: u64) -> Option<(Name, Path)> {
+        let at = self.open.iter().position(|open| open.number == number)?;
+        let Open { kind, agent, .. } = self.open.swap_remove(at);
+        let agent = agent?;
+        (!self.has(kind, &agent)).then_some((agent, path(kind)))
+    }
+
+    pub(super) fn has(&self, kind: Poll, agent: &str) -> bool {
+        self.open.iter().any(|open| open.kind == kind && open.agent.as_deref() == Some(agent) && open.end.is_some())
+    }
+
+    /// Ends an agent's polls of a kind with the bell. Returns whether somebody was there to hear it.
+    pub(super) fn finish(&mut self, kind: Poll, agent: &str, bell: &Bell) -> bool {
+        let of_it = |open: &&mut Open| open.kind == kind && open.agent.as_deref() == Some(agent);
+        let ends = self.open.iter_mut().filter(of_it).filter_map(|open| open.end.take());
+        ends.filter_map(|end| end.send(Ended::Bell(bell.clone())).ok()).count() > 0
+    }
+
+    /// An agent has said good-bye.
+    pub(super) fn wrapped(&mut self, agent: &str) {
+        for open in self.open.extract_if(.., |open| open.agent.as_deref() == Some(agent)) {
+            open.end(Ended::Wrapped);
+        }
+    }
+
+    /// Ends all of them: the daemon stops.
+    pub(super) fn stop(&mut self) {
+        for open in self.open.drain(..) {
+            open.end(Ended::Stopping);
+        }
+    }
+
+    /// Gives polls that know no agent yet to this one, if they can only be for it. Returns the paths that lead to it by polls.
+    pub(super) fn attach(&mut self, agent: &Name, fits: impl Fn(&For) -> bool) -> Vec<Path> {
+        for open in self.open.iter_mut().filter(|open| open.agent.is_none() && fits(&open.asked)) {
+            open.agent = Some(agent.clone());
+        }
+        let of_it = |open: &&Open| open.end.is_some() && open.agent.as_ref() == Some(agent);
+        self.open.iter().filter(of_it).map(|open| path(open.kind)).collect()
+    }
+
+    /// Another window of an agent's takes over. What waits in the old one has nothing to wait for; whose the rest is, is to
+    /// be found out anew.
+    pub(super) fn taken_over(&mut self, agent: &str) {
+        let in_it = |open: &Open| open.kind == Poll::Tool && open.agent.as_deref() == Some(agent);
+        for open in self.open.extract_if(.., |open| in_it(open)) {
+            open.end(Ended::Superseded);
+        }
+        for open in self.open.iter_mut().filter(|open| open.agent.as_deref() == Some(agent)) {
+            open.agent = None;
+        }
+    }
+}
+
+impl Open {
+    fn end(self, with: Ended) {
+        if let Some(end) = self.end {
+            // Who has left needs no word.
+            let _ = end.send(with);
+        }
+    }
+}
+
+/// The path that a poll is.
+pub(super) fn path(kind: Poll) -> Path {
+    match kind {
+        Poll::Tool => Path::Wait,
+        Poll::Hook => Path::Hook,
+        Poll::Acp => Path::Acp,
+        Poll::Channel => Path::Channel,
+    }
+}

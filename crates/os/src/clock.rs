@@ -1,0 +1,23 @@
+//! Time as the mesh and the gate have it: since 1970, so that it means something to the next daemon, and never going back,
+//! so that it means something to this one.
+
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use prism_core::Time;
+
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    began: Instant,
+    at: Time,
+}
+
+impl Clock {
+    pub fn start() -> Self {
+        let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self { began: Instant::now(), at: Time(i64::try_from(at.as_micros()).unwrap_or(i64::MAX)) }
+    }
+
+    pub fn now(&self) -> Time {
+        self.at + self.began.elapsed()
+    }
+}
