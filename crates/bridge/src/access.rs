@@ -13,11 +13,12 @@ use bytes::Bytes;
 use prism_core::mcp::Method;
 use uuid::Uuid;
 
-use super::{
+use prism_telemetry::{
     log::Log,
     metrics::{DestinationMetrics, Metrics},
     veil::Veil,
 };
+
 use crate::drive::Carried;
 
 /// The longest text of a client's making that enters the log. The rest is cut.

@@ -35,8 +35,11 @@ pub use digest::sha256;
 pub use hold::Outcome;
 
 use self::{doorbell::Doorbells, waiting::Waiting};
+use crate::drive::{
+    Destination,
+    destination::{Held as HeldAgainst, Look},
+};
 use prism_config::Pin;
-use crate::{drive::Destination, drive::destination::Held as HeldAgainst, drive::destination::Look};
 
 /// What decides on calls. There is one for the daemon's life.
 #[derive(Default)]
@@ -108,7 +111,11 @@ pub struct Who {
 // === impl Calls ===
 
 impl Calls {
-    pub fn new(person: Option<Arc<dyn Person>>, store: Option<Store>, agents: Option<Arc<dyn AgentBells>>) -> Arc<Self> {
+    pub fn new(
+        person: Option<Arc<dyn Person>>,
+        store: Option<Store>,
+        agents: Option<Arc<dyn AgentBells>>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             person,
             store,

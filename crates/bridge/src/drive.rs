@@ -12,7 +12,6 @@ pub mod keeping;
 pub mod link;
 pub mod outlet;
 pub mod reach;
-pub mod remote;
 pub mod replace;
 pub mod sessions;
 pub mod stderr;

@@ -1,22 +1,53 @@
-//! Settings of the built-in editor: `[editor]` is what the editor itself knows of such. Only where the user's home is stands
-//! in no file.
+//! Settings of the built-in editor, `[editor]`. Where the user's home is, and which program this is, stands in no file: the
+//! daemon adds it.
 
-use std::path::PathBuf;
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
-pub use prism_editor::Settings as Editor;
+/// What the built-in editor may run and reach.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Editor {
+    /// Whether the kernel keeps commands, builds, terminals and language servers to the granted folders.
+    pub fence: bool,
+    /// What they may read, and write, beside the usual.
+    pub readable: Vec<PathBuf>,
+    pub writable: Vec<PathBuf>,
+    /// Language servers by LSP's name of the language. No words: none for it. Where nothing is said, the usual ones are
+    /// looked for.
+    pub servers: BTreeMap<String, Vec<String>>,
+    /// Whether language servers may run what the project brings: build scripts, macros, its own compiler.
+    pub runs_project_code: bool,
+    /// How long a language server that nobody asks is kept.
+    pub idle_server: Duration,
+    /// Bytes of memory that a run may hold, with all that it starts; three quarters of the machine's if `None`.
+    pub max_memory: Option<u64>,
+    /// Bytes that the runs of one grant may write outside of the granted folders.
+    pub max_scratch: u64,
+}
 
-use super::Env;
-
-/// Returns the settings with what the environment knows, and which program this is.
-pub fn at_home(editor: &Editor, env: &Env) -> Editor {
-    Editor { home: env.var("HOME").map(PathBuf::from), inner: std::env::current_exe().ok(), ..editor.clone() }
+impl Default for Editor {
+    fn default() -> Self {
+        Self {
+            fence: true,
+            readable: Vec::new(),
+            writable: Vec::new(),
+            servers: BTreeMap::new(),
+            runs_project_code: false,
+            idle_server: Duration::from_secs(600),
+            max_memory: None,
+            max_scratch: 8 << 30,
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::{collections::BTreeMap, time::Duration};
 
-    use crate::{Config, Flags, raw::Raw, raw::keys::EDITOR_KEYS, tests::config_in, tests::keys_in};
+    use crate::{
+        Config, Env, Flags,
+        raw::{Raw, keys::EDITOR_KEYS},
+        tests::{config_in, keys_in},
+    };
 
     use super::*;
 
@@ -53,13 +84,9 @@ mod tests {
             idle_server: Duration::from_secs(60),
             max_memory: Some(4 << 30),
             max_scratch: 2 << 30,
-            home: None,
-            inner: None,
         };
         assert_eq!(read(text).editor, editor);
         assert_eq!(read("").editor, Editor::default());
-        let at_home = at_home(&editor, &Env::from([("HOME", "/home/me")]));
-        assert_eq!(at_home, Editor { home: Some("/home/me".into()), inner: std::env::current_exe().ok(), ..editor });
     }
 
     #[test]

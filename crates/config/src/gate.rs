@@ -84,7 +84,9 @@ impl AuditCalls {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Config, Env, Flags, raw::Raw, raw::keys::AUDIT_KEYS, raw::keys::GATE_KEYS, tests::config_in, tests::keys_in};
+    use crate::{
+        Config, Env, Flags, raw::Raw, raw::keys::AUDIT_KEYS, raw::keys::GATE_KEYS, tests::config_in, tests::keys_in,
+    };
 
     use super::*;
 

@@ -1,4 +1,5 @@
-//! The checked configuration: what every other module reads. `config/raw.rs` knows how it is written down.
+//! The checked configuration: what every other crate reads. `raw` knows how it is written down. And Prism's own folder: what
+//! lies in it (`home`), whose it is (`lock`), and where its daemon is (`registration`).
 //!
 //! The environment enters the program as an [`Env`]; whoever needs a variable is handed it. So a test passes a map, and
 //! no two modules ever see two different environments.
@@ -17,11 +18,10 @@ pub use editor::Editor;
 pub use env::Env;
 pub use gate::{Audit, AuditCalls, Gate};
 pub use http::{Http, may_forward};
-pub use prism_core::mcp::Transport;
 pub use hub::{Hub, HubMode, Profile};
-pub use inherit::Inherit;
-pub use inherit::OWN_SECRETS;
+pub use inherit::{Inherit, OWN_SECRETS};
 pub use mesh::Mesh;
+pub use prism_core::mcp::Transport;
 pub use sandbox::Sandbox;
 pub use times::{OwnTimes, Times};
 pub use tools::{Pin, Tools};
@@ -30,12 +30,15 @@ pub mod editor;
 mod env;
 pub mod file;
 pub mod gate;
+pub mod home;
 pub mod http;
 pub mod hub;
 mod inherit;
+pub mod lock;
 pub mod mcp_json;
 pub mod mesh;
 pub mod raw;
+pub mod registration;
 mod sandbox;
 pub mod secret;
 mod times;

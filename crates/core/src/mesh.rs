@@ -4,8 +4,8 @@
 //! Nothing surface-specific is here either: how a bell goes down a path is in `crates/prism/src/wake`.
 
 mod backlog;
-mod chat;
 mod bell;
+mod chat;
 mod doorbell;
 mod health;
 mod obligation;
@@ -15,8 +15,8 @@ mod support;
 pub mod words;
 
 pub use backlog::Look;
-pub use chat::ChatFailure;
 pub use bell::{Bell, Lead, Outcome};
+pub use chat::ChatFailure;
 pub use doorbell::Patience;
 pub use obligation::{Obligation, Terms, Wakes};
 pub use path::Path;

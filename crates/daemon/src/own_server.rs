@@ -2,7 +2,6 @@
 //! that the hub can: what it does not have itself, the hub has from its members.
 
 pub mod access;
-pub mod signals;
 
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -12,9 +11,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use super::kit::{Call, Completion, Completions, Failure, Hints, Prompts, Reply, Resources, Server, Tool};
 use prism_bridge::drive::Hub;
-use prism_mesh::Mesh;
+use prism_mcp::kit::{Call, Completion, Completions, Failure, Hints, Prompts, Reply, Resources, Server, Tool};
+use prism_mesh::{Mesh, tools};
 
 pub const NAME: &str = "prism";
 
@@ -31,7 +30,7 @@ pub type Behind = Arc<OnceLock<Weak<Hub>>>;
 pub fn server(behind: &Behind, mesh: Option<&Arc<Mesh>>, access: Option<&access::Access>) -> Server {
     let server = Server::new(NAME, "Prism", INSTRUCTIONS).tool(Destinations(behind.clone()));
     let server = match mesh {
-        Some(mesh) => signals::with(server, mesh),
+        Some(mesh) => tools::add_to(server, mesh),
         None => server,
     };
     let server = match access {
@@ -110,7 +109,7 @@ impl Resources for Overview {
             _ if self.can_watch(uri) => {
                 let session = uri.strip_prefix(PENDING).and_then(|rest| rest.strip_prefix('/'));
                 let mesh = self.1.as_ref().ok_or_else(|| Failure::no_resource(uri))?;
-                let text = signals::waiting(mesh, session, call)?.to_string();
+                let text = tools::waiting(mesh, session, call)?.to_string();
                 Ok(vec![json!({"uri": uri, "mimeType": "application/json", "text": text})])
             }
             OVERVIEW => {

@@ -11,8 +11,8 @@ use std::{
 use anyhow::Result;
 use tokio::time::{MissedTickBehavior, interval};
 
-use prism_config::file::Loaded;
 use crate::serve::Front;
+use prism_config::file::Loaded;
 
 /// How often the files are looked at. Looking asks the kernel for a few numbers, works on every filesystem, through
 /// links, and for a file that is not there yet; being told would do none of that.
@@ -31,18 +31,18 @@ type Looks = Vec<Option<(u64, Option<SystemTime>, u64)>>;
 
 impl Reloader {
     /// What is read from the files after this is called is what they look like now, or newer.
-    pub(super) fn new(files: Vec<PathBuf>, load: impl Fn() -> Result<Loaded> + Send + Sync + 'static) -> Self {
+    pub fn new(files: Vec<PathBuf>, load: impl Fn() -> Result<Loaded> + Send + Sync + 'static) -> Self {
         let in_effect = look(&files);
         Self { files, load: Box::new(load), in_effect }
     }
 
     /// Reads the config.
-    pub(super) fn load(&self) -> Result<Loaded> {
+    pub fn load(&self) -> Result<Loaded> {
         (self.load)()
     }
 
     /// Goes on for as long as the daemon does.
-    pub(super) async fn watch(mut self, front: Arc<Front>) {
+    pub async fn watch(mut self, front: Arc<Front>) {
         let mut ticks = interval(LOOK_EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut last = look(&self.files);

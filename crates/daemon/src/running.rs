@@ -11,8 +11,11 @@ use std::{
 };
 
 use anyhow::Context;
-use prism_editor::{Quarters, Runtime, Surroundings};
-use prism_core::{mesh::{ChatFailure, Name}, policy::person::Person};
+use prism_core::{
+    mesh::{ChatFailure, Name},
+    policy::person::Person,
+};
+use prism_editor::{Quarters, Runtime, Settings as EditorSettings, Surroundings};
 use prism_os::census;
 use prism_store::{
     Store,
@@ -24,16 +27,25 @@ use tokio::{
 };
 use tracing::warn;
 
-use super::{daemon::DATABASE, say};
-use prism_bridge::{admission::AgentBells, admission::Calls, drive::Environment, drive::Sessions, drive::destination::BridgeContext, drive::keeping::Keeping};
-use prism_config::{Config, Env, Inherit, editor, home::Token};
-use prism_gate::{router::Router, self as gate, Gate, Messenger};
-use prism_mesh::{Chats, Mesh, wake::Bell, wake::Doing};
-use crate::{serve::DaemonContext, serve::Front, serve::Server};
-use prism_telemetry::{Access, InFlight, Log, Metrics, Veil};
+use crate::{
+    lifecycle::DATABASE,
+    serve::{DaemonContext, Front, Server},
+};
+use prism_bridge::{
+    access::{Access, InFlight},
+    admission::{AgentBells, Calls},
+    drive::{Environment, Sessions, destination::BridgeContext, keeping::Keeping},
+};
+use prism_config::{Config, Editor, Env, Inherit, home::Token};
+use prism_gate::{self as gate, Gate, Messenger, router::Router};
+use prism_mesh::{
+    Chats, Mesh,
+    wake::{Bell, Doing},
+};
+use prism_telemetry::{Log, Metrics, Veil};
 
 /// The folder of the audit log, in Prism's own.
-pub(super) const AUDIT: &str = "audit";
+pub const AUDIT: &str = "audit";
 /// Ends of grants that neither log nor database had room for.
 const ENDS: &str = "ends";
 /// Where servers in a sandbox have their folders.
@@ -42,8 +54,8 @@ const CHILDREN: &str = "children";
 const UNSAVED: &str = "unsaved";
 
 /// A server, and what has to be put away after it.
-pub(super) struct Running {
-    pub(super) front: Arc<Front>,
+pub struct Running {
+    pub front: Arc<Front>,
     owner: census::Owner,
     store: Option<Store>,
     gate: Option<Arc<Gate>>,
@@ -54,7 +66,7 @@ pub(super) struct Running {
 
 /// What outlives a server.
 #[derive(Clone, Debug)]
-pub(super) enum Lasting {
+pub enum Lasting {
     /// Its sessions, its mesh and its gate: the next daemon of this home takes them up.
     All {
         /// What lets a person decide what agents may do.
@@ -66,27 +78,27 @@ pub(super) enum Lasting {
 }
 
 /// Whether the user's login shell is asked for its PATH. Whoever types the command has that already.
-pub(super) fn asks_shell(config: &Config) -> bool {
+pub fn asks_shell(config: &Config) -> bool {
     config.login_path && !std::io::stdin().is_terminal()
 }
 
 impl Running {
     /// Builds the server. It takes connections once it is given listeners. `guarded` is closed to all that runs in a sandbox.
-    pub(super) async fn start(
+    pub async fn start(
         config: Config,
         root: Option<&str>,
         token: Option<Token>,
         home: &Path,
         guarded: &[PathBuf],
         lasting: Lasting,
-        log: Log,
+        (log, warn_person): (Log, fn(&str)),
     ) -> anyhow::Result<Self> {
         // All it remembers yet is who is quiet and who speaks how. To forget that costs processes and a question at
         // the start; to refuse to start would cost the day.
         let store = match Store::open(&home.join(DATABASE)) {
             Ok(store) => Some(store),
             Err(error) => {
-                say::warning(&format!("nothing will be remembered: {:#}", anyhow::Error::from(error)));
+                warn_person(&format!("nothing will be remembered: {:#}", anyhow::Error::from(error)));
                 None
             }
         };
@@ -131,20 +143,20 @@ impl Running {
         Ok(Self { front, owner, store, gate, log, fronts: Vec::new() })
     }
 
-    pub(super) fn accept(&mut self, listener: TcpListener) {
+    pub fn accept(&mut self, listener: TcpListener) {
         if let Ok(address) = listener.local_addr() {
             self.front.keep_from(address.port());
         }
         self.fronts.push(tokio::spawn(self.front.clone().serve_tcp(listener)));
     }
 
-    pub(super) fn accept_unix(&mut self, listener: UnixListener) {
+    pub fn accept_unix(&mut self, listener: UnixListener) {
         self.fronts.push(tokio::spawn(self.front.clone().serve_unix(listener)));
     }
 
     /// Lets calls in flight finish, ends sessions and children, and returns when they are gone, or at once when `hurry`
     /// does: dropped groups are killed.
-    pub(super) async fn stop(self, hurry: impl Future) {
+    pub async fn stop(self, hurry: impl Future) {
         for front in &self.fronts {
             front.abort();
         }
@@ -220,7 +232,7 @@ async fn gate(
         owner: owner.clone(),
         closed: vec![home.to_owned()],
         unsaved: Some(home.join(UNSAVED)),
-        settings: editor::at_home(&config.editor, &env),
+        settings: editor_settings(&config.editor, &env),
     };
     let opening = gate::Opening {
         store,
@@ -288,11 +300,31 @@ impl Chats for EditorChats {
 /// Where servers live that run in a sandbox.
 fn quarters(config: &Config, home: &Path) -> Arc<Quarters> {
     let env = Env::process();
-    let settings = editor::at_home(&config.editor, &env);
+    let settings = editor_settings(&config.editor, &env);
     let env = env.inherited(&Inherit::default());
     let quarters = Quarters::new(&settings, env, home.join(CHILDREN), vec![home.to_owned()]);
     quarters.keep_from(config.port);
     quarters
+}
+
+/// Returns the settings of the built-in editor with what only this process knows: where the user's home is, and which program
+/// this is.
+#[must_use]
+pub fn editor_settings(editor: &Editor, env: &Env) -> EditorSettings {
+    let Editor { fence, readable, writable, servers, runs_project_code, idle_server, max_memory, max_scratch } =
+        editor.clone();
+    EditorSettings {
+        fence,
+        readable,
+        writable,
+        servers,
+        runs_project_code,
+        idle_server,
+        max_memory,
+        max_scratch,
+        home: env.var("HOME").map(PathBuf::from),
+        inner: std::env::current_exe().ok(),
+    }
 }
 
 /// Whose machine this is, for the audit log.

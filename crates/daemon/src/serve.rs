@@ -32,20 +32,27 @@ mod streams;
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
+use crate::own_server;
 pub use front::Front;
 pub use listen::{BindError, bind, bind_unix};
 use prism_store::{ReadError, Store};
 use tracing::warn;
 
 use self::{callers::Callers, editor::Doors, front::Life, plain::Plains, status::About};
-use prism::builtin;
-use prism_bridge::{admission::Calls, drive::Destination, drive::Hub, drive::Sessions, drive::destination, drive::destination::BridgeContext, drive::destination::BuiltIn, drive::destination::Learned};
-use prism_config::{self as config, Config, home::Token};
 use crate::console::Console;
-use prism_mcp::remote::TargetError;
+use prism_bridge::access::Access;
+use prism_bridge::{
+    admission::Calls,
+    drive::{
+        Destination, Hub, Sessions,
+        destination::{self, BridgeContext, BuiltIn, Learned},
+    },
+};
+use prism_config::{self as config, Config, home::Token};
 use prism_gate::Gate;
+use prism_mcp::remote::TargetError;
 use prism_mesh::Mesh;
-use prism_telemetry::{Access, Veil};
+use prism_telemetry::Veil;
 
 /// Everything a request may need. Made once for each config: a request that has begun ends with what it began with.
 pub struct Server {
@@ -110,19 +117,20 @@ impl Server {
     ) -> Result<Arc<Self>, DestinationError> {
         let mut destinations = configured(&config, context, &BTreeMap::new())?;
         let root = root.and_then(|name| destinations.get(name).cloned());
-        let behind = builtin::prism::Behind::default();
-        let gates = context.gate.clone().map(|gate| builtin::prism::access::Access {
+        let behind = own_server::Behind::default();
+        let gates = context.gate.clone().map(|gate| own_server::access::Access {
             gate,
             mesh: context.mesh.clone(),
             base: config.base_url(),
         });
-        let home = builtin::prism::server(&behind, context.mesh.as_ref(), gates.as_ref());
-        let home = own(builtin::prism::NAME, BuiltIn { server: home, waits: true, meets_agents: true }, &config, &context.bridge)?;
+        let home = own_server::server(&behind, context.mesh.as_ref(), gates.as_ref());
+        let home =
+            own(own_server::NAME, BuiltIn { server: home, waits: true, meets_agents: true }, &config, &context.bridge)?;
         let memory = memory(&config, context)?;
-        destinations.insert(builtin::workspace::NAME.to_owned(), memory);
+        destinations.insert(prism_workspace::NAME.to_owned(), memory);
         let hub = Hub::new(home.clone(), behind_hub(&destinations), &config, context.bridge.sessions.clone());
         let _ = behind.set(Arc::downgrade(&hub));
-        destinations.insert(builtin::prism::NAME.to_owned(), home);
+        destinations.insert(own_server::NAME.to_owned(), home);
         let (sessions, mesh, gate) = (context.bridge.sessions.clone(), context.mesh.clone(), context.gate.clone());
         let calls = context.calls.clone();
         let (plains, callers) = (Arc::default(), Arc::default());
@@ -149,12 +157,12 @@ impl Server {
     fn next(&self, config: Config, context: &DaemonContext) -> Result<(Arc<Self>, Vec<Change>), DestinationError> {
         let mut destinations = configured(&config, context, &self.destinations)?;
         let home = self.hub.home().clone();
-        let memory = match self.destinations.get(builtin::workspace::NAME) {
+        let memory = match self.destinations.get(prism_workspace::NAME) {
             Some(memory) if config.workspace == self.config.workspace => memory.clone(),
             _ => memory(&config, context)?,
         };
-        destinations.insert(builtin::prism::NAME.to_owned(), home);
-        destinations.insert(builtin::workspace::NAME.to_owned(), memory);
+        destinations.insert(own_server::NAME.to_owned(), home);
+        destinations.insert(prism_workspace::NAME.to_owned(), memory);
         let change = |(name, from): (&String, &Arc<Destination>)| match destinations.get(name) {
             Some(to) if Arc::ptr_eq(from, to) => None,
             Some(to) => Some(Change::Replaced { from: from.clone(), to: to.clone() }),
@@ -260,14 +268,14 @@ fn own(
 }
 
 fn memory(config: &Config, context: &DaemonContext) -> Result<Arc<Destination>, DestinationError> {
-    let server = builtin::workspace::server(config.workspace.as_deref(), &context.home);
-    own(builtin::workspace::NAME, BuiltIn { server, waits: false, meets_agents: false }, config, &context.bridge)
+    let server = prism_workspace::server(config.workspace.as_deref(), &context.home);
+    own(prism_workspace::NAME, BuiltIn { server, waits: false, meets_agents: false }, config, &context.bridge)
 }
 
 /// What is behind the hub, in the order in which it lists it: the memory first.
 fn behind_hub(destinations: &BTreeMap<String, Arc<Destination>>) -> Vec<Arc<Destination>> {
     let configured = destinations.values().filter(|destination| !destination.is_built_in() && destination.config().hub);
-    destinations.get(builtin::workspace::NAME).into_iter().chain(configured).cloned().collect()
+    destinations.get(prism_workspace::NAME).into_iter().chain(configured).cloned().collect()
 }
 
 #[cfg(test)]

@@ -18,33 +18,7 @@ pub(crate) enum Language {
     Markdown,
 }
 
-/// LSP's names of all languages that are known here.
-pub const LANGUAGES: [&str; Language::ALL.len()] = {
-    let mut names = [""; Language::ALL.len()];
-    let mut i = 0;
-    while i < names.len() {
-        names[i] = Language::ALL[i].id();
-        i += 1;
-    }
-    names
-};
-
 impl Language {
-    const ALL: [Self; 12] = [
-        Self::Rust,
-        Self::Python,
-        Self::TypeScript,
-        Self::Tsx,
-        Self::JavaScript,
-        Self::Go,
-        Self::C,
-        Self::Cpp,
-        Self::Bash,
-        Self::Json,
-        Self::Toml,
-        Self::Markdown,
-    ];
-
     /// Returns the language of a file; `None` for what nothing here knows more of than that it is text.
     pub(crate) fn of(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?;
@@ -86,5 +60,31 @@ impl Language {
             Self::Toml => "toml",
             Self::Markdown => "markdown",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prism_core::languages::LANGUAGES;
+
+    use super::*;
+
+    #[test]
+    fn every_language_is_known_by_its_name_and_no_other_is() {
+        let all = [
+            Language::Rust,
+            Language::Python,
+            Language::TypeScript,
+            Language::Tsx,
+            Language::JavaScript,
+            Language::Go,
+            Language::C,
+            Language::Cpp,
+            Language::Bash,
+            Language::Json,
+            Language::Toml,
+            Language::Markdown,
+        ];
+        assert_eq!(all.map(Language::id), LANGUAGES);
     }
 }

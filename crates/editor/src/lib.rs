@@ -51,7 +51,6 @@ pub use change::unified;
 pub use fence::{Lodger, Lodging, Quarters, QuartersError};
 pub use foresee::{edited, edited_by};
 pub use happening::Happening;
-pub use language::LANGUAGES;
 pub use locate::Located;
 pub use lsp::{UsualServer, usual_servers};
 pub use prepared::Prepared;

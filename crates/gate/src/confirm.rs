@@ -120,7 +120,9 @@ impl Gate {
             Some(Said::Deny(reason)) => Ok(PersonVerdict::Denied(reason)),
             Some(Said::Allow) => match self.store.use_approval(digest, self.clock.now().0).await? {
                 Some(_) => Ok(PersonVerdict::Allowed),
-                None => Ok(PersonVerdict::Denied(Some("it was allowed once, and another call has used that".to_owned()))),
+                None => {
+                    Ok(PersonVerdict::Denied(Some("it was allowed once, and another call has used that".to_owned())))
+                }
             },
         }
     }

@@ -9,7 +9,7 @@ use std::{
 use serde_json::json;
 
 use super::{Gate, Trouble, live::Live, paper::About};
-use crate::{router::Plugin, router::Router};
+use crate::router::{Plugin, Router};
 
 /// How a grant's editors are, seen from what they were.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

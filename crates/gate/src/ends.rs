@@ -1,7 +1,10 @@
 //! Taking away (H6): it is done first, in memory, where nothing that is full can keep it from being done, and written down as
 //! soon as it can be. Until then whoever did it is told so, and a mark outlives the daemon, so that what has ended stays so.
 
-use std::{collections::HashSet, sync::Arc, sync::atomic::Ordering};
+use std::{
+    collections::HashSet,
+    sync::{Arc, atomic::Ordering},
+};
 
 use prism_core::policy::State;
 use prism_store::{

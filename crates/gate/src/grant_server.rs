@@ -19,8 +19,8 @@ use tokio::{sync::Notify, time::interval_at};
 pub use news::tell;
 use resources::Open;
 
-use prism_mcp::{kit::Call, kit::DataTool, kit::Failure, kit::Hints, kit::Reply, kit::Server};
 use crate::{Gate, Held, Trouble, Waiter};
+use prism_mcp::kit::{Call, DataTool, Failure, Hints, Reply, Server};
 
 pub const NAME: &str = "editor";
 

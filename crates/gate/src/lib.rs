@@ -16,10 +16,12 @@ mod desk;
 mod editors;
 mod ends;
 mod flood;
+pub mod grant_server;
 mod grants;
 mod live;
 mod paper;
 mod requests;
+pub mod router;
 pub mod secret;
 mod trouble;
 mod upkeep;
@@ -61,9 +63,9 @@ pub use requests::{Approve, Ask, Asker};
 pub use trouble::Trouble;
 
 use self::{ends::Owing, flood::Flood, live::Live};
-use prism_os::clock::Clock;
-use prism_config::{self as config, home::Token};
 use crate::router::Router;
+use prism_config::{self as config, home::Token};
+use prism_os::clock::Clock;
 use prism_telemetry::{events::Events, gate::GateMetrics};
 
 /// How long the editor has for its end. What runs on then is killed with the rest.

@@ -1,10 +1,10 @@
 //! Secrets that are given out once and kept only as a hash.
 
+use prism_os::random::random_id;
 use ring::digest::{SHA256, digest};
 use uuid::Uuid;
 
 use super::Trouble;
-use prism_bridge::drive::sessions::new_session_id;
 use prism_config::home::Token;
 
 /// A new secret, and what is kept of it.
@@ -16,7 +16,7 @@ pub fn mint() -> Result<(Token, [u8; 32]), Trouble> {
 
 /// A new id. Random from its first digit on: people name things by how their ids begin.
 pub fn new_id() -> Result<Uuid, Trouble> {
-    new_session_id().ok_or_else(|| Trouble::new("failed", 503, "the system gives no random bytes"))
+    random_id().ok_or_else(|| Trouble::new("failed", 503, "the system gives no random bytes"))
 }
 
 pub fn hash(bytes: &[u8]) -> [u8; 32] {

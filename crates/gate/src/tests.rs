@@ -361,7 +361,8 @@ async fn an_allow_is_for_so_many_uses_or_for_a_time() {
         let (uses, until_seconds) = answer_with;
         gate.confirm(Answer { uses, until_seconds, ..answer(&view, true) }, "test").await.unwrap();
         let mut allowed = 0;
-        while allowed < 10 && gate.ask_person(question(digest, Duration::ZERO)).await.unwrap() == PersonVerdict::Allowed {
+        while allowed < 10 && gate.ask_person(question(digest, Duration::ZERO)).await.unwrap() == PersonVerdict::Allowed
+        {
             allowed += 1;
         }
         assert_eq!(allowed, if uses.is_some() { 3 } else { 10 });

@@ -14,14 +14,14 @@ pub const ID: &str = "prism.prism";
 /// It has the version of the program that it came with, so that an update of one is an update of the other.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-const MANIFEST: &str = include_str!("../../../../editors/vscode/package.json");
+const MANIFEST: &str = include_str!("../../../editors/vscode/package.json");
 
 /// Its files, as they lie in `editors/vscode`.
 const FILES: &[(&str, &[u8])] = &[
     ("package.json", MANIFEST.as_bytes()),
-    ("README.md", include_bytes!("../../../../editors/vscode/README.md")),
-    ("media/prism.svg", include_bytes!("../../../../editors/vscode/media/prism.svg")),
-    ("dist/extension.js", include_bytes!("../../../../editors/vscode/dist/extension.js")),
+    ("README.md", include_bytes!("../../../editors/vscode/README.md")),
+    ("media/prism.svg", include_bytes!("../../../editors/vscode/media/prism.svg")),
+    ("dist/extension.js", include_bytes!("../../../editors/vscode/dist/extension.js")),
 ];
 
 /// Returns the package that an editor installs. The same program makes the same bytes.

@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::InstallError;
-use prism_config::{file::folder_of, file::follow, file::replace};
+use prism_config::file::{folder_of, follow, replace};
 
 /// A file, which need not be there.
 #[derive(Clone, Debug)]

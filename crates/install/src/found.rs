@@ -22,12 +22,7 @@ pub struct Found {
 }
 
 /// Looks for Prism's entry in a surface's config.
-pub fn find(
-    surface: Surface,
-    path: &Path,
-    marks: &Marks,
-    records: &Records,
-) -> Result<Option<Found>, InstallError> {
+pub fn find(surface: Surface, path: &Path, marks: &Marks, records: &Records) -> Result<Option<Found>, InstallError> {
     let file = ConfigFile::open(path)?;
     if file.text.is_none() {
         return Ok(None);

@@ -19,7 +19,7 @@ pub const TITLE: &str = "Neovim";
 /// What a person does so that it runs.
 pub const NEXT: &str = "start nvim anew in your project's folder";
 
-const PLUGIN: &str = include_str!("../../../../editors/nvim/prism.lua");
+const PLUGIN: &str = include_str!("../../../editors/nvim/prism.lua");
 
 /// Returns where Neovim looks for plugins that it loads at its start.
 pub fn file(env: &Env) -> Result<PathBuf, InstallError> {

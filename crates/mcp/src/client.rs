@@ -36,7 +36,10 @@ pub use questions::Manners;
 pub use stream::{Piece, Stream};
 pub use wire::{Arrival, Path, Reply, Watch, Wire};
 
-use crate::{remote::headers::Lane, remote::reading, remote::reading::Content};
+use crate::remote::{
+    headers::Lane,
+    reading::{self, Content},
+};
 
 /// Pages of one list that are read. A server with more is cut off there, not read for ever.
 const MAX_PAGES: usize = 100;

@@ -14,6 +14,7 @@ pub mod pool;
 mod post;
 pub mod reading;
 mod report;
+mod returned;
 mod socket;
 mod sse;
 mod stream;
@@ -53,6 +54,8 @@ use report::{Lost, Report, Says, Source, Voice};
 pub use target::{Target, TargetError};
 
 use prism_core::mcp::Transport;
+
+use crate::kit;
 
 /// Reports that may wait for the link. Beyond it the chores wait, and with them the server's sockets.
 const REPORTS: usize = 32;
@@ -489,4 +492,13 @@ fn request_id(message: &Message) -> Option<u64> {
 /// Whether only a server of the modern era understands the request.
 fn is_modern_only(message: &Message) -> bool {
     message.params().meta_version.is_some() || message.method_text() == Some("\"server/discover\"")
+}
+
+impl From<kit::Said> for Arrival {
+    fn from(kit::Said { about, is_answer, bytes }: kit::Said) -> Self {
+        match (about.filter(|_| is_answer), Message::parse(bytes.clone())) {
+            (Some(about), Ok(message)) => Self::Answer { about, message },
+            _ => Self::Message { about, frame: Frame::Line(bytes) },
+        }
+    }
 }

@@ -17,8 +17,8 @@ use tracing::{info, warn};
 use uuid::Uuid;
 
 use super::{Caller, Code, Mesh, State, Trouble, hyphenated, watch::HELD, who::Claim};
+use crate::wake::{AgentFacts, ClientFacts, Contact, Probe, Rung, Tmux};
 use prism_core::time::rfc3339;
-use crate::{wake::AgentFacts, wake::ClientFacts, wake::Contact, wake::Probe, wake::Rung, wake::Tmux};
 
 /// Names of agents, those included that are away. Beyond it no new one can start; one that nobody has seen for a month is
 /// forgotten.

@@ -9,7 +9,7 @@ use std::{
 use prism_core::mesh::{ChatFailure, Name, Path};
 
 use super::{Mesh, State};
-use crate::{wake::Bell, wake::Doing, wake::Inside, wake::Poll};
+use crate::wake::{Bell, Doing, Inside, Poll};
 
 /// The editors' own chats.
 pub trait Chats: Send + Sync {

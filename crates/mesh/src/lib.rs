@@ -18,10 +18,12 @@ mod polls;
 mod record;
 mod signals;
 mod streams;
+pub mod tools;
 mod trouble;
 mod upkeep;
 mod verbs;
 mod waiting;
+pub mod wake;
 mod wake_test;
 mod watch;
 mod who;
@@ -41,8 +43,7 @@ use uuid::Uuid;
 
 pub use inside::Chats;
 pub use trouble::{Code, Trouble};
-pub use verbs::Verb;
-pub use verbs::run;
+pub use verbs::{Verb, run};
 pub use who::Caller;
 
 /// What the verbs take.
@@ -58,11 +59,11 @@ pub mod arguments {
 }
 
 use self::{agents::Facts, polls::Polls, record::Recorder, streams::Streams};
-use prism_os::clock::Clock;
-use prism_config::{self as config, Env};
+use crate::wake::{Adapters, AgentFacts, Allowed, Bell, Rung};
 use prism_bridge::drive::Sessions;
+use prism_config::{self as config, Env};
+use prism_os::clock::Clock;
 use prism_telemetry::{events::Events, mesh::MeshMetrics};
-use crate::{wake::Adapters, wake::AgentFacts, wake::Allowed, wake::Bell, wake::Rung};
 
 /// Signals out of date that are ended in one commit before the mesh starts.
 const ENDED_AT_START: u32 = 1000;

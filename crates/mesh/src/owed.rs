@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use tracing::debug;
 
 use super::{Caller, Code, Mesh, Trouble, hyphenated, signals::uuid, who::Claim};
-use prism_core::time::rfc3339;
 use prism_bridge::admission::AgentBells;
+use prism_core::time::rfc3339;
 
 /// Obligations that are told at once.
 const MAX_ROWS: u32 = 1000;

@@ -3,7 +3,7 @@
 use prism_core::mesh::{Name, Path};
 use tokio::sync::oneshot;
 
-use crate::{wake::Bell, wake::Poll};
+use crate::wake::{Bell, Poll};
 
 /// Polls at a time, of all agents. Beyond it the next is refused.
 const MAX_POLLS: usize = 4096;

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use prism_core::policy::person::Eventually;
-use prism_core::mesh::{Duty, Kind, Lead, Name, Obligation, PERSON, SYSTEM, Support, name};
+use prism_core::{
+    mesh::{Duty, Kind, Lead, Name, Obligation, PERSON, SYSTEM, Support, name},
+    policy::person::Eventually,
+};
 use prism_store::mesh::{NewSignal, Recalled, Sent, SignalRow};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -12,8 +14,8 @@ use tracing::warn;
 use uuid::Uuid;
 
 use super::{Caller, Code, Mesh, Trouble, hyphenated, owed::obligation_row, who::Claim};
-use prism_core::time::rfc3339;
 use prism_bridge::admission::AgentBells;
+use prism_core::time::rfc3339;
 
 /// The longest body of a signal, in bytes. A longer one is refused: signals point to work, they do not carry it.
 const MAX_BODY: usize = 64 << 10;

@@ -5,12 +5,15 @@ use std::{
     sync::{Arc, Weak},
 };
 
-use prism_core::{mcp::link::SessionKey, mesh::{Name, PENDING}};
+use prism_core::{
+    mcp::link::SessionKey,
+    mesh::{Name, PENDING},
+};
 use tracing::debug;
 use uuid::Uuid;
 
 use super::{Mesh, State};
-use prism_bridge::{drive::reach::Line, drive::reach::Open, drive::reach::Reach, drive::reach::Ringing, drive::reach::StreamId};
+use prism_bridge::drive::reach::{Line, Open, Reach, Ringing, StreamId};
 
 #[derive(Default)]
 pub(super) struct Streams {

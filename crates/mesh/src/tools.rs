@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use prism_mcp::{kit::Call, kit::CallerMark, kit::Failure, kit::Hints, kit::Reply, kit::Server, kit::Tool};
 use crate::{Caller, Mesh, Trouble, arguments};
+use prism_mcp::kit::{Call, CallerMark, Failure, Hints, Reply, Server, Tool};
 
 /// The verbs' names. A bell never goes with their results: they say by themselves what there is to say, or must not.
 pub const NAMES: [&str; 12] = [
@@ -24,7 +24,7 @@ pub const NAMES: [&str; 12] = [
 ];
 
 /// Adds the verbs to Prism's own server.
-pub(super) fn with(server: Server, mesh: &Arc<Mesh>) -> Server {
+pub fn add_to(server: Server, mesh: &Arc<Mesh>) -> Server {
     server
         .tool(Start(mesh.clone()))
         .tool(Checkpoint(mesh.clone()))
@@ -41,7 +41,7 @@ pub(super) fn with(server: Server, mesh: &Arc<Mesh>) -> Server {
 }
 
 /// Who calls. On a pipe of their own nobody is told from anybody.
-pub(super) fn caller(call: &Call) -> Caller {
+pub fn caller(call: &Call) -> Caller {
     let nobody = || CallerMark {
         session: None,
         instance: None,
@@ -54,7 +54,7 @@ pub(super) fn caller(call: &Call) -> Caller {
 }
 
 /// How many signals wait for who reads the doorbell. What they say is for the drain to tell (M-03).
-pub(super) fn waiting(mesh: &Arc<Mesh>, session: Option<&str>, call: &Call) -> Result<Value, Failure> {
+pub fn waiting(mesh: &Arc<Mesh>, session: Option<&str>, call: &Call) -> Result<Value, Failure> {
     let pending = mesh.waiting(&caller(call), session).map_err(failed)?;
     Ok(json!({"pending": pending, "next": "Call prism_signals_pending to read them."}))
 }

@@ -16,8 +16,8 @@ use super::{
     polls::{Ended, For, path},
     who::Claim,
 };
-use prism_mcp::kit::Call;
 use crate::wake::Poll;
+use prism_mcp::kit::Call;
 
 /// How long a wait lasts where nothing else is said, and at most, by what the surface was seen to bear (measured: Codex cuts a
 /// call off at 300 s whatever it is told, Claude Code never while it hears of progress).

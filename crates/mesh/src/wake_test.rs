@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Mesh, Trouble};
-use crate::{wake::Bell, wake::Probe, wake::Rung};
+use crate::wake::{Bell, Probe, Rung};
 
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

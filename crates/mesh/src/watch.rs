@@ -8,7 +8,7 @@ use prism_core::mesh::{Name, Path};
 use tokio::time::{sleep, timeout};
 
 use super::Mesh;
-use crate::{wake::Contact, wake::Probe};
+use crate::wake::{Contact, Probe};
 
 /// How long a start waits to say how its agent can be reached. They answer within milliseconds; who does not is not there.
 const START_WAITS: Duration = Duration::from_secs(2);

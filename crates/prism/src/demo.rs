@@ -9,15 +9,16 @@ mod talk;
 mod tests;
 mod tools;
 
-use std::collections::BTreeSet;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex};
+use std::{
+    collections::BTreeSet,
+    fs::{File, OpenOptions},
+    io::{self, Write},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, atomic::AtomicU64},
+};
 
-use super::kit::{self, Eras, Notifier, Server};
 use faults::Faulty;
+use prism_mcp::kit::{self, Eras, Notifier, Server};
 
 // The doc comment is what `--help` prints.
 /// A small MCP server, to try things out with

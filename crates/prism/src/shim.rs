@@ -42,8 +42,8 @@ use self::{
     machine::{Action, Machine, Says, Ticket},
 };
 use crate::cli::say;
-use prism_mcp::{remote::Target, folder};
 use prism_config::home::Token;
+use prism_mcp::{folder, remote::Target};
 
 pub(crate) use machine::Route;
 

@@ -2,7 +2,7 @@
 //!
 //! Ids, names, sizes and times only; bodies by a setting and without their secrets (`veil`), secrets never (invariant 7).
 
-pub mod access;
+pub mod events;
 pub mod gate;
 mod latency;
 pub mod log;
@@ -12,7 +12,6 @@ pub mod rotation;
 pub mod veil;
 mod waits;
 
-pub use access::{Access, InFlight};
 pub use log::Log;
 pub use metrics::Metrics;
 pub use veil::{Secrets, Veil};

@@ -19,7 +19,10 @@ use tokio::sync::watch;
 
 use self::arguments::{Asked, Doomed, Sought, Told};
 use super::{Context, Memory, Progress, Remember, Scope, Search, Trouble};
-use prism_mcp::{kit::Call, kit::Failure, kit::Hints, kit::Reply, kit::Server, kit::Tool, folder};
+use prism_mcp::{
+    folder,
+    kit::{Call, Failure, Hints, Reply, Server, Tool},
+};
 
 pub const NAME: &str = "workspace";
 

@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::{Admitted, Calls, Held, Verdict, Who, pins, sha256, words};
+use crate::drive::destination::{Definition, Held as HeldAgainst};
 use prism_config::Pin;
-use crate::{drive::destination::Definition, drive::destination::Held as HeldAgainst};
 
 /// What came of it.
 pub enum Outcome {
@@ -209,7 +209,8 @@ impl Calls {
             return Err(answer(words::too_many()));
         };
         let wait = self.wait(patience);
-        let question = Question { kind, grant: None, agent: self.agent(who), digest, shown, wait, asked: call.asked.clone() };
+        let question =
+            Question { kind, grant: None, agent: self.agent(who), digest, shown, wait, asked: call.asked.clone() };
         let said = tokio::select! {
             said = person.ask(question) => said.map_err(broken)?,
             () = place.cancelled() => return Err(Outcome::Cancelled),

@@ -7,7 +7,10 @@ use similar::TextDiff;
 use tracing::warn;
 
 use super::Calls;
-use crate::{drive::Destination, drive::destination::Definition, drive::destination::Held, drive::destination::now_us};
+use crate::drive::{
+    Destination,
+    destination::{Definition, Held, now_us},
+};
 
 /// Lines around a change.
 const CONTEXT: usize = 3;

@@ -1,6 +1,9 @@
 //! What a model is told. It is the result of the tool, marked as an error: an error of the protocol's is hidden from it.
 
-use prism_core::{policy::canonical::Unclear, policy::rules::OTHERWISE, wire::members::Quoted};
+use prism_core::{
+    policy::{canonical::Unclear, rules::OTHERWISE},
+    wire::members::Quoted,
+};
 use uuid::Uuid;
 
 /// A tool's result that says why the tool did not run.

@@ -1,5 +1,5 @@
-//! What of a request's head goes on to a server over HTTP, and what of the server's head comes back with the answer (B-22).
-//! How a server's own requests look is in `remote::headers`.
+//! What of a request's head goes on to a server over HTTP (B-22). What of the server's head comes back with the answer is in
+//! `prism_mcp::remote::returned`.
 //!
 //! Prism is the client there, so nothing passes by itself but what ties one call together across machines, and what tells for
 //! whom an answer is written. `forward_headers` lets more through. Credentials never pass: they open Prism, or something that
@@ -20,19 +20,6 @@ const ALWAYS: [&str; 6] =
 
 /// Those of them that are of one request, and of no other of the same session.
 const OF_ONE_REQUEST: [&str; 5] = ["baggage", "traceparent", "tracestate", "x-correlation-id", "x-request-id"];
-
-/// Headers that come back: the same ids, how long it took, and what a caller may do when.
-const BACK: [&str; 8] = [
-    "deprecation",
-    "ratelimit",
-    "ratelimit-policy",
-    "retry-after",
-    "server-timing",
-    "traceresponse",
-    "x-correlation-id",
-    "x-request-id",
-];
-const BACK_PREFIXES: [&str; 2] = ["ratelimit-", "x-ratelimit-"];
 
 /// The most that one request carries along, and the longest of it. The rest stays behind.
 const MAX_CARRIED: usize = 32;
@@ -75,16 +62,6 @@ impl Carried {
     pub fn back(&self) -> Option<&HeaderMap> {
         self.back.get()
     }
-}
-
-/// What of a server's head comes back; `None` if there is nothing.
-pub fn brought_back(head: &HeaderMap) -> Option<HeaderMap> {
-    let is_back = |name: &HeaderName| {
-        BACK.contains(&name.as_str()) || BACK_PREFIXES.iter().any(|prefix| name.as_str().starts_with(prefix))
-    };
-    let back = head.iter().filter(|(name, value)| is_back(name) && value.len() <= MAX_VALUE).take(MAX_CARRIED);
-    let back: HeaderMap = back.map(|(name, value)| (name.clone(), value.clone())).collect();
-    (!back.is_empty()).then_some(back)
 }
 
 fn passes(server: &Http, name: &HeaderName) -> bool {
@@ -137,16 +114,5 @@ mod tests {
         ];
         assert!(carried(&names, &["*"]).is_empty());
         assert!(names.iter().all(|name| !may_forward(name)));
-    }
-
-    //
-    #[test]
-    fn of_a_servers_head_only_what_is_about_the_call_comes_back() {
-        let head = head(&["x-request-id", "x-ratelimit-remaining", "set-cookie", "mcp-session-id", "server"]);
-        let back = brought_back(&head).unwrap();
-        let mut names: Vec<&str> = back.keys().map(HeaderName::as_str).collect();
-        names.sort_unstable();
-        assert_eq!(names, ["x-ratelimit-remaining", "x-request-id"]);
-        assert!(brought_back(&HeaderMap::new()).is_none());
     }
 }

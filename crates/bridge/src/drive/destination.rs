@@ -22,16 +22,13 @@ use tracing::info;
 pub use audience::Audience;
 pub use definitions::{Definition, Definitions, Held, Look};
 pub use look::Model;
-pub use shared::now_us;
-pub use shared::{Learned, Shared, key, still_counts};
+pub use shared::{Learned, Shared, key, now_us, still_counts};
 
-use super::{
-    Command, Entry, Environment, LinkHandle, Sessions,
-    remote::{Target, TargetError},
-};
-use prism_mcp::kit;
+use super::{Command, Entry, Environment, LinkHandle, Sessions};
 use prism_config::{self as config, Config, Process};
-use prism_telemetry::{metrics::DestinationMetrics, metrics::Metrics};
+use prism_mcp::kit;
+use prism_mcp::remote::{Target, TargetError};
+use prism_telemetry::metrics::{DestinationMetrics, Metrics};
 
 /// How long a session must have been idle before a new one may take its place at the cap. A client between two calls
 /// of one task must not lose its session to the next editor window.

@@ -18,7 +18,11 @@ use prism_os::{
 use tokio::{sync::OnceCell, task::spawn_blocking};
 use tracing::{debug, warn};
 
-use prism_config::{Destination, Env, Inherit, http::is_header_value, secret, secret::SecretError};
+use prism_config::{
+    Destination, Env, Inherit,
+    http::is_header_value,
+    secret::{self, SecretError},
+};
 use prism_telemetry::Secrets;
 
 /// The daemon's environment, and what its children get of it. One for all of them.

@@ -16,8 +16,9 @@ use std::{
 
 use prism_core::mcp::{Fault, State};
 
-use super::{destination::lock, remote::Failure, stderr::Written};
+use super::{destination::lock, stderr::Written};
 use prism_config::{self as config, Http};
+use prism_mcp::remote::Failure;
 
 /// The longest line of a server's that is told of in a sentence. The rest is cut.
 const MAX_LINE: usize = 200;

@@ -42,12 +42,12 @@ use super::{
     health::Tries,
     keeper::Keeper,
     outlet::Outlet,
-    remote::{Arrival, Remote},
     stderr::Mark,
     vitals::{Purpose, StreamKind, StreamReport, StreamVitals, Vitals},
 };
-use prism_mcp::kit::Connection;
 use crate::admission::Admitted;
+use prism_mcp::kit::Connection;
+use prism_mcp::remote::{Arrival, Remote};
 
 /// Commands taken at a time: enough to fill one write, few enough to keep reading.
 const TAKEN_AT_ONCE: usize = 64;

@@ -269,13 +269,6 @@ impl Sessions {
     }
 }
 
-/// A UUID v4. `None` if the system has no randomness, in which case nothing secret can be made.
-pub fn new_session_id() -> Option<Uuid> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).ok()?;
-    Some(uuid::Builder::from_random_bytes(bytes).into_uuid())
-}
-
 /// Whether an answer to `initialize` is an error of the server's.
 pub fn is_error(answer: Vec<u8>) -> bool {
     Message::parse(Bytes::from(answer)).map_or(true, |message| message.failed())

@@ -1,7 +1,5 @@
 //! Who has come: what a client calls itself, over which way it came, and what it has done since (D-08).
 
-pub mod folder;
-
 use std::{
     sync::{
         Arc, OnceLock,

@@ -2,12 +2,15 @@
 
 use std::path::PathBuf;
 
-use prism_editor::LANGUAGES;
+use prism_core::languages::LANGUAGES;
 use serde::Deserialize;
 use toml::Spanned;
 
 use super::{Around, Raw, Setting, Texts, nearest, understand};
-use crate::{ConfigError, Editor, value::Written, value::boolean, value::bytes, value::folders, value::language_server, value::patience};
+use crate::{
+    ConfigError, Editor,
+    value::{Written, boolean, bytes, folders, language_server, patience},
+};
 
 /// `[editor]`, as written.
 #[derive(Debug, Default, Deserialize)]

@@ -3,7 +3,10 @@
 use serde::Deserialize;
 
 use super::{Around, Raw, Setting};
-use crate::{Audit, ConfigError, Gate, value::Wrong, value::audit_calls, value::boolean, value::bytes, value::count, value::files_kept, value::in_words, value::member_patterns, value::patience};
+use crate::{
+    Audit, ConfigError, Gate,
+    value::{Wrong, audit_calls, boolean, bytes, count, files_kept, in_words, member_patterns, patience},
+};
 
 /// `[gate]`, as written.
 #[derive(Debug, Default, Deserialize)]

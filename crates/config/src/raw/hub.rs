@@ -6,7 +6,11 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::{Around, Raw, Setting, Source, by_nearness, is_shaped, nearest};
-use crate::{Config, ConfigError, Hub, NameError, Origin, Profile, hub::BUILT_IN, value::boolean, value::destinations, value::folder, value::hub_mode, value::name_length, value::patience, value::some_destinations, value::tool_patterns};
+use crate::{
+    Config, ConfigError, Hub, NameError, Origin, Profile,
+    hub::BUILT_IN,
+    value::{boolean, destinations, folder, hub_mode, name_length, patience, some_destinations, tool_patterns},
+};
 
 /// `[hub]`, as written.
 #[derive(Debug, Default, Deserialize)]

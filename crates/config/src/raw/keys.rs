@@ -3,7 +3,7 @@
 use super::nearest;
 
 /// The keys at the top of the file.
-pub(in crate) const GLOBAL_KEYS: [&str; 25] = [
+pub(crate) const GLOBAL_KEYS: [&str; 25] = [
     "address",
     "insecure",
     "port",
@@ -32,7 +32,7 @@ pub(in crate) const GLOBAL_KEYS: [&str; 25] = [
 ];
 
 /// The keys below `[destination.NAME]`.
-pub(in crate) const DESTINATION_KEYS: [&str; 27] = [
+pub(crate) const DESTINATION_KEYS: [&str; 27] = [
     "command",
     "env",
     "cwd",
@@ -63,16 +63,16 @@ pub(in crate) const DESTINATION_KEYS: [&str; 27] = [
 ];
 
 /// The keys below `[destination.NAME.sandbox]`.
-pub(in crate) const SANDBOX_KEYS: [&str; 3] = ["folders", "readable", "network"];
+pub(crate) const SANDBOX_KEYS: [&str; 3] = ["folders", "readable", "network"];
 
 /// The keys below `[destination.NAME.tools]`.
-pub(in crate) const TOOLS_KEYS: [&str; 5] = ["allow", "confirm", "deny", "otherwise", "pin"];
+pub(crate) const TOOLS_KEYS: [&str; 5] = ["allow", "confirm", "deny", "otherwise", "pin"];
 
 /// The keys below `[hub]`.
-pub(in crate) const HUB_KEYS: [&str; 5] = ["prefix", "mode", "patience", "first_patience", "longest_name"];
+pub(crate) const HUB_KEYS: [&str; 5] = ["prefix", "mode", "patience", "first_patience", "longest_name"];
 
 /// The keys below `[mesh]`.
-pub(in crate) const MESH_KEYS: [&str; 13] = [
+pub(crate) const MESH_KEYS: [&str; 13] = [
     "climb_after",
     "confirm_within",
     "max_wake_attempts",
@@ -89,7 +89,7 @@ pub(in crate) const MESH_KEYS: [&str; 13] = [
 ];
 
 /// The keys below `[gate]`.
-pub(in crate) const GATE_KEYS: [&str; 12] = [
+pub(crate) const GATE_KEYS: [&str; 12] = [
     "max_requests_per_agent",
     "max_requests",
     "max_concurrent_sessions",
@@ -105,17 +105,17 @@ pub(in crate) const GATE_KEYS: [&str; 12] = [
 ];
 
 /// The keys below `[audit]`.
-pub(in crate) const AUDIT_KEYS: [&str; 4] = ["bodies", "redact", "keep", "calls"];
+pub(crate) const AUDIT_KEYS: [&str; 4] = ["bodies", "redact", "keep", "calls"];
 
 /// The keys below `[editor]`.
-pub(in crate) const EDITOR_KEYS: [&str; 8] =
+pub(crate) const EDITOR_KEYS: [&str; 8] =
     ["fence", "readable", "writable", "servers", "runs_project_code", "idle_server", "max_memory", "max_scratch"];
 
 /// The keys below `[profile.NAME]`.
-pub(in crate) const PROFILE_KEYS: [&str; 5] = ["only", "except", "tools", "prefix", "mode"];
+pub(crate) const PROFILE_KEYS: [&str; 5] = ["only", "except", "tools", "prefix", "mode"];
 
 /// The keys below `[workspace]`.
-pub(in crate) const WORKSPACE_KEYS: [&str; 1] = ["root"];
+pub(crate) const WORKSPACE_KEYS: [&str; 1] = ["root"];
 
 /// Says what to do about an unknown key; `expected` is the parser's list of those that could stand in its place.
 pub(super) fn unknown_key_fix(key: &str, expected: &str) -> String {

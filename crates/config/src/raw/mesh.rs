@@ -4,7 +4,11 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::{Around, Raw, Setting, Texts, understand};
-use crate::{ConfigError, Mesh, secret, secret::Reference, value::Written, value::boolean, value::count, value::duration, value::variable};
+use crate::{
+    ConfigError, Mesh,
+    secret::{self, Reference},
+    value::{Written, boolean, count, duration, variable},
+};
 
 /// `[mesh]`, as written.
 #[derive(Debug, Default, Deserialize)]

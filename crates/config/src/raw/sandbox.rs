@@ -9,7 +9,10 @@ use serde::{
 use toml::{Spanned, Value};
 
 use super::{Around, Raw, Setting, understand};
-use crate::{ConfigError, Sandbox, value::Written, value::folders, value::is_sandboxed, value::network};
+use crate::{
+    ConfigError, Sandbox,
+    value::{Written, folders, is_sandboxed, network},
+};
 
 /// `sandbox = true`, or `[destination.NAME.sandbox]`, as written.
 #[derive(Debug)]

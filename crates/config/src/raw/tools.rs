@@ -5,7 +5,10 @@ use serde::Deserialize;
 use toml::{Value, value::Table};
 
 use super::{Raw, Setting};
-use crate::{ConfigError, Pin, Tools, value::Written, value::otherwise, value::pin};
+use crate::{
+    ConfigError, Pin, Tools,
+    value::{Written, otherwise, pin},
+};
 
 /// `[destination.NAME.tools]`, as written.
 #[derive(Debug, Deserialize)]

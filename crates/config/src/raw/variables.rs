@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 
 use super::{Around, Raw, Texts, understand};
-use crate::{ConfigError, secret, value::Written, value::variable};
+use crate::{
+    ConfigError, secret,
+    value::{Written, variable},
+};
 
 impl Raw {
     pub(super) fn variables(

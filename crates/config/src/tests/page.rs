@@ -1,9 +1,12 @@
 //! The page that lists every setting: a key that it leaves out is one that nobody finds.
 
 use super::config;
-use crate::{raw::keys::AUDIT_KEYS, raw::keys::DESTINATION_KEYS, raw::keys::EDITOR_KEYS, raw::keys::GATE_KEYS, raw::keys::GLOBAL_KEYS, raw::keys::HUB_KEYS, raw::keys::MESH_KEYS, raw::keys::PROFILE_KEYS, raw::keys::SANDBOX_KEYS, raw::keys::TOOLS_KEYS, raw::keys::WORKSPACE_KEYS};
+use crate::raw::keys::{
+    AUDIT_KEYS, DESTINATION_KEYS, EDITOR_KEYS, GATE_KEYS, GLOBAL_KEYS, HUB_KEYS, MESH_KEYS, PROFILE_KEYS, SANDBOX_KEYS,
+    TOOLS_KEYS, WORKSPACE_KEYS,
+};
 
-const PAGE: &str = include_str!("../../../../../docs/config.md");
+const PAGE: &str = include_str!("../../../../docs/config.md");
 
 /// Tables, which have a heading each in place of a row.
 const TABLES: [&str; 8] = ["hub", "mesh", "gate", "audit", "editor", "profile", "workspace", "destination"];

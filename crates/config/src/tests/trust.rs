@@ -7,7 +7,10 @@ use std::{
 };
 
 use super::*;
-use crate::{file::Loaded, file::Named, file::load_as, file::load_counting, file::mean, trust::FILE, trust::Trust};
+use crate::{
+    file::{Loaded, Named, load_as, load_counting, mean},
+    trust::{FILE, Trust},
+};
 
 /// A home, and a project beside it.
 struct Desk {

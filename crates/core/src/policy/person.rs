@@ -54,7 +54,6 @@ pub enum CallPatience {
     Short,
 }
 
-
 /// Whoever is asked for a person's word.
 pub trait Person: Send + Sync {
     /// Asks, or uses what they said before of the very same thing. Dropped, the question is taken back. An error says what

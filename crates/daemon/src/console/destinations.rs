@@ -7,8 +7,8 @@ use super::{
     trend::Line,
     words::{Moment, ago, bytes, count, grouped, millis},
 };
-use prism_bridge::{drive::health, drive::stderr::Written};
 use crate::serve::status::report;
+use prism_bridge::drive::{health, stderr::Written};
 
 /// A destination, with what `/status` does not tell.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use std::{
 
 use tokio::sync::watch;
 
-use prism_config::{home::HomeError, home::Token};
+use prism_config::home::{HomeError, Token};
 
 /// How long a link opens the console.
 pub const LINK_LASTS: Duration = Duration::from_secs(60);

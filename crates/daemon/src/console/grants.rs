@@ -11,7 +11,7 @@ use super::{
     requests::fate,
     words::{Moment, ago, count, left},
 };
-use prism_gate::{views::ActionView, views::GrantView};
+use prism_gate::views::{ActionView, GrantView};
 
 /// Grants that are over and still shown.
 const MAX_OVER: usize = 20;

@@ -9,10 +9,9 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::signals::caller;
-use prism_mcp::{kit::Call, kit::Failure, kit::Hints, kit::Reply, kit::Server, kit::Tool};
 use prism_gate::{Ask, Asker, Gate, Narrow, Trouble};
-use prism_mesh::Mesh;
+use prism_mcp::kit::{Call, Failure, Hints, Reply, Server, Tool};
+use prism_mesh::{Mesh, tools::caller};
 
 /// The longest that one call waits for a decision: less than most clients wait for an answer.
 const MAX_WAIT: Duration = Duration::from_secs(60);

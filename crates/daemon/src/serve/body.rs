@@ -21,7 +21,10 @@ use prism_core::{
 use tokio::sync::mpsc::Receiver;
 
 use super::plain::PlainStream;
-use prism_bridge::{drive::Command, drive::LinkHandle, drive::hub::Listening, drive::outlet::Reader, drive::sessions::Busy, access::Pending};
+use prism_bridge::{
+    access::Pending,
+    drive::{Command, LinkHandle, hub::Listening, outlet::Reader, sessions::Busy},
+};
 
 pub enum Body {
     Empty,

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::status::report::{Caller, Client};
-use prism_bridge::{drive::visitor, drive::visitor::Way};
+use prism_bridge::drive::visitor::{self, Way};
 
 /// Clients that are remembered. Beyond it the one that was not heard of for the longest time is forgotten.
 const MAX_CALLERS: usize = 32;

@@ -32,7 +32,12 @@ use super::{
     request::{is_json, read},
     route::Answering,
 };
-use crate::{console::assets::Asset, console::door::Session, console::login, console::page, console::page::Page};
+use crate::console::{
+    assets::Asset,
+    door::Session,
+    login,
+    page::{self, Page},
+};
 
 /// Who decides, as the audit has it.
 const BY: &str = "console";

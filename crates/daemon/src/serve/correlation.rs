@@ -3,14 +3,21 @@
 
 use std::{borrow::Cow, cell::RefCell, time::SystemTime};
 
+use crate::own_server;
 use bytes::Bytes;
 use prism_core::wire::{Kind, Members, Message, members::Quoted};
 use uuid::Uuid;
 
 use super::request::Through;
-use prism::builtin;
-use prism_mcp::{kit::CALLER, folder};
-use prism_bridge::{admission::Who, drive::Destination, drive::Entry, drive::visitor, drive::visitor::Visit, drive::visitor::Way, access::Pending};
+use prism_bridge::{
+    access::Pending,
+    admission::Who,
+    drive::{
+        Destination, Entry,
+        visitor::{self, Visit, Way},
+    },
+};
+use prism_mcp::{folder, kit::CALLER};
 
 const CORRELATION_ID: &str = "correlation_id";
 
@@ -40,7 +47,7 @@ pub(super) fn correlated(destination: &Destination, from: From, message: Message
     if !destination.is_built_in() || !calls {
         return message;
     }
-    let wants = [builtin::prism::NAME, builtin::workspace::NAME].contains(&destination.config().name.as_str());
+    let wants = [own_server::NAME, prism_workspace::NAME].contains(&destination.config().name.as_str());
     let mark = wants.then(|| from.mark());
     // Of a batch each call has an id of its own.
     let id = given(&message).or(record.correlation_id()).unwrap_or_else(new_id);

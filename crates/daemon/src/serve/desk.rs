@@ -19,9 +19,9 @@ use tokio::{
 use uuid::Uuid;
 
 use self::configs::Configs;
-use prism_os::clock::Clock;
 use prism_config::trust::Untrusted;
-use prism_gate::{router::Plugin, Changes, Gate, Trouble};
+use prism_gate::{Changes, Gate, Trouble, router::Plugin};
+use prism_os::clock::Clock;
 
 /// What a person said at a window.
 #[derive(Clone, Debug)]

@@ -1,5 +1,5 @@
 //! `/editor/mcp`: the holder of a grant as an MCP client, of any revision. What it is offered and what comes of a
-//! call is `builtin::editor`'s and the gate's; here is who is let in, and until when.
+//! call is `grant_server`'s and the gate's; here is who is let in, and until when.
 //!
 //! Each grant that is used so has a destination of its own, made when its holder first comes: a session is found at its
 //! destination only, so no holder finds another's, and all that belongs to a grant ends with it at once.
@@ -24,11 +24,15 @@ use super::{
     fault::Denial,
     route::{self, Answering},
 };
-use prism::builtin;
-use prism_gate::{grant_server::Holder, Ended, Gate, Held, Trouble};
-use prism_mcp::kit::Notifier;
+use prism_bridge::drive::{
+    Command, Destination, Sessions,
+    destination::{BridgeContext, BuiltIn},
+    replace,
+};
 use prism_config::{self as config, Config};
-use prism_bridge::{drive::Command, drive::Destination, drive::Sessions, drive::destination::BridgeContext, drive::destination::BuiltIn, drive::replace};
+use prism_gate::grant_server;
+use prism_gate::{Ended, Gate, Held, Trouble, grant_server::Holder};
+use prism_mcp::kit::Notifier;
 
 /// Grants that are used over MCP at a time. Beyond it the one that was not used for the longest makes way, and if all are in
 /// use the next is refused.
@@ -107,12 +111,14 @@ impl Doors {
         }
         let own = config::Destination {
             max_sessions: MAX_SESSIONS,
-            ..config::Destination::stdio(builtin::editor::NAME, Vec::new())
+            ..config::Destination::stdio(grant_server::NAME, Vec::new())
         };
         let holder = Holder { gate: gate.clone(), held: Arc::new(held), trespassed: Arc::default() };
-        let server = builtin::editor::server(&holder);
+        let server = grant_server::server(&holder);
         let notifier = server.notifier();
-        let destination = Destination::built_in(own, BuiltIn { server, waits: true, meets_agents: false }, config, &self.context).map_err(|_| Denial::LinkGone)?;
+        let destination =
+            Destination::built_in(own, BuiltIn { server, waits: true, meets_agents: false }, config, &self.context)
+                .map_err(|_| Denial::LinkGone)?;
         let (sessions, used) = (self.context.sessions.clone(), Mutex::new(Instant::now()));
         let door = Arc::new(Door { destination, sessions, holder, notifier, known: OnceCell::new(), used });
         open.insert(door.id(), door.clone());
@@ -132,7 +138,7 @@ async fn keep(doors: Weak<Doors>, door: Arc<Door>) {
         ended = door.holder.held.ended() => Fault::Unavailable { why: told(ended) },
         () = door.holder.trespassed.notified() => Fault::Unavailable { why: "too many actions out of scope".to_owned() },
         () = door.deserted() => Fault::SessionEnded,
-        never = builtin::editor::tell(&door.holder, &door.notifier) => match never {},
+        never = grant_server::tell(&door.holder, &door.notifier) => match never {},
     };
     if let Some(doors) = doors.upgrade() {
         let mut open = doors.open();

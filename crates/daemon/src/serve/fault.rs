@@ -16,7 +16,7 @@ use prism_core::{
 };
 
 use super::body::Body;
-use prism_bridge::{drive::destination::Full, drive::hub::UnknownView};
+use prism_bridge::drive::{destination::Full, hub::UnknownView};
 use prism_gate::Trouble;
 
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");

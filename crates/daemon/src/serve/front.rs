@@ -16,10 +16,14 @@ use tokio::{
 };
 use tracing::{info, warn};
 
-use super::{DaemonContext, Change, DestinationError, Server, behind_hub, plugin::MAX_STRANGERS, status::About};
+use super::{Change, DaemonContext, DestinationError, Server, behind_hub, plugin::MAX_STRANGERS, status::About};
+use crate::console::{Console, trend::Counted};
+use prism_bridge::drive::{
+    Destination, Hub, Sessions, destination,
+    keeping::{self, USE_NOTED_EVERY},
+    replace,
+};
 use prism_config::{Config, trust::Untrusted};
-use crate::{console::Console, console::trend::Counted};
-use prism_bridge::{drive::Destination, drive::Hub, drive::Sessions, drive::destination, drive::keeping, drive::keeping::USE_NOTED_EVERY, drive::replace};
 use prism_gate as gate;
 
 /// How often sessions are looked through for idle ones.

@@ -23,7 +23,7 @@ use super::{
     hub::answer,
     post::events,
 };
-use prism_bridge::{admission::Admitted, admission::Held, admission::Outcome, admission::Who};
+use prism_bridge::admission::{Admitted, Held, Outcome, Who};
 
 /// How long a call may be held back without a word: what needs no person is known by then.
 const GRACE: Duration = Duration::from_millis(500);

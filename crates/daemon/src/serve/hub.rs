@@ -39,7 +39,14 @@ use super::{
     post::{self, accepted, events, respond},
     request::Through,
 };
-use prism_bridge::{admission::Admitted, admission::Check, drive::Audience, drive::Command, drive::Destination, drive::Entry, drive::Head, drive::LinkHandle, drive::Reply, drive::hub::Denied, drive::hub::HubSession, drive::hub::Member, drive::hub::Seen, drive::hub::View, drive::hub::Way, access::Pending};
+use prism_bridge::{
+    access::Pending,
+    admission::{Admitted, Check},
+    drive::{
+        Audience, Command, Destination, Entry, Head, LinkHandle, Reply,
+        hub::{Denied, HubSession, Member, Seen, View, Way},
+    },
+};
 
 /// How long a member may take to say what it will tell of. Then the client is told that it will not.
 const CONFIRM_WITHIN: Duration = Duration::from_secs(10);

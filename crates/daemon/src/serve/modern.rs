@@ -28,7 +28,11 @@ use super::{
     post::{open, respond},
     request::{PROTOCOL_VERSION, Through},
 };
-use prism_bridge::{admission::Admitted, admission::Check, drive::Command, drive::Destination, drive::Head, drive::LinkHandle, drive::Reply, drive::hub::View, access::Pending};
+use prism_bridge::{
+    access::Pending,
+    admission::{Admitted, Check},
+    drive::{Command, Destination, Head, LinkHandle, Reply, hub::View},
+};
 
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");

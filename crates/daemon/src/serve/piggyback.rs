@@ -8,8 +8,8 @@ use prism_core::{
 };
 
 use super::{Server, request::Through};
+use prism_bridge::drive::{Destination, Entry, Head};
 use prism_mesh::tools as signals;
-use prism_bridge::{drive::Destination, drive::Entry, drive::Head};
 
 /// Whether the answer to this may carry a bell. Known before the call is made: then its words are gone.
 pub(super) fn may_carry(destination: &Destination, message: &Message) -> bool {

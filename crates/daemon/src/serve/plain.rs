@@ -17,6 +17,7 @@ use prism_core::{
     },
     wire::{Kind, Message, frame, text},
 };
+use prism_os::random::random_id;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
@@ -30,7 +31,16 @@ use super::{
     quirks::passes,
     request::{accepts, by_method, check_content, read_message},
 };
-use prism_bridge::{admission::Calls, admission::Check, admission::Held, admission::Who, drive::Carried, drive::Command, drive::Destination, drive::Head, drive::LinkHandle, drive::destination::Place, drive::outlet::Outlet, drive::outlet::Reader, drive::sessions::new_session_id, drive::visitor::Visit, drive::visitor::Visitor, drive::visitor::Way, access::Pending};
+use prism_bridge::{
+    access::Pending,
+    admission::{Calls, Check, Held, Who},
+    drive::{
+        Carried, Command, Destination, Head, LinkHandle,
+        destination::Place,
+        outlet::{Outlet, Reader},
+        visitor::{Visit, Visitor, Way},
+    },
+};
 
 const FORWARDED_PREFIX: HeaderName = HeaderName::from_static("x-forwarded-prefix");
 
@@ -117,7 +127,7 @@ pub(super) fn open(
         return Err(Denial::Accept { wanted: "text/event-stream" });
     }
     let place = destination.place()?;
-    let id = new_session_id().ok_or(Denial::Stopping)?;
+    let id = random_id().ok_or(Denial::Stopping)?;
     let by_method = by_method(&destination, uri);
     let (outlet, reader) = Outlet::open();
     // A proxy that serves us below a path of its own says so.

@@ -23,7 +23,10 @@ use super::{
     socket::{GOING_AWAY, TOKEN, close, upgraded},
 };
 use prism_config::trust::Untrusted;
-use prism_gate::{router as editor, router::Aside, router::Plugin, router::Router, Gate, Trouble};
+use prism_gate::{
+    Gate, Trouble,
+    router::{self as editor, Aside, Plugin, Router},
+};
 
 /// How long an editor may take to say who it is; and one that has not shown the secret in the head of its request (M7).
 const REGISTER_WITHIN: Duration = Duration::from_secs(10);

@@ -15,6 +15,7 @@ use prism_core::{
     },
     wire::{EnvelopeError, Kind, Message},
 };
+use prism_os::random::random_id;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
@@ -30,7 +31,16 @@ use super::{
     quirks::Telling,
     request::{SESSION_ID, Through, accepts, by_method, check_content, named_revision, read_message, session},
 };
-use prism_bridge::{admission::Admitted, admission::Check, drive::Command, drive::Destination, drive::Entry, drive::Head, drive::LinkHandle, drive::Reply, drive::hub::View, drive::sessions::Busy, drive::sessions::Opened, drive::sessions::Role, drive::sessions::is_error, drive::sessions::new_session_id, drive::visitor::Visit, access::Pending};
+use prism_bridge::{
+    access::Pending,
+    admission::{Admitted, Check},
+    drive::{
+        Command, Destination, Entry, Head, LinkHandle, Reply,
+        hub::View,
+        sessions::{Busy, Opened, Role, is_error},
+        visitor::Visit,
+    },
+};
 use prism_config::Sessions;
 
 const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
@@ -207,7 +217,7 @@ async fn initialize(
     })?;
     let place = destination.place()?;
     let role = view.map_or(Role::Direct, |view| Role::Hub(Box::new(server.hub.open(view, &hello, &message))));
-    let session = new_session_id().ok_or(Denial::Stopping)?;
+    let session = random_id().ok_or(Denial::Stopping)?;
     let key = SessionKey(session.as_u128());
     let (link, revision) = (destination.link_for(hello.class), hello.revision);
     let (tx, rx) = oneshot::channel();

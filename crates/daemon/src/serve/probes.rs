@@ -11,7 +11,7 @@ use prism_core::mcp::{Answer, Fault, Refusal, State};
 use tokio::{sync::oneshot, time::timeout};
 
 use super::{Server, body::Body, fault::json, status};
-use prism_bridge::{drive::Command, drive::Destination, drive::Head, drive::LinkHandle, drive::health::Health};
+use prism_bridge::drive::{Command, Destination, Head, LinkHandle, health::Health};
 
 /// How long a server may take to list its tools before it counts as not ready.
 const LIST_TIMEOUT: Duration = Duration::from_secs(2);

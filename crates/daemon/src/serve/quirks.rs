@@ -8,8 +8,8 @@ use hyper::{
 use tracing::debug;
 
 use super::{Server, body::Body, fault::Denial, post::accepted};
+use prism_bridge::drive::{Destination, Entry};
 use prism_config::ErrorStatuses;
-use prism_bridge::{drive::Destination, drive::Entry};
 
 /// A kind of client that a failed call's status would end the whole session of.
 struct Quirk {

@@ -13,13 +13,13 @@ use prism_core::{
     mcp::{Accepts, Revision},
     wire::depth::is_too_deep,
 };
+use prism_gate::grant_server;
 use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::{Server, fault::Denial};
-use prism::builtin;
+use prism_bridge::drive::{Destination, Entry, visitor::Way};
 use prism_config::EventNames;
-use prism_bridge::{drive::Destination, drive::Entry, drive::visitor::Way};
 use prism_mcp::folder;
 
 pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -50,7 +50,7 @@ pub(super) fn session(
     // same, and none is another's.
     let is_here = |entry: &Arc<Entry>| {
         let name = &destination.config().name;
-        let is_replaced = entry.destination.config().name == *name && name != builtin::editor::NAME;
+        let is_replaced = entry.destination.config().name == *name && name != grant_server::NAME;
         (is_replaced || Arc::ptr_eq(&entry.destination, destination)) && entry.hub().is_some() == of_hub
     };
     let entry = entry.filter(is_here).ok_or(Denial::UnknownSession)?;

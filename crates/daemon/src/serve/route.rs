@@ -23,10 +23,14 @@ use super::{
     quirks::Meant,
     status, streams,
 };
-use prism::builtin;
+use crate::own_server;
+use prism_bridge::{
+    access::Pending,
+    drive::{Carried, Destination, Hub, hub::View},
+};
 use prism_config::Sessions;
-use prism_bridge::{drive::Carried, drive::Destination, drive::Hub, drive::hub::View, access::Pending};
 use prism_gate::Gate;
+use prism_gate::grant_server;
 use prism_mesh::Caller;
 
 /// Where a path leads.
@@ -312,7 +316,7 @@ fn find(server: &Server, path: &str) -> Result<Route, Denial> {
         ("mcp", Some(below), more) if let Some(way) = access::Way::named(below, more) => {
             parts.next().map_or(Ok(Route::Gate(way)), |_| Err(Denial::NoRoute))
         }
-        (builtin::editor::NAME, Some("mcp"), None) => Ok(Route::Editor),
+        (grant_server::NAME, Some("mcp"), None) => Ok(Route::Editor),
         (name, Some("mcp"), None) => by_name(name).map(Route::Mcp),
         ("sse" | "message", None, None) => {
             let root = server.root.clone().ok_or(Denial::NoRoute)?;
@@ -325,10 +329,8 @@ fn find(server: &Server, path: &str) -> Result<Route, Denial> {
         ("readyz", None, None) => Ok(Route::Readyz),
         ("metrics", None, None) => Ok(Route::Metrics),
         ("status", None, None) => Ok(Route::Status),
-        (builtin::prism::NAME, Some("mesh"), below) if parts.next().is_none() => {
-            Ok(Route::Mesh(below.map(str::to_owned)))
-        }
-        (builtin::prism::NAME, Some("console"), Some("link")) if parts.next().is_none() => Ok(Route::ConsoleLink),
+        (own_server::NAME, Some("mesh"), below) if parts.next().is_none() => Ok(Route::Mesh(below.map(str::to_owned))),
+        (own_server::NAME, Some("console"), Some("link")) if parts.next().is_none() => Ok(Route::ConsoleLink),
         ("console", below, more) if parts.next().is_none() => {
             console::Way::named(below, more).map(Route::Console).ok_or(Denial::NoRoute)
         }

@@ -31,9 +31,13 @@ use super::{
     body::Body,
     fault::{FOREIGN_SESSION, json},
 };
-use prism_config::{Env, trust::Untrusted};
-use prism_bridge::{drive::Command, drive::Destination, drive::Entry, drive::LinkHandle, drive::sessions::Role, drive::visitor::Visit, drive::visitor::Way, drive::vitals::StreamKind, drive::vitals::StreamReport, drive::vitals::StreamVitals};
-use prism_config::home::TOKEN_FILE;
+use prism_bridge::drive::{
+    Command, Destination, Entry, LinkHandle,
+    sessions::Role,
+    visitor::{Visit, Way},
+    vitals::{StreamKind, StreamReport, StreamVitals},
+};
+use prism_config::{Env, home::TOKEN_FILE, trust::Untrusted};
 
 /// How long a link may take to say how its streams are. One that has more to do is shown without them.
 const REPORT_TIMEOUT: Duration = Duration::from_millis(250);

@@ -14,7 +14,7 @@ use super::{
     post::open,
     request::{accepts, by_method, session},
 };
-use prism_bridge::{drive::Command, drive::Destination, drive::Entry, drive::Head};
+use prism_bridge::drive::{Command, Destination, Entry, Head};
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 /// How long a DELETE waits for the link to have let go.

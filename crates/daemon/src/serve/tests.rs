@@ -12,7 +12,9 @@ use std::{
     time::Duration,
 };
 
+use crate::own_server;
 use prism_core::mcp::link::SessionKey;
+use prism_core::mesh::PENDING;
 use prism_editor::Quarters;
 use prism_os::census::Owner;
 use schemars::JsonSchema;
@@ -27,12 +29,20 @@ use tokio::{
 };
 use tracing::level_filters::LevelFilter;
 
+use super::DaemonContext;
 use super::{Front, Life, Server, own};
-use prism::builtin;
-use prism_mcp::{kit, kit::Call, kit::Failure, kit::Reply, kit::Resources, kit::Tool};
+use prism_bridge::access::Access;
+use prism_bridge::{
+    access::InFlight,
+    drive::{
+        Destination, Environment, Hub, Sessions,
+        destination::{BridgeContext, BuiltIn},
+        reach::{Line, Open, Reach, StreamId},
+    },
+};
 use prism_config::{self as config, Config, Env};
-use prism_bridge::{drive::Destination, drive::Environment, drive::Hub, drive::Sessions, drive::destination::BridgeContext, drive::destination::BuiltIn, drive::reach::Line, drive::reach::Open, drive::reach::Reach, drive::reach::StreamId, access::InFlight};
-use prism_telemetry::{Access, Log, Metrics};
+use prism_mcp::kit::{self, Call, Failure, Reply, Resources, Tool};
+use prism_telemetry::{Log, Metrics};
 
 /// How long a test waits for what must come.
 const SOON: Duration = Duration::from_secs(10);
@@ -233,15 +243,22 @@ impl Door {
             .tool(Start)
             .tool(Wait(cancelled.clone()))
             .resources(Bells);
-        let settings = config::Destination::stdio(builtin::prism::NAME, Vec::new());
+        let settings = config::Destination::stdio(own_server::NAME, Vec::new());
         let settings = config::Destination { max_sessions: usize::MAX, legacy_sse: true, ..settings };
-        let prism = Destination::built_in(settings, BuiltIn { server: prism, waits: true, meets_agents: true }, &config, &bridge).expect("a destination");
+        let prism = Destination::built_in(
+            settings,
+            BuiltIn { server: prism, waits: true, meets_agents: true },
+            &config,
+            &bridge,
+        )
+        .expect("a destination");
         let other = kit::Server::new("other", "Another", "").tool(Echo);
-        let other = own("other", BuiltIn { server: other, waits: false, meets_agents: false }, &config, &bridge).expect("a destination");
+        let other = own("other", BuiltIn { server: other, waits: false, meets_agents: false }, &config, &bridge)
+            .expect("a destination");
         let hub = Hub::new(prism.clone(), [other.clone()], &config, bridge.sessions.clone());
         let server = Arc::new(Server {
             config,
-            destinations: BTreeMap::from([(builtin::prism::NAME.to_owned(), prism), ("other".to_owned(), other)]),
+            destinations: BTreeMap::from([(own_server::NAME.to_owned(), prism), ("other".to_owned(), other)]),
             root: None,
             hub,
             sessions: bridge.sessions.clone(),

@@ -8,8 +8,8 @@ use super::{
     Holder,
     uri::{self, About},
 };
-use prism_mcp::{kit::Call, kit::Failure, kit::Resources};
 use crate::Trouble;
+use prism_mcp::kit::{Call, Failure, Resources};
 
 /// The resources of one grant.
 pub(super) struct Open(pub(super) Holder);

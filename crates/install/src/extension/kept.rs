@@ -12,8 +12,8 @@ use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 
 use super::VERSION;
-use prism_config::{file::replace, file::replace_bytes};
 use crate::{InstallError, record::hash, surface::Surface};
+use prism_config::file::{replace, replace_bytes};
 
 /// Where packages lie, below Prism's home.
 const PACKAGES: &str = "extensions";

@@ -11,8 +11,8 @@ use std::{
 use prism_os::ask::{AskError, ask, ask_aloud};
 
 use super::ID;
-use prism_config::{Env, Inherit};
 use crate::surface::Surface;
+use prism_config::{Env, Inherit};
 
 /// The command of an editor that is here.
 #[derive(Clone, Debug)]

@@ -8,16 +8,20 @@ use jsonc_parser::{
 use serde_json::Value;
 
 use super::{Empty, Jsonc, is_comment, newline, spans, value};
-use crate::{EditError, Spot, node::Node, splice::Splice, splice::apply};
+use crate::{
+    EditError, Spot,
+    node::Node,
+    splice::{Splice, apply},
+};
 
 impl<'a> Jsonc<'a> {
     /// Returns the elements of a list; none if there is no list.
-    pub(in crate) fn items(&self, path: &[&str]) -> Result<Vec<Value>, EditError> {
+    pub(crate) fn items(&self, path: &[&str]) -> Result<Vec<Value>, EditError> {
         Ok(self.list(path)?.map(|list| list.elements.iter().map(value).collect()).unwrap_or_default())
     }
 
     /// Returns the text with one more element at the end of a list, which is made where there is none.
-    pub(in crate) fn append(&self, path: &[&str], node: &Node) -> Result<String, EditError> {
+    pub(crate) fn append(&self, path: &[&str], node: &Node) -> Result<String, EditError> {
         let Some(list) = self.list(path)? else {
             return self.insert(path, &Node::Items(vec![node.clone()]));
         };
@@ -50,7 +54,7 @@ impl<'a> Jsonc<'a> {
     }
 
     /// Returns the text with another element in the place of one.
-    pub(in crate) fn replace_item(&self, path: &[&str], at: usize, node: &Node) -> Result<String, EditError> {
+    pub(crate) fn replace_item(&self, path: &[&str], at: usize, node: &Node) -> Result<String, EditError> {
         let list = self.list(path)?.ok_or(EditError::Unsafe)?;
         let old = list.elements.get(at).ok_or(EditError::Unsafe)?;
         let parent = self.member(path)?.ok_or(EditError::Unsafe)?.parent;
@@ -60,7 +64,7 @@ impl<'a> Jsonc<'a> {
     }
 
     /// Returns the text without one element. Nothing else moves.
-    pub(in crate) fn remove_item(&self, path: &[&str], at: usize, empty: Empty) -> Result<String, EditError> {
+    pub(crate) fn remove_item(&self, path: &[&str], at: usize, empty: Empty) -> Result<String, EditError> {
         let list = self.list(path)?.ok_or(EditError::Unsafe)?;
         let element = list.elements.get(at).ok_or(EditError::Unsafe)?;
         if list.elements.len() > 1 {

@@ -12,7 +12,11 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::{Client, Fault, Greeting, MODERN, Manners, Outcome, Piece, Watch, Wire, parse};
-use crate::{remote::Target, remote::TargetError, remote::headers::Lane, remote::headers::SESSION_ID, remote::reading::Content};
+use crate::remote::{
+    Target, TargetError,
+    headers::{Lane, SESSION_ID},
+    reading::Content,
+};
 
 /// The largest message that is read.
 const MAX_MESSAGE_BYTES: usize = 64 << 20;

@@ -13,7 +13,12 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use super::{Fault, stream::Stream};
-use crate::{remote::Target, remote::headers, remote::headers::Lane, remote::pool::Answer, remote::reading, remote::reading::Content};
+use crate::remote::{
+    Target,
+    headers::{self, Lane},
+    pool::Answer,
+    reading::{self, Content},
+};
 
 /// Letters of a foreign body that are repeated to a person.
 const SHOWN: usize = 200;
@@ -76,12 +81,7 @@ pub struct Reply {
 
 impl Wire {
     /// Posts a message with the headers that fit to it.
-    pub async fn post(
-        &self,
-        message: &Message,
-        params: &[(String, String)],
-        lane: &Lane,
-    ) -> Result<Reply, Fault> {
+    pub async fn post(&self, message: &Message, params: &[(String, String)], lane: &Lane) -> Result<Reply, Fault> {
         let headers = headers::of_post(&self.target, message, params, lane);
         self.send(Verb::POST, headers, message.bytes().clone()).await
     }
@@ -121,13 +121,7 @@ impl Wire {
     }
 
     /// Shows a message to whoever watches, and returns it; what is no JSON is nothing to anybody.
-    pub fn arrived(
-        &self,
-        path: Path,
-        event: Option<&str>,
-        event_id: Option<&str>,
-        bytes: &Bytes,
-    ) -> Option<Value> {
+    pub fn arrived(&self, path: Path, event: Option<&str>, event_id: Option<&str>, bytes: &Bytes) -> Option<Value> {
         let message: Value = serde_json::from_slice(bytes).ok()?;
         self.watch.message(&Arrival {
             path,

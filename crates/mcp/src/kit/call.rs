@@ -1,7 +1,9 @@
 //! What a running call can do: say how far it is, log, ask, and hear that nobody waits any more.
 
-use std::future::pending;
-use std::sync::{Arc, Mutex};
+use std::{
+    future::pending,
+    sync::{Arc, Mutex},
+};
 
 use bytes::Bytes;
 use prism_core::mcp::level::Level;

@@ -1,8 +1,10 @@
 //! Who wants to hear of changes, and telling them: by `subscriptions/listen` in the modern era, and in the legacy one
 //! every list of a session that was opened, and the resources it subscribed to.
 
-use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, PoisonError, Weak},
+};
 
 use bytes::Bytes;
 use prism_core::{mcp::modern::SUBSCRIPTION_ID, wire::envelope::own_number};

@@ -5,8 +5,10 @@
 //! read: the oldest makes way, as a later one says more. Changes are merged with an equal one that waits: hearing of it
 //! once is enough.
 
-use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::{
+    collections::VecDeque,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
 
 use bytes::Bytes;
 use tokio::sync::Notify;

@@ -22,7 +22,18 @@ pub(super) fn of<T: JsonSchema>() -> Value {
         root.entry("properties").or_insert_with(|| Value::Object(Map::new()));
     }
     tidy(&mut schema);
+    debug_assert_eq!(
+        undescribed(&schema),
+        Vec::<&str>::new(),
+        "arguments without a doc comment, which a model goes by"
+    );
     schema
+}
+
+/// Returns the arguments that say nothing of themselves.
+fn undescribed(schema: &Value) -> Vec<&str> {
+    let arguments = schema["properties"].as_object().into_iter().flatten();
+    arguments.filter(|(_, schema)| !schema["description"].is_string()).map(|(name, _)| name.as_str()).collect()
 }
 
 /// Takes out the widths of integers, which are no formats that JSON Schema knows, and the `null` that stands for an

@@ -1,8 +1,6 @@
 //! A built-in server on a pipe: lines in, lines out, in whichever era the client speaks.
 
-use std::future::pending;
-use std::io;
-use std::sync::Arc;
+use std::{future::pending, io, sync::Arc};
 
 use bytes::{Bytes, BytesMut};
 use prism_core::{
@@ -35,7 +33,7 @@ pub async fn serve_stdio(server: Arc<Server>) -> io::Result<()> {
 }
 
 /// What stands between a pipe and the server: nothing, but for tests of what is at the other end.
-pub(in prism::builtin) trait Gate {
+pub trait Gate {
     /// Looks at a line that came, before anything is done about it.
     fn admit(&self, _line: &[u8]) -> io::Result<Pass> {
         Ok(Pass::On)
@@ -50,7 +48,7 @@ pub(in prism::builtin) trait Gate {
 }
 
 /// What becomes of a line.
-pub(in prism::builtin) enum Pass {
+pub enum Pass {
     On,
     /// Nobody hears of it.
     Never,
@@ -61,7 +59,7 @@ pub(in prism::builtin) enum Pass {
 impl Gate for () {}
 
 /// Serves on a pair of pipes until the input ends.
-pub(in prism::builtin) async fn serve(
+pub async fn serve(
     server: Arc<Server>,
     eras: Eras,
     input: impl AsyncRead + Unpin,

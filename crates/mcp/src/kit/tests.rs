@@ -6,17 +6,23 @@ mod in_process;
 mod on_stdio;
 mod questions;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use bytes::Bytes;
 use prism_core::wire::Message;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
-use tokio::time::timeout;
+use tokio::{
+    io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf},
+    time::timeout,
+};
 
 use super::*;
 
@@ -197,16 +203,6 @@ impl Completions for Names {
     async fn complete(&self, asked: &Completion) -> Result<Vec<String>, Failure> {
         assert_eq!((asked.of.as_str(), asked.is_prompt, asked.argument.as_str()), ("greet", true, "name"));
         Ok((0..150).map(|i| format!("{}{i}", asked.begun)).collect())
-    }
-}
-
-/// Checks an entry of `tool_entries`. The tools of every built-in server pass this.
-pub fn check_schema(tool: &Value) {
-    let schema = &tool["inputSchema"];
-    assert_eq!(schema["type"], "object", "{tool}");
-    assert!(schema.get("$schema").is_none(), "{tool}");
-    for (name, property) in schema["properties"].as_object().unwrap() {
-        assert!(property["description"].is_string(), "{name} of {tool} has no description");
     }
 }
 

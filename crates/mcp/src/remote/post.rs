@@ -19,10 +19,9 @@ use super::{
     pool::Answer,
     reading::{self, Content, Piece, Reading},
     report::{Says, Voice},
-    request_id,
+    request_id, returned,
     stream::{self, Cursor, Refused},
 };
-use prism_bridge::drive::carried::brought_back;
 
 /// How long a note may take to be accepted. Requests have deadlines elsewhere.
 const NOTE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -175,7 +174,7 @@ impl Job {
 
     async fn read(&mut self, id: u64, response: Response<Answer>, opening: Opening) -> End {
         let status = response.status().as_u16();
-        if let Some(head) = brought_back(response.headers()) {
+        if let Some(head) = returned::brought_back(response.headers()) {
             self.voice.say(Says::Told(head)).await;
         }
         if !response.status().is_success() {

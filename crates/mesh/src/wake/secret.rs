@@ -18,7 +18,10 @@ use std::{
 use tokio::task::spawn_blocking;
 
 use super::Allowed;
-use prism_config::{Env, OWN_SECRETS, secret, secret::Reference};
+use prism_config::{
+    Env, OWN_SECRETS,
+    secret::{self, Reference},
+};
 
 /// The longest token. A longer file is none.
 const MAX_BYTES: u64 = 4096;

@@ -10,7 +10,7 @@ use super::{
     say,
     verbs::{Mesh, Trouble, acting},
 };
-use crate::{acp, acp::Bell, acp::Ears};
+use crate::acp::{self, Bell, Ears};
 use prism_config::Env;
 
 /// How long one poll lasts.

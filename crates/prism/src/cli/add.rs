@@ -10,8 +10,8 @@ use std::{
     time::Instant,
 };
 
-use prism_core::shell::command_line;
 use anyhow::{Context, anyhow, bail};
+use prism_core::shell::command_line;
 use prism_os::{
     login,
     program::{self, Absent},
@@ -19,8 +19,15 @@ use prism_os::{
 use toml_edit::{InlineTable, Item, Table, TableLike, Value};
 
 use super::{reach, remove, say, target::Target};
-use prism_config::{Config, Destination, Env, Flags, Inherit, Process, file, file::Draft, file::Places, raw, secret, secret::Reference, home, home::Home, registration::Registration};
 use folder::Folder;
+use prism_config::{
+    Config, Destination, Env, Flags, Inherit, Process,
+    file::{self, Draft, Places},
+    home::{self, Home},
+    raw,
+    registration::Registration,
+    secret::{self, Reference},
+};
 use taken::Taker;
 
 #[cfg(test)]

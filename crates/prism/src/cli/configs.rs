@@ -14,7 +14,11 @@ use super::{
     say::{self, Colour},
 };
 use prism_config::{Config, Env, Flags, file, home::Home, registration::Registration};
-use prism_install::{Action, Change, InstallError, Records, State, diff, diff::Line, surface::Scope, surface::Surface};
+use prism_install::{
+    Action, Change, InstallError, Records, State,
+    diff::{self, Line},
+    surface::{Scope, Surface},
+};
 
 /// Which surfaces a command is for.
 #[derive(Debug, clap::Args)]

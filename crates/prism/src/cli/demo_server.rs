@@ -4,7 +4,7 @@ use anyhow::Context;
 use clap::ValueEnum;
 
 use super::run::Run;
-use crate::{demo, demo::Options};
+use crate::demo::{self, Options};
 use prism_config::Env;
 
 pub(super) fn run(options: Options, env: &Env) -> anyhow::Result<()> {

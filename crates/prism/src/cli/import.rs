@@ -10,8 +10,16 @@ use super::{
     configs::{Outcome, Place, Surfaces},
     say,
 };
-use prism_config::{Destination, Env, file::Draft, file::NAME};
-use prism_install::{Action, Change, ConfigFile, Edit, InstallError, State, entry::Marks, import, import::Found, import::Servers, surface::Scope, surface::Surface};
+use prism_config::{
+    Destination, Env,
+    file::{Draft, NAME},
+};
+use prism_install::{
+    Action, Change, ConfigFile, Edit, InstallError, State,
+    entry::Marks,
+    import::{self, Found, Servers},
+    surface::{Scope, Surface},
+};
 
 /// Take servers from other programs' configs
 #[derive(Debug, clap::Args)]

@@ -6,8 +6,8 @@ pub(super) mod neovim;
 
 use std::{path::PathBuf, process::ExitCode};
 
-use prism_core::shell::command_line;
 use anyhow::bail;
+use prism_core::shell::command_line;
 
 use super::{
     add::is_program,
@@ -16,7 +16,12 @@ use super::{
     wait::hook::CURSOR_LOOP_LIMIT,
 };
 use prism_config::Env;
-use prism_install::{Change, InstallError, State, entry::Marks, entry::Way, hooks, surface::Surface};
+use prism_install::{
+    Change, InstallError, State,
+    entry::{Marks, Way},
+    hooks,
+    surface::Surface,
+};
 
 /// Write Prism into a program's config
 #[derive(Debug, clap::Args)]

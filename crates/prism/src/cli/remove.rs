@@ -2,13 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use prism_core::shell::command_line;
 use anyhow::{Context, bail};
-use prism_core::mcp::Era;
+use prism_core::{mcp::Era, shell::command_line};
 use toml_edit::{DocumentMut, Item, Table, TableLike};
 
 use super::{add, say};
-use prism_config::{Destination, Env, file, file::Draft, raw};
+use prism_config::{
+    Destination, Env,
+    file::{self, Draft},
+    raw,
+};
 
 /// Remove a destination
 #[derive(Debug, clap::Args)]

@@ -9,8 +9,8 @@ use std::{
     process::{Command, ExitCode, Stdio},
 };
 
-use prism_core::shell::command_line;
 use anyhow::{Context, bail, ensure};
+use prism_core::shell::command_line;
 
 use super::{daemon, say, start, stop};
 use prism_config::{Env, home, registration::Registration};

@@ -9,8 +9,8 @@ use std::{
 use anyhow::Context;
 
 use super::{daemon, say, start};
-use prism_config::{Env, NameError, raw, home::Home, registration::Registration};
-use crate::{shim, shim::Address, shim::Door, shim::Route};
+use crate::shim::{self, Address, Door, Route};
+use prism_config::{Env, NameError, home::Home, raw, registration::Registration};
 use prism_mesh::wake::Tmux;
 
 /// Be an MCP server on stdio, for clients that cannot speak HTTP

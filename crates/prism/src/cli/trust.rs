@@ -16,8 +16,15 @@ use super::{
     talk,
     visible::visible,
 };
-use prism_config::{Env, file::NAME, raw::Raw, trust, trust::Seen, trust::Standing, trust::name_of, home, registration, registration::Registration};
-use prism_install::{diff, diff::Line};
+use prism_config::{
+    Env,
+    file::NAME,
+    home,
+    raw::Raw,
+    registration::{self, Registration},
+    trust::{self, Seen, Standing, name_of},
+};
+use prism_install::diff::{self, Line};
 
 /// Look at a project's config, and let it count
 #[derive(Debug, clap::Args)]

@@ -13,8 +13,16 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use super::{daemon, say, start};
-use prism_config::{Env, home, home::Token, registration::Registration};
-use prism_mcp::{remote::Failure, remote::Target, remote::pool::Answer, remote::reading, remote::reading::Content, remote::reading::Piece, remote::reading::Reading};
+use prism_config::{
+    Env,
+    home::{self, Token},
+    registration::Registration,
+};
+use prism_mcp::remote::{
+    Failure, Target,
+    pool::Answer,
+    reading::{self, Content, Piece, Reading},
+};
 
 /// Who it is when nobody says.
 pub(super) const PERSON: &str = "person";

@@ -13,10 +13,12 @@ use serde_json::{Value, json};
 use tracing::level_filters::LevelFilter;
 
 use super::{bar::Bar, say};
-use prism_mcp::kit;
-use prism_workspace::{self as memory, Context, Forgotten, Kind, Listing, Memory, Progress, Remember, Scope, Search, Tier, Trouble};
 use prism_config::{Env, home::Home};
+use prism_mcp::kit;
 use prism_telemetry::Log;
+use prism_workspace::{
+    self as memory, Context, Forgotten, Kind, Listing, Memory, Progress, Remember, Scope, Search, Tier, Trouble,
+};
 
 /// The memory of a workspace
 #[derive(Debug, clap::Args)]

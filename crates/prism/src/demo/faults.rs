@@ -1,9 +1,11 @@
 //! The ways to misbehave: at the pipe, between the kit and the client. What is said is not decided here.
 
-use std::collections::{HashMap, HashSet};
-use std::fs::File;
-use std::io::{self, Write};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::{
+    collections::{HashMap, HashSet},
+    fs::File,
+    io::{self, Write},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
 
 use bytes::BytesMut;
 use prism_core::{
@@ -13,7 +15,7 @@ use prism_core::{
 use serde_json::Value;
 
 use super::{Fault, talk};
-use prism_mcp::{kit::Gate, kit::Pass};
+use prism_mcp::kit::{Gate, Pass};
 
 /// The gate of a server with a fault, and the record of what has come through it.
 pub(super) struct Faulty {

@@ -1,12 +1,11 @@
 //! What can be read: resources, the prompt, and the completion of their arguments.
 
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::{Arc, atomic::Ordering};
 
 use serde_json::{Map, Value, json};
 
 use super::State;
-use prism_mcp::{kit::Call, kit::Completion, kit::Completions, kit::Failure, kit::Prompts, kit::Resources};
+use prism_mcp::kit::{Call, Completion, Completions, Failure, Prompts, Resources};
 
 pub(super) const COUNTER: &str = "demo://counter";
 const HELLO: &str = "demo://hello";

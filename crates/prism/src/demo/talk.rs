@@ -6,9 +6,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::tools::{MAX_TEXT_BYTES, Nothing, filler, pause, tool};
-use super::{Fault, State};
-use prism_mcp::{kit::Call, kit::Failure, kit::Level, kit::Question, kit::Reply, kit::Server, kit::Tool};
+use super::{
+    Fault, State,
+    tools::{MAX_TEXT_BYTES, Nothing, filler, pause, tool},
+};
+use prism_mcp::kit::{Call, Failure, Level, Question, Reply, Server, Tool};
 
 pub(super) fn add(server: Server, state: &Arc<State>) -> Server {
     server

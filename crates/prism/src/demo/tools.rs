@@ -1,16 +1,17 @@
 //! The tools that answer, fail and change things. Those that speak on the way or ask are in `talk.rs`.
 
-use std::io::{self, Write};
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::{
+    io::{self, Write},
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
 use super::{State, shelf};
-use prism_mcp::{kit::Call, kit::Failure, kit::Reply, kit::Server, kit::Tool};
+use prism_mcp::kit::{Call, Failure, Reply, Server, Tool};
 
 /// Declares a tool: its type and that of its arguments, its name, what it is called and does, and how.
 macro_rules! tool {

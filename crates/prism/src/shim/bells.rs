@@ -22,7 +22,11 @@ use tokio::{
 };
 use uuid::Uuid;
 
-use prism_mcp::{remote::Target, remote::headers, remote::headers::Lane, remote::reading};
+use prism_mcp::remote::{
+    Target,
+    headers::{self, Lane},
+    reading,
+};
 
 const PATH: &str = "/prism/mesh/wait";
 /// How long one poll is asked to last, and how much later its answer may come.

@@ -12,7 +12,12 @@ use prism_core::wire::{Kind, Message};
 use tokio::{sync::mpsc, time::timeout};
 
 use super::machine::{Says, Ticket};
-use prism_mcp::{remote::Failure, remote::Target, remote::headers, remote::headers::Lane, remote::headers::SESSION_ID, remote::pool::Answer, remote::reading, remote::reading::Content, remote::reading::Piece, remote::reading::Reading};
+use prism_mcp::remote::{
+    Failure, Target,
+    headers::{self, Lane, SESSION_ID},
+    pool::Answer,
+    reading::{self, Content, Piece, Reading},
+};
 
 /// What is read of the body of a response that says no, and how long that may take.
 const MAX_ERROR_BYTES: usize = 1 << 20;

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::{Method, client::conn::http1};
 use hyper_util::rt::TokioIo;
-use prism::home::Token;
+use prism_config::home::Token;
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 

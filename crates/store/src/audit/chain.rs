@@ -11,8 +11,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use ring::digest;
 use serde::de::IgnoredAny;
 
-use prism_core::time::date_and_time;
 use super::Entry;
+use prism_core::time::date_and_time;
 
 /// SHA-256 in lower-case hexadecimal digits.
 pub(super) type Hash = [u8; 64];

@@ -3,8 +3,13 @@
 use prism_core::mcp::{State, quiet::Verdict};
 
 use super::{Audience, Command, Destination, LinkHandle};
+use crate::drive::{
+    health::{self, Health, ServerState, Sightings},
+    hub::fetch,
+    stderr::Written,
+    vitals::Trouble,
+};
 use prism_config::{Process, Transport};
-use crate::{drive::health, drive::health::Health, drive::health::ServerState, drive::health::Sightings, drive::hub::fetch, drive::stderr::Written, drive::vitals::Trouble};
 
 /// Who shares the server, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -21,9 +21,9 @@ use tracing::{info, warn};
 use uuid::Uuid;
 
 use super::{BridgeContext, BuiltIn, Definitions, lock};
-use prism_mcp::{kit, remote::Target};
+use crate::drive::{Environment, Sessions, health::Sightings, reach::Reach, stderr::Tail, vitals::Trouble};
 use prism_config::{self as config, Config};
-use crate::{drive::Environment, drive::Sessions, drive::health::Sightings, drive::reach::Reach, drive::stderr::Tail, drive::vitals::Trouble};
+use prism_mcp::{kit, remote::Target};
 use prism_telemetry::metrics::DestinationMetrics;
 
 /// How long it counts that a server was found not to speak an era: that it learned it is not noticed otherwise

@@ -12,7 +12,10 @@ use prism_core::{
 };
 use tokio::sync::oneshot;
 
-use crate::{admission::Admitted, drive::Audience, drive::Command, drive::Destination, drive::Entry, drive::Head, drive::LinkHandle, drive::outlet::Reader};
+use crate::{
+    admission::Admitted,
+    drive::{Audience, Command, Destination, Entry, Head, LinkHandle, outlet::Reader},
+};
 
 const ACCEPTS: Accepts = Accepts { json: true, events: false, by_method: false };
 

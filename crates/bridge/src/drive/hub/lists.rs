@@ -35,7 +35,7 @@ use super::{
     Hub, Member,
     fetch::{self, NoResult},
 };
-use crate::{drive::Audience, drive::Command, drive::Destination, drive::Entry, drive::destination::lock};
+use crate::drive::{Audience, Command, Destination, Entry, destination::lock};
 
 /// How long a list counts at least, whatever its server says of it. Then it is fetched again, behind what is served.
 const FRESH_FOR: Duration = Duration::from_secs(10);

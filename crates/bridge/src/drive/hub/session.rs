@@ -16,12 +16,20 @@ use prism_core::{
     mcp::{Accepts, Answer, Hello, Method, Names, Part, link::SessionKey, replay::What},
     wire::{Kind, Message, members::Quoted, text},
 };
+use prism_os::random::random_id;
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
 use super::{Hub, Member, View};
-use crate::admission::Admitted;
-use crate::{drive::Audience, drive::Carried, drive::Command, drive::Entry, drive::Head, drive::Reply, drive::Sessions, drive::destination::Full, drive::destination::close, drive::destination::lock, drive::keeping::numbers_from, drive::sessions::Opened, drive::sessions::Role, drive::sessions::is_error, drive::sessions::new_session_id};
+use crate::{
+    admission::Admitted,
+    drive::{
+        Audience, Carried, Command, Entry, Head, Reply, Sessions,
+        destination::{Full, close, lock},
+        keeping::numbers_from,
+        sessions::{Opened, Role, is_error},
+    },
+};
 
 /// Resources of one member that are subscribed to again. Those beyond it are not: a link has no room for more either.
 const MAX_WATCHED: usize = 1024;
@@ -253,7 +261,7 @@ impl HubSession {
     ) -> Result<Arc<Entry>, Denied> {
         let destination = &member.destination;
         let place = destination.place().map_err(Denied::Full)?;
-        let id = new_session_id().ok_or(Denied::Gone)?;
+        let id = random_id().ok_or(Denied::Gone)?;
         let link = destination.link_for(self.hello.class);
         // The hub itself hears what changes at the link that all like it share.
         let tells_of_lists = link.number != destination.list_link(self.audience()).number;

@@ -19,8 +19,8 @@ use prism_core::{
 };
 
 use super::{Hub, HubSession, MAX_VIEWS, Member, lists::Listed, tools};
+use crate::drive::{Audience, destination::lock};
 use prism_config::HubMode;
-use crate::{drive::Audience, drive::destination::lock};
 
 /// What `_meta` of a list says of the members that are not in it.
 const UNAVAILABLE: &str = "prism/unavailable";

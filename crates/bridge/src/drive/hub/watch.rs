@@ -12,7 +12,7 @@ use prism_core::{
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use super::{Hub, Member, fetch};
-use crate::{drive::Audience, drive::Command};
+use crate::drive::{Audience, Command};
 
 /// How often it is asked whether anybody would hear of a change.
 const CHECK: Duration = Duration::from_secs(60);

@@ -7,7 +7,7 @@ use prism_core::mcp::{Action, Answer, State, link::StreamKey};
 use tracing::{debug, info, warn};
 
 use super::{Driver, Head, Stream, Waiting};
-use crate::{drive::outlet::Pushed, drive::vitals::StreamKind};
+use crate::drive::{outlet::Pushed, vitals::StreamKind};
 
 impl Driver {
     pub(super) fn act(&mut self, now: Instant) {

@@ -8,16 +8,26 @@ use hyper::header::{HeaderName, HeaderValue};
 use prism_core::{
     mcp::{Fault, Link, Method, Refusal, Settings, State, link::WireId},
     numbers::NumberMap,
-    wire::{Frame, Kind, Lines, Message, envelope::own_number},
+    wire::{Kind, Lines, Message, envelope::own_number},
 };
 use prism_os::child::Child;
 use tokio::time::timeout;
 use tracing::{debug, info, warn};
 
 use super::{Back, Command, Driver, LAST_READS, LAST_WORDS, MAX_RESENT, Running};
-use prism_mcp::{kit::Connection, kit::Said, remote::Arrival, remote::Failure, remote::Remote};
+use crate::drive::{
+    Carried,
+    beginning::{self, Begun, Provided},
+    destination::Shared,
+    health::{self, ServerState, Tries},
+    keeper::Keeper,
+    stderr,
+};
 use prism_config::{Http, Transport};
-use crate::{drive::Carried, drive::beginning, drive::beginning::Begun, drive::beginning::Provided, drive::destination::Shared, drive::health, drive::health::ServerState, drive::health::Tries, drive::keeper::Keeper, drive::stderr};
+use prism_mcp::{
+    kit::Connection,
+    remote::{Arrival, Failure, Remote},
+};
 
 impl Driver {
     pub(super) fn start(&mut self, now: Instant) {
@@ -365,14 +375,5 @@ fn along(
         (None, Some(opener)) if message.kind() == Kind::Request(Method::Initialize) => opener.to(server),
         (None, Some(opener)) => opener.lasting(server),
         (None, None) => Vec::new(),
-    }
-}
-
-impl From<Said> for Arrival {
-    fn from(Said { about, is_answer, bytes }: Said) -> Self {
-        match (about.filter(|_| is_answer), Message::parse(bytes.clone())) {
-            (Some(about), Ok(message)) => Self::Answer { about, message },
-            _ => Self::Message { about, frame: Frame::Line(bytes) },
-        }
     }
 }

@@ -21,8 +21,17 @@ use prism_core::{
 use tokio::sync::{mpsc, oneshot};
 
 use super::Driver;
-use crate::{admission::Admitted, admission::AdmittedAsk};
-use crate::{drive::Carried, drive::Destination, drive::beginning::Provided, drive::destination::Shared, drive::outlet::Outlet, drive::outlet::Reader, drive::reach::Ringing, drive::vitals::StreamReport, drive::vitals::Vitals};
+use crate::{
+    admission::{Admitted, AdmittedAsk},
+    drive::{
+        Carried, Destination,
+        beginning::Provided,
+        destination::Shared,
+        outlet::{Outlet, Reader},
+        reach::Ringing,
+        vitals::{StreamReport, Vitals},
+    },
+};
 
 /// Commands that may wait for a link. Beyond it the sender waits, and with it its client's socket.
 const MAILBOX: usize = 1024;

@@ -6,7 +6,7 @@ use prism_core::{mcp::link::StreamKey, mesh::PENDING};
 use tokio::sync::oneshot;
 
 use super::Driver;
-use crate::{drive::reach::Line, drive::reach::Open, drive::reach::Reach, drive::reach::Ringing, drive::reach::StreamId};
+use crate::drive::reach::{Line, Open, Reach, Ringing, StreamId};
 
 impl Driver {
     pub(super) fn ring(&mut self, to: &Ringing, rung: oneshot::Sender<bool>, now: Instant) {

@@ -6,7 +6,7 @@ use prism_core::mcp::{Refusal, link::SessionKey};
 use uuid::Uuid;
 
 use super::{Command, Driver, Head};
-use crate::{drive::Destination, drive::LinkHandle, drive::sessions::Role};
+use crate::drive::{Destination, LinkHandle, sessions::Role};
 
 /// Commands that wait until the sessions have moved. Beyond it they are refused: that takes a moment, and who is refused
 /// is told to try again.

@@ -8,8 +8,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{BY, told};
+use crate::serve::{
+    Server,
+    access::{Deny, Revoke, outcome, parsed, refused},
+    body::Body,
+    fault,
+};
 use prism_gate::{Answer, Approve, Gate, Trouble};
-use crate::{serve::Server, serve::access::Deny, serve::access::Revoke, serve::access::outcome, serve::access::parsed, serve::access::refused, serve::body::Body, serve::fault};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Act {

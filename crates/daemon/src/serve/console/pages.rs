@@ -8,7 +8,23 @@ use prism_store::audit::{self as store, Head, Query, Verified, VerifyError};
 use uuid::Uuid;
 
 use super::{acts::unshown, html as answer};
-use crate::{console::audit, console::audit::Chain, console::audit::Shown, console::confirmations, console::destinations, console::destinations::Seen, console::grants, console::page, console::page::Page, console::page::Waiting, console::requests, console::signals, console::untrusted, console::words::Moment, serve::Server, serve::access::unescaped, serve::access::value, serve::body::Body, serve::status};
+use crate::{
+    console::{
+        audit::{self, Chain, Shown},
+        confirmations,
+        destinations::{self, Seen},
+        grants,
+        page::{self, Page, Waiting},
+        requests, signals, untrusted,
+        words::Moment,
+    },
+    serve::{
+        Server,
+        access::{unescaped, value},
+        body::Body,
+        status,
+    },
+};
 use prism_gate::{Gate, Trouble};
 
 /// Audit lines on a page.

@@ -14,7 +14,10 @@ use tokio::{
 };
 
 use super::pages::waiting;
-use crate::{console::audit::Chain, console::door::Session, console::page::Page, console::trend, serve::Server, serve::body::Body, serve::post::events};
+use crate::{
+    console::{audit::Chain, door::Session, page::Page, trend},
+    serve::{Server, body::Body, post::events},
+};
 use prism_telemetry::events::Event;
 
 /// Pieces that may wait for a page. Beyond it whoever makes them waits; what changes meanwhile is one change.

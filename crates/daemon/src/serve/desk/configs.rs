@@ -4,8 +4,8 @@
 use prism_editor::protocol::UnseenConfig;
 use tokio::sync::watch;
 
-use prism_config::trust::Untrusted;
 use crate::console::untrusted::difference;
+use prism_config::trust::Untrusted;
 
 /// What waits, as it is shown.
 pub(super) struct Configs {

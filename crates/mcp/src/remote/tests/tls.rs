@@ -10,10 +10,10 @@ use tokio_rustls::TlsAcceptor;
 use super::*;
 
 /// Vouches for [`CERTIFICATE`]. Its own key is gone; all three are good until 2126.
-const AUTHORITY: &str = include_str!("../../../../tests/data/tls/authority.pem");
+const AUTHORITY: &str = include_str!("tls/authority.pem");
 /// Of 127.0.0.1 and localhost.
-const CERTIFICATE: &str = include_str!("../../../../tests/data/tls/certificate.pem");
-const KEY: &str = include_str!("../../../../tests/data/tls/key.pem");
+const CERTIFICATE: &str = include_str!("tls/certificate.pem");
+const KEY: &str = include_str!("tls/key.pem");
 
 async fn start() -> Server {
     let certificate = CertificateDer::from_pem_slice(CERTIFICATE.as_bytes()).unwrap();

@@ -11,7 +11,13 @@ use anyhow::{Context, anyhow, bail};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::{cli::gate::seconds, cli::gate::understood, cli::moments::distance, cli::moments::moment, cli::moments::now_ms, cli::reach, cli::reach::Interrupts, cli::say, cli::verbs::Mesh, cli::verbs::PATIENCE, cli::verbs::Trouble, cli::verbs::acting};
+use crate::cli::{
+    gate::{seconds, understood},
+    moments::{distance, moment, now_ms},
+    reach::{self, Interrupts},
+    say,
+    verbs::{Mesh, PATIENCE, Trouble, acting},
+};
 use prism_config::{Env, duration};
 
 /// How long one question after a decision waits.

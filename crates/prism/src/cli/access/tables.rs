@@ -3,7 +3,10 @@
 use prism_core::policy::{Action, Preset, Risk, Scope};
 use serde_json::json;
 
-use crate::{cli::columns::Cell, cli::columns::table, cli::columns::text, cli::columns::width, cli::say, cli::say::Colour};
+use crate::cli::{
+    columns::{Cell, table, text, width},
+    say::{self, Colour},
+};
 
 pub(super) fn scopes(json: bool) -> anyhow::Result<()> {
     let presets = |scope: Scope| -> Vec<&'static str> {

@@ -9,11 +9,11 @@ use std::{
 
 use tokio::time::{interval, sleep, timeout};
 
-use crate::{cli::reach, cli::say, cli::tools::Unwatched};
-use prism_mcp::{client::Fault, client::Manners, client::Wanted};
-use prism_config::{Http, home::Token};
+use crate::cli::{reach, say, tools::Unwatched};
 use prism_bridge::drive::health;
-use prism_daemon::{serve::status::report::ConfigState, serve::status::report::Destination, serve::status::report::Status};
+use prism_config::{Http, home::Token};
+use prism_daemon::serve::status::report::{ConfigState, Destination, Status};
+use prism_mcp::client::{Fault, Manners, Wanted};
 
 /// How long a daemon may take to see a changed file: it looks twice a second, and waits until it has settled.
 const TAKEN_WITHIN: Duration = Duration::from_secs(10);

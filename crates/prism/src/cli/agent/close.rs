@@ -9,7 +9,11 @@ use super::{
     Around,
     kept::{Kept, NONE},
 };
-use crate::{cli::gate::understood, cli::reach, cli::say, cli::verbs::Mesh, cli::verbs::PATIENCE, cli::verbs::Trouble, cli::verbs::say_not_running};
+use crate::cli::{
+    gate::understood,
+    reach, say,
+    verbs::{Mesh, PATIENCE, Trouble, say_not_running},
+};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Close {}

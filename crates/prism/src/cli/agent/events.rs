@@ -12,7 +12,10 @@ use super::{
     show,
     socket::Said,
 };
-use crate::{cli::reach, cli::reach::Interrupts, cli::say};
+use crate::cli::{
+    reach::{self, Interrupts},
+    say,
+};
 use prism_config::raw;
 
 #[derive(Debug, clap::Args)]

@@ -13,7 +13,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Around;
-use prism_config::{Env, home, home::Token};
+use prism_config::{
+    Env,
+    home::{self, Token},
+};
 
 /// The folder in Prism's home.
 const FOLDER: &str = "agent";

@@ -7,7 +7,14 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, interval};
 
 use super::{Around, kept::Kept};
-use crate::{cli::access::ROUND, cli::access::UNDECIDED, cli::access::ask, cli::access::asked_scopes, cli::access::folder, cli::access::is_open, cli::access::requested, cli::gate::seconds, cli::moments::distance, cli::moments::now_ms, cli::reach, cli::reach::Interrupts, cli::say, cli::verbs::Mesh};
+use crate::cli::{
+    access::{ROUND, UNDECIDED, ask, asked_scopes, folder, is_open, requested},
+    gate::seconds,
+    moments::{distance, now_ms},
+    reach::{self, Interrupts},
+    say,
+    verbs::Mesh,
+};
 use prism_config::{duration, registration};
 
 /// Who asks if nobody says.

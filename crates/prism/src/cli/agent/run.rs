@@ -9,7 +9,7 @@ use super::{
     socket::{NotRunning, Said, Socket},
     words,
 };
-use crate::{cli::reach, cli::say};
+use crate::cli::{reach, say};
 
 /// What a shell is told of what was typed wrongly, as clap does.
 pub(super) const TYPED_WRONGLY: u8 = 2;

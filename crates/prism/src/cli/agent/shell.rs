@@ -17,7 +17,7 @@ use super::{
     socket::{Said, Socket},
     words,
 };
-use crate::{cli::reach, cli::say};
+use crate::cli::{reach, say};
 
 /// The longest line.
 const MAX_LINE: u64 = 16 << 20;

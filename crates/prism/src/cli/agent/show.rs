@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use serde_json::Value;
 
-use crate::{cli::say, cli::say::Colour, cli::say::Line};
+use crate::cli::say::{self, Colour, Line};
 
 /// Shows a result, or why there is none.
 pub(super) fn told(verb: &str, result: &Result<Value, Value>, json: bool) -> anyhow::Result<ExitCode> {

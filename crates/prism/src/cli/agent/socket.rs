@@ -17,7 +17,7 @@ use tokio_tungstenite::{
 };
 
 use super::{Around, kept::Kept, open};
-use crate::{cli::say, cli::verbs::NOT_RUNNING};
+use crate::cli::{say, verbs::NOT_RUNNING};
 use prism_config::{Env, home, registration::Registration};
 
 /// How long the daemon may take to let us in.

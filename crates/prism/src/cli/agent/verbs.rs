@@ -2,13 +2,15 @@
 
 use std::process::ExitCode;
 
-use prism_core::shell::command_line;
-use prism_core::policy::Scopes;
+use prism_core::{policy::Scopes, shell::command_line};
 use prism_editor::verbs::{self, Kind, Verb};
 use serde_json::{Map, Value, json};
 
 use super::{Around, kept::Kept, words};
-use crate::{cli::columns::Cell, cli::columns::table, cli::columns::text, cli::columns::width, cli::say, cli::say::Colour};
+use crate::cli::{
+    columns::{Cell, table, text, width},
+    say::{self, Colour},
+};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Verbs {

@@ -4,7 +4,11 @@
 use prism_core::shell::command_line;
 use serde_json::Value;
 
-use crate::{cli::moments::distance, cli::moments::moment, cli::say::Colour, cli::say::Line, cli::visible::visible, cli::visible::visible_line};
+use crate::cli::{
+    moments::{distance, moment},
+    say::{Colour, Line},
+    visible::{visible, visible_line},
+};
 
 /// In a few words, for a list.
 pub(super) fn in_short(shown: &Value) -> String {

@@ -13,11 +13,15 @@ use futures_util::future::join_all;
 use tokio::time::timeout;
 
 use super::{Doctor, Finding, Patient};
-use crate::{cli::reach, cli::reach::Interrupts, cli::reach::Toward, cli::say, cli::status::words::ago, cli::status::words::took};
-use prism_mcp::{client::Arrival, client::Fault, client::Manners, client::Wanted, client::Watch};
+use crate::cli::{
+    reach::{self, Interrupts, Toward},
+    say,
+    status::words::{ago, took},
+};
+use prism_bridge::drive::health::{self, ServerState};
 use prism_config::Http;
-use prism_bridge::{drive::health, drive::health::ServerState};
-use prism_daemon::{serve::status::report, serve::status::report::Status};
+use prism_daemon::serve::status::report::{self, Status};
+use prism_mcp::client::{Arrival, Fault, Manners, Wanted, Watch};
 
 /// Nobody looks at what arrives.
 struct Unwatched;

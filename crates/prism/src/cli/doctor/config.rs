@@ -11,8 +11,12 @@ use prism_os::{login, peek, program};
 use tokio::task::spawn_blocking;
 
 use super::{Finding, Patient};
-use prism_config::{Config, Destination, Env, Flags, Inherit, file, file::Places, secret, secret::Reference, secret::SecretError};
 use prism_bridge::drive::health::ServerState;
+use prism_config::{
+    Config, Destination, Env, Flags, Inherit,
+    file::{self, Places},
+    secret::{self, Reference, SecretError},
+};
 
 const PATH: &str = "PATH";
 

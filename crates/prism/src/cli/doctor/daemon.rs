@@ -5,9 +5,12 @@ use std::path::Path;
 use prism_os::{peek, process::user_id};
 
 use super::{Finding, Patient};
-use crate::{cli::locate::Answer, cli::locate::Located, cli::locate::locate, cli::status::words::time};
+use crate::cli::{
+    locate::{Answer, Located, locate},
+    status::words::time,
+};
 use prism_config::registration;
-use prism_daemon::{serve::status::report::ConfigState, serve::status::report::Status};
+use prism_daemon::serve::status::report::{ConfigState, Status};
 
 const DAEMON: &str = "daemon";
 const PORT: &str = "port";

@@ -9,7 +9,12 @@ use serde_json::Value;
 use super::{Finding, Patient};
 use crate::cli::configs::is_there;
 use prism_config::{Env, home::TOKEN_FILE};
-use prism_install::{InstallError, Records, entry, entry::Marks, found, found::Found, surface::Scope, surface::Surface};
+use prism_install::{
+    InstallError, Records,
+    entry::{self, Marks},
+    found::{self, Found},
+    surface::{Scope, Surface},
+};
 
 /// What a surface's entry for Prism says, and how it is written anew.
 struct Entry {

@@ -3,7 +3,10 @@
 
 use super::{Finding, Patient};
 use crate::cli::gate::Gate;
-use prism_install::{extension::VERSION, extension::kept::Shelf, extension::program::Program, surface::Surface};
+use prism_install::{
+    extension::{VERSION, kept::Shelf, program::Program},
+    surface::Surface,
+};
 
 pub(super) async fn check(patient: &Patient<'_>) -> Vec<Finding> {
     let connected = connected(patient).await;

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::{cli::say, cli::say::Colour, cli::say::Line};
+use crate::cli::say::{self, Colour, Line};
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Finding {

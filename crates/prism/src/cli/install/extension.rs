@@ -5,9 +5,17 @@ use std::path::Path;
 
 use anyhow::anyhow;
 
-use crate::{cli::configs::Outcome, cli::configs::Place, cli::configs::Surfaces};
+use crate::cli::configs::{Outcome, Place, Surfaces};
 use prism_config::Env;
-use prism_install::{InstallError, extension, extension::VERSION, extension::kept::Kept, extension::kept::Shelf, extension::program::Program, extension::program::ProgramError, surface::Surface};
+use prism_install::{
+    InstallError,
+    extension::{
+        self, VERSION,
+        kept::{Kept, Shelf},
+        program::{Program, ProgramError},
+    },
+    surface::Surface,
+};
 
 /// What is done for one surface.
 struct Errand<'a> {

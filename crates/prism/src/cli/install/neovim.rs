@@ -2,9 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{cli::add::is_program, cli::configs::Outcome, cli::configs::Place, cli::configs::Surfaces, cli::configs::state};
+use crate::cli::{
+    add::is_program,
+    configs::{Outcome, Place, Surfaces, state},
+};
 use prism_config::Env;
-use prism_install::{Action, Change, InstallError, State, neovim, neovim::NAME, neovim::NEXT, neovim::TITLE};
+use prism_install::{
+    Action, Change, InstallError, State,
+    neovim::{self, NAME, NEXT, TITLE},
+};
 
 /// Whether Neovim is on this machine.
 pub(super) fn is_there(env: &Env) -> bool {

@@ -3,7 +3,12 @@
 use prism_core::mesh::words;
 use serde_json::Value;
 
-use crate::{cli::columns::Cell, cli::columns::Column, cli::columns::GAP, cli::columns::cut, cli::columns::number, cli::columns::table, cli::columns::text, cli::moments::clock, cli::moments::distance, cli::moments::moment, cli::say::Colour, cli::say::Line, cli::status::words::ago, cli::status::words::took};
+use crate::cli::{
+    columns::{Cell, Column, GAP, cut, number, table, text},
+    moments::{clock, distance, moment},
+    say::{Colour, Line},
+    status::words::{ago, took},
+};
 
 const AGENTS: [Column; 10] = [
     text("AGENT", 0),

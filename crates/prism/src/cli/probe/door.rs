@@ -13,7 +13,10 @@ use super::{
     check::{Check, fail, ok, skipped},
     run::Run,
 };
-use prism_mcp::{client::Fault, client::MODERN, client::parse, remote::headers::Lane};
+use prism_mcp::{
+    client::{Fault, MODERN, parse},
+    remote::headers::Lane,
+};
 
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");

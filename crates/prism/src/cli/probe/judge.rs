@@ -10,8 +10,8 @@ use super::{
     check::{Check, fail, ok, skipped},
     run::Run,
 };
-use prism_mcp::{client::Arrival, client::Path};
 use prism_config::EventNames;
+use prism_mcp::client::{Arrival, Path};
 
 /// Judges the record of a run.
 pub(super) fn all(run: &mut Run<'_>) {

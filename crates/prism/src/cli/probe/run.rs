@@ -16,7 +16,7 @@ use super::{
     streams,
 };
 use crate::cli::call::arguments;
-use prism_mcp::{client::Client, client::Fault, client::Greeting, client::Manners, client::Options, client::Outcome, client::Wanted};
+use prism_mcp::client::{Client, Fault, Greeting, Manners, Options, Outcome, Wanted};
 
 /// What a run found.
 pub(super) struct Report {

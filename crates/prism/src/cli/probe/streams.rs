@@ -15,7 +15,10 @@ use super::{
     record::{Recorded, State},
     run::Run,
 };
-use prism_mcp::{client::Client, client::Fault, client::Path, client::Piece, client::Reply, client::Stream, client::Watch, client::parse, remote::reading, remote::reading::Content};
+use prism_mcp::{
+    client::{Client, Fault, Path, Piece, Reply, Stream, Watch, parse},
+    remote::reading::{self, Content},
+};
 
 /// How long a keep-alive may take: Prism sends one after 15 s.
 const KEEP_ALIVE: Duration = Duration::from_secs(20);

@@ -2,8 +2,11 @@
 
 use prism_core::mesh::{PERSON, words};
 
-use crate::{cli::columns::Cell, cli::columns::Column, cli::columns::number, cli::columns::table, cli::columns::text, cli::say::Colour, cli::say::Line};
-use prism_daemon::{serve::status::agents::Agent, serve::status::agents::Debts, serve::status::agents::Mesh};
+use crate::cli::{
+    columns::{Cell, Column, number, table, text},
+    say::{Colour, Line},
+};
+use prism_daemon::serve::status::agents::{Agent, Debts, Mesh};
 
 const AGENTS: [Column; 8] = [
     text("AGENT", 0),

@@ -20,7 +20,10 @@ use serde_json::{Value, json};
 use tokio::time::{interval, sleep};
 
 use super::{LOOK, MAX_POLL, poll};
-use crate::{cli::reach, cli::say, cli::verbs::Mesh, cli::verbs::Trouble, cli::verbs::acting};
+use crate::cli::{
+    reach, say,
+    verbs::{Mesh, Trouble, acting},
+};
 use prism_config::Env;
 
 /// What wakes Claude Code.

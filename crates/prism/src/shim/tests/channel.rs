@@ -3,7 +3,10 @@
 use std::time::Instant;
 
 use super::{World, check, check_at};
-use crate::{shim::bells::Bell, shim::machine::Machine, shim::machine::Route};
+use crate::shim::{
+    bells::Bell,
+    machine::{Machine, Route},
+};
 
 #[test]
 fn claude_code_is_told_of_a_channel_and_bells_are_waited_for() {

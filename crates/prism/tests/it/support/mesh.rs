@@ -3,7 +3,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
 
-use prism::registration::{self, Registration};
+use prism_config::registration::{self, Registration};
 use prism_os::process::Identity;
 use serde_json::{Value, json};
 
