@@ -9,7 +9,6 @@
 //!                     └─ Held ── denied? ── changed? ── confirmed? ── audit ──► link, or an answer that says why not
 //! ```
 
-mod digest;
 mod doorbell;
 mod hold;
 mod pins;
@@ -19,7 +18,7 @@ mod words;
 use std::sync::Arc;
 
 use prism_core::{
-    mcp::{Ask, Method},
+    mcp::Method,
     mesh::Name,
     policy::{
         self,
@@ -31,10 +30,10 @@ use prism_core::{
 use prism_store::Store;
 use uuid::Uuid;
 
-pub use digest::sha256;
 pub use hold::Outcome;
 
 use self::{doorbell::Doorbells, waiting::Waiting};
+use crate::admitted::Admitted;
 use crate::drive::{
     Destination,
     destination::{Held as HeldAgainst, Look},
@@ -62,13 +61,6 @@ pub trait AgentBells: Send + Sync {
     /// Sends an agent a signal in Prism's own name.
     fn tell_agent(&self, agent: Name, body: String) -> Eventually<'_, Result<(), String>>;
 }
-
-/// A message that may go to the server it was checked for.
-#[derive(Clone, Debug)]
-pub struct Admitted(Message);
-
-/// The same of a call of the modern era.
-pub struct AdmittedAsk(Ask);
 
 /// What the check says at once.
 #[expect(clippy::large_enum_variant, reason = "the large one is what nearly every call is, and it stays on the stack")]
@@ -140,7 +132,7 @@ impl Calls {
             _ => false,
         };
         if clear {
-            return Check::Through(Admitted(message));
+            return Check::Through(Admitted::checked(message));
         }
         let (destination, asked) = (destination.clone(), AskedUnder::default());
         Check::Held(Box::new(Held { destination, message, verdict, pin: tools.pin, asked }))
@@ -151,7 +143,7 @@ impl Calls {
         let tools = destination.tools();
         let is_call = matches!(message.kind(), Kind::Notification(Method::ToolsCall));
         let clear = tools.rules.as_ref().is_none_or(|rules| rules.judge(&message) == policy::Verdict::Free);
-        (clear && !is_call).then_some(Admitted(message))
+        (clear && !is_call).then(|| Admitted::checked(message))
     }
 
     /// Whether a call has to wait until it is known that its tool is what it was.
@@ -188,38 +180,6 @@ impl Calls {
     /// A client is gone, and with it whatever it waits for.
     pub fn leave(&self, session: Uuid) {
         self.waiting.leave(session);
-    }
-}
-
-// === impl Admitted ===
-
-impl Admitted {
-    /// A message that calls no tool, as Prism's own requests are.
-    pub fn no_tool(message: Message) -> Option<Self> {
-        let calls = matches!(
-            message.kind(),
-            Kind::Request(Method::ToolsCall | Method::Other) | Kind::Notification(Method::ToolsCall | Method::Other)
-        );
-        (!calls && policy::rules::is_clear(&message)).then_some(Self(message))
-    }
-
-    pub fn message(&self) -> &Message {
-        &self.0
-    }
-
-    pub fn into_message(self) -> Message {
-        self.0
-    }
-
-    /// The call of the modern era that this message is.
-    pub fn asking(self, ask: impl FnOnce(Message) -> Ask) -> Box<AdmittedAsk> {
-        Box::new(AdmittedAsk(ask(self.0)))
-    }
-}
-
-impl AdmittedAsk {
-    pub fn into_ask(self) -> Ask {
-        self.0
     }
 }
 

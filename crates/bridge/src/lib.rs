@@ -3,4 +3,6 @@
 
 pub mod access;
 pub mod admission;
+pub mod admitted;
+mod digest;
 pub mod drive;

@@ -13,6 +13,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use prism_os::clock::now_rfc3339;
 use toml_edit::DocumentMut;
 
 use super::{
@@ -22,7 +23,6 @@ use super::{
     secret,
     trust::{Standing, Trust, Untrusted},
 };
-use crate::registration;
 
 /// The name of the file, in the folder where one works and in Prism's home.
 pub const NAME: &str = "prism.toml";
@@ -195,7 +195,7 @@ pub fn mean(places: &Places, json_files: &[PathBuf], named: Named) -> Result<Vec
             Standing::Changed(_) => changed.push(path.clone()),
             Standing::Unknown => {}
         }
-        trust.see(&path, &text, registration::now()).map_err(cannot)?;
+        trust.see(&path, &text, now_rfc3339()).map_err(cannot)?;
     }
     Ok(changed)
 }
@@ -373,7 +373,7 @@ impl Draft {
         }
         replace(&self.path, &text, self.mode).map_err(|source| ConfigError::Write { path: self.path, source })?;
         if let Some((trust, named)) = self.seen_as {
-            let seen = trust.see(&named, &text, registration::now());
+            let seen = trust.see(&named, &text, now_rfc3339());
             seen.map_err(|source| ConfigError::Trust { path: trust.file(), source })?;
         }
         Ok(config)

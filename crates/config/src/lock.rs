@@ -10,10 +10,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+use prism_os::clock::now_rfc3339;
 use prism_os::process::Identity;
 use serde::{Deserialize, Serialize};
-
-use crate::registration;
 
 /// The file, in Prism's home. It is never removed: a lock on a removed file would be a lock beside another one.
 pub const FILE: &str = "daemon.lock";
@@ -61,7 +60,7 @@ impl Lock {
             Err(TryLockError::Error(source)) => return Err(cannot(source)),
         }
         let Identity { pid, start_ticks } = Identity::this_process();
-        let ours = Holder { pid, process_started: start_ticks, started_at: registration::now() };
+        let ours = Holder { pid, process_started: start_ticks, started_at: now_rfc3339() };
         write(&mut file, &ours).map_err(cannot)?;
         Ok(Self { file })
     }

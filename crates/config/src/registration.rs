@@ -7,10 +7,9 @@ use std::{
     net::{SocketAddr, TcpStream},
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::Duration,
 };
 
-use prism_core::time::date_and_time;
 use prism_os::process::Identity;
 use serde::{Deserialize, Serialize};
 
@@ -48,13 +47,6 @@ pub struct Registration {
     /// Who starts it again when it ends: `systemd` or `launchd`.
     #[serde(default)]
     pub supervisor: Option<String>,
-}
-
-/// Returns this moment as RFC 3339.
-#[must_use]
-pub fn now() -> String {
-    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    format!("{}Z", date_and_time(seconds))
 }
 
 impl Registration {
@@ -153,6 +145,8 @@ fn ask_health(address: SocketAddr) -> io::Result<String> {
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 
+    use prism_os::clock::now_rfc3339;
+
     use super::*;
 
     fn ours() -> Registration {
@@ -162,7 +156,7 @@ mod tests {
             url: "http://127.0.0.1:1".to_owned(),
             pid: process.pid,
             version: "0.1.0".to_owned(),
-            started_at: now(),
+            started_at: now_rfc3339(),
             socket: None,
             process_started: process.start_ticks,
             log: None,

@@ -11,9 +11,10 @@ use prism_config::{
     Config,
     home::{Home, TokenOrigin},
     lock::Lock,
-    registration::{self, Registration},
+    registration::Registration,
     trust::Untrusted,
 };
+use prism_os::clock::now_rfc3339;
 use prism_os::{limits, process::Identity};
 use prism_telemetry::Log;
 use tokio::signal::unix::{SignalKind, signal};
@@ -32,9 +33,6 @@ const FILES_PER_SESSION: u64 = 2;
 
 /// Beyond this many threads there is nothing left to gain: they only pass messages on.
 const MAX_WORKERS: usize = 4;
-
-/// The database, in Prism's home.
-pub const DATABASE: &str = "prism.db";
 
 /// A daemon that is about to start.
 pub struct Daemon {
@@ -177,7 +175,7 @@ impl Standing {
             url: config.base_url(),
             pid: process.pid,
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            started_at: registration::now(),
+            started_at: now_rfc3339(),
             socket: socket.map(Path::to_owned),
             process_started: process.start_ticks,
             log: self.log_file.clone(),

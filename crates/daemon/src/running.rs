@@ -27,10 +27,7 @@ use tokio::{
 };
 use tracing::warn;
 
-use crate::{
-    lifecycle::DATABASE,
-    serve::{DaemonContext, Front, Server},
-};
+use crate::serve::{DaemonContext, Front, Server};
 use prism_bridge::{
     access::{Access, InFlight},
     admission::{AgentBells, Calls},
@@ -44,6 +41,8 @@ use prism_mesh::{
 };
 use prism_telemetry::{Log, Metrics, Veil};
 
+/// The database, in Prism's home.
+pub const DATABASE: &str = "prism.db";
 /// The folder of the audit log, in Prism's own.
 pub const AUDIT: &str = "audit";
 /// Ends of grants that neither log nor database had room for.

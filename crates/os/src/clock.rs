@@ -1,9 +1,9 @@
-//! Time as the mesh and the gate have it: since 1970, so that it means something to the next daemon, and never going back,
-//! so that it means something to this one.
+//! The machine's clock, and time as the mesh and the gate have it: since 1970, so that it means something to the next daemon,
+//! and never going back, so that it means something to this one.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use prism_core::Time;
+use prism_core::{Time, time::date_and_time};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
@@ -20,4 +20,11 @@ impl Clock {
     pub fn now(&self) -> Time {
         self.at + self.began.elapsed()
     }
+}
+
+/// Returns this moment as RFC 3339, to the second.
+#[must_use]
+pub fn now_rfc3339() -> String {
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    format!("{}Z", date_and_time(seconds))
 }

@@ -33,7 +33,6 @@ mod reach;
 pub mod remove;
 pub mod requests;
 pub mod run;
-pub mod say;
 pub mod serve;
 pub mod service;
 pub mod signal;
@@ -59,6 +58,8 @@ use clap::{FromArgMatches, Parser, Subcommand};
 
 use crate::demo;
 use prism_config::Env;
+
+use crate::say;
 
 /// One daemon between every coding agent and every MCP server.
 #[derive(Parser)]

@@ -36,7 +36,7 @@ use prism_mcp::kit::{self, Eras, Notifier, Server};
     prism run -- prism demo-server           the same behind a bridge that asks for a token\n  \
     prism add demo -- prism demo-server      add it to prism.toml\n  \
     claude mcp add demo -- prism demo-server use it over stdio")]
-pub struct Options {
+pub(crate) struct Options {
     /// Listen for HTTP on ADDR instead of stdin, and print the URL. Everybody on this machine can use it
     #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1:0")]
     pub http: Option<std::net::SocketAddr>,
@@ -61,7 +61,7 @@ pub struct Options {
 
 /// One way in which a child can be bad. The bridge has to outlive every one.
 #[derive(clap::ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Fault {
+pub(crate) enum Fault {
     #[default]
     None,
     /// Writes what is no message before each message.
@@ -92,7 +92,7 @@ const INSTRUCTIONS: &str = "A server to try things out with. Call `echo` to hear
     `progress` to wait, `ask` and `sample` to be asked, `change` and `touch` to be notified.";
 
 /// Serves on stdin and stdout until stdin ends. Calls still in flight are abandoned then.
-pub fn run(options: Options) -> io::Result<()> {
+pub(crate) fn run(options: Options) -> io::Result<()> {
     if let Some(path) = &options.starts {
         // One write, so that lines of servers that start together do not mix.
         append(path)?.write_all(format!("{}\n", std::process::id()).as_bytes())?;

@@ -3,4 +3,5 @@
 mod acp;
 pub mod cli;
 mod demo;
+pub mod say;
 mod shim;

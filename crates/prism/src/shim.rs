@@ -41,7 +41,7 @@ use self::{
     exchange::Voice,
     machine::{Action, Machine, Says, Ticket},
 };
-use crate::cli::say;
+use crate::say;
 use prism_config::home::Token;
 use prism_mcp::{folder, remote::Target};
 

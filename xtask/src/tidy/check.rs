@@ -1,6 +1,7 @@
 //! The checks, one per rule. Each says in `rule` what must hold and what to do instead.
 
 mod code;
+mod house;
 mod layout;
 
 use super::{
@@ -13,13 +14,24 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         name: "core-depends-on-nothing",
         rule: "core depends on no runtime, filesystem, socket, clock or randomness (invariant 1). Take time and \
-               entropy as arguments, and do I/O in crates/prism or crates/os",
+               entropy as arguments, and do I/O in crates/bridge, crates/daemon or crates/os",
         find: code::core_dependencies,
     },
     Check {
         name: "core-does-no-io",
-        rule: "core does no I/O and reads no clock (invariant 1). Return an action and let drive/ do it",
+        rule: "core does no I/O and reads no clock (invariant 1). Return an action and let the crate that drives it do it",
         find: code::core_io,
+    },
+    Check {
+        name: "crates-keep-their-floor",
+        rule: "a crate names only those below it that ARCHITECTURE.md gives it. Take what you need of another as a trait of \
+               your own, and let the daemon fill it in",
+        find: house::floors,
+    },
+    Check {
+        name: "rooms-have-no-knots",
+        rule: "the top-level modules of a crate form no cycle. Move what both need below both",
+        find: house::cycles,
     },
     Check {
         name: "unsafe-is-in-os",

@@ -56,6 +56,8 @@ holds! {
     files_are_short "files-are-short"
     manifests "manifests"
     no_machine_paths "no-machine-paths"
+    crates_keep_their_floor "crates-keep-their-floor"
+    rooms_have_no_knots "rooms-have-no-knots"
 }
 
 const CORE: &str = "crates/core/src/lib.rs";
@@ -125,7 +127,7 @@ fn status_codes_and_variables_stay_where_they_belong() {
     assert_eq!(found("status-is-in-serve", &[("crates/prism/src/drive.rs", "StatusCode::OK")]).len(), 1);
     clean(
         "status-is-in-serve",
-        &[("crates/prism/src/serve/fault.rs", "StatusCode::OK"), ("crates/prism/src/serve.rs", "StatusCode")],
+        &[("crates/daemon/src/serve/fault.rs", "StatusCode::OK"), ("crates/daemon/src/serve.rs", "StatusCode")],
     );
     assert_eq!(
         found("environment-is-in-config", &[("crates/prism/src/home.rs", "std::env::var_os(\"HOME\")")]).len(),
@@ -134,8 +136,8 @@ fn status_codes_and_variables_stay_where_they_belong() {
     clean(
         "environment-is-in-config",
         &[
-            ("crates/prism/src/config.rs", "std::env::var(\"HOME\")"),
-            ("crates/prism/src/config/raw.rs", "env::vars()"),
+            ("crates/config/src/lib.rs", "std::env::var(\"HOME\")"),
+            ("crates/config/src/raw.rs", "env::vars()"),
             ("crates/prism/src/main.rs", "std::env::args()"),
             ("crates/prism/tests/it/run.rs", "std::env::var(\"PATH\")"),
         ],
@@ -221,4 +223,33 @@ fn manifests_and_paths_are_checked() {
     assert_eq!(found("manifests", &[("Cargo.lock", "source = \"registry+https://example.com/index\"\n")]).len(), 1);
     let path = concat!("see /ro", "ot/x and dir/wo", "rk/y");
     assert_eq!(found("no-machine-paths", &[("README.md", path)]).len(), 1);
+}
+
+#[test]
+fn a_crate_that_names_one_above_it_is_found() {
+    let manifest = "[dependencies]\nprism-core.workspace = true\nprism-daemon.workspace = true\n\
+                    [dev-dependencies]\nprism-daemon.workspace = true\n";
+    assert_eq!(
+        found("crates-keep-their-floor", &[("crates/mesh/Cargo.toml", manifest)]),
+        ["crates/mesh/Cargo.toml:3 mesh depends on daemon"]
+    );
+    let stranger = "[dependencies]\nhyper = { workspace = true, features = [\"client\"] }\n";
+    assert_eq!(found("crates-keep-their-floor", &[("crates/gate/Cargo.toml", stranger)]).len(), 1);
+    assert_eq!(found("crates-keep-their-floor", &[("crates/attic/Cargo.toml", "")]).len(), 1);
+    clean("crates-keep-their-floor", &[("crates/daemon/Cargo.toml", manifest.split("[dev").next().unwrap())]);
+}
+
+#[test]
+fn rooms_that_need_each_other_are_found_whatever_the_form() {
+    let knot = [
+        ("crates/gate/src/live.rs", "use crate::{grants::Grant, other};"),
+        ("crates/gate/src/grants/more.rs", "fn f() -> crate::requests::Request { x }"),
+        ("crates/gate/src/requests.rs", "use crate::live;"),
+        ("crates/gate/src/other.rs", "use crate::live;\n#[cfg(test)]\nmod tests { use crate::unrelated; }"),
+    ];
+    assert_eq!(
+        found("rooms-have-no-knots", &knot),
+        ["crates/gate/src/grants/more.rs:1 grants, live, other, requests need each other"]
+    );
+    clean("rooms-have-no-knots", &knot[..2]);
 }

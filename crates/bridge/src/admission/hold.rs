@@ -14,8 +14,9 @@ use prism_core::{
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::{Admitted, Calls, Held, Verdict, Who, pins, sha256, words};
+use super::{Calls, Held, Verdict, Who, pins, words};
 use crate::drive::destination::{Definition, Held as HeldAgainst};
+use crate::{admitted::Admitted, digest::sha256};
 use prism_config::Pin;
 
 /// What came of it.
@@ -68,7 +69,7 @@ impl Held {
         let name = self.destination.config().name.clone();
         if self.message.kind() != Kind::Request(Method::ToolsCall) {
             let Verdict::Unclear(unclear) = &self.verdict else {
-                return Outcome::Admitted(Box::new(Admitted(self.message)));
+                return Outcome::Admitted(Box::new(Admitted::checked(self.message)));
             };
             calls.note(&who, &name, "", json!({"why": unclear.to_string()}), "unclear");
             return Outcome::Invalid(words::unclear(&name, unclear));
@@ -86,7 +87,7 @@ impl Held {
             Verdict::Free | Verdict::Allowed(_) | Verdict::Confirm(_) => {}
         }
         match self.let_pass(&calls, &who, &name, &tool, patience).await {
-            Ok(()) => Outcome::Admitted(Box::new(Admitted(self.message))),
+            Ok(()) => Outcome::Admitted(Box::new(Admitted::checked(self.message))),
             Err(outcome) => outcome,
         }
     }

@@ -45,7 +45,7 @@ use super::{
     stderr::Mark,
     vitals::{Purpose, StreamKind, StreamReport, StreamVitals, Vitals},
 };
-use crate::admission::Admitted;
+use crate::admitted::Admitted;
 use prism_mcp::kit::Connection;
 use prism_mcp::remote::{Arrival, Remote};
 

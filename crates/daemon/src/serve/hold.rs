@@ -23,7 +23,10 @@ use super::{
     hub::answer,
     post::events,
 };
-use prism_bridge::admission::{Admitted, Held, Outcome, Who};
+use prism_bridge::{
+    admission::{Held, Outcome, Who},
+    admitted::Admitted,
+};
 
 /// How long a call may be held back without a word: what needs no person is known by then.
 const GRACE: Duration = Duration::from_millis(500);

@@ -41,7 +41,8 @@ use super::{
 };
 use prism_bridge::{
     access::Pending,
-    admission::{Admitted, Check},
+    admission::Check,
+    admitted::Admitted,
     drive::{
         Audience, Command, Destination, Entry, Head, LinkHandle, Reply,
         hub::{Denied, HubSession, Member, Seen, View, Way},

@@ -30,7 +30,8 @@ use super::{
 };
 use prism_bridge::{
     access::Pending,
-    admission::{Admitted, Check},
+    admission::Check,
+    admitted::Admitted,
     drive::{Command, Destination, Head, LinkHandle, Reply, hub::View},
 };
 

@@ -33,7 +33,8 @@ use super::{
 };
 use prism_bridge::{
     access::Pending,
-    admission::{Admitted, Check},
+    admission::Check,
+    admitted::Admitted,
     drive::{
         Command, Destination, Entry, Head, LinkHandle, Reply,
         hub::View,

@@ -30,7 +30,7 @@ use super::{
     say::{self, Colour},
 };
 use prism_config::{Env, duration};
-use prism_daemon::{lifecycle::DATABASE, running::AUDIT};
+use prism_daemon::running::{AUDIT, DATABASE};
 
 /// How often a log that is followed is looked at.
 const LOOK: Duration = Duration::from_millis(100);

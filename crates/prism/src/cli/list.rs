@@ -43,7 +43,7 @@ impl List {
         // What the file says by itself: a variable that only the daemon has must not stop anybody from looking.
         let config = file::load_written(&path)?;
         let path = std::path::absolute(&path).unwrap_or(path);
-        let learned = Known::read(&places.home.join(prism_daemon::lifecycle::DATABASE));
+        let learned = Known::read(&places.home.join(prism_daemon::running::DATABASE));
         if self.json {
             return json(&config, &learned, &path);
         }

@@ -19,7 +19,7 @@ use tokio::time::timeout;
 use tracing::{debug, warn};
 
 use super::{Audience, Destination, lock};
-use crate::{admission::sha256, drive::hub::fetch};
+use crate::{digest::sha256, drive::hub::fetch};
 
 /// Pages of lists that wait to be read, until somebody wants to know. Beyond it they are read as they come.
 const MAX_UNREAD: usize = 32;

@@ -13,7 +13,7 @@ use prism_core::{
 use tokio::sync::oneshot;
 
 use crate::{
-    admission::Admitted,
+    admitted::Admitted,
     drive::{Audience, Command, Destination, Entry, Head, LinkHandle, outlet::Reader},
 };
 

@@ -22,7 +22,7 @@ use tokio::sync::oneshot;
 
 use super::{Hub, Member, View};
 use crate::{
-    admission::Admitted,
+    admitted::Admitted,
     drive::{
         Audience, Carried, Command, Entry, Head, Reply, Sessions,
         destination::{Full, close, lock},

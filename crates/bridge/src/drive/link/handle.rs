@@ -22,7 +22,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::Driver;
 use crate::{
-    admission::{Admitted, AdmittedAsk},
+    admitted::{Admitted, AdmittedAsk},
     drive::{
         Carried, Destination,
         beginning::Provided,

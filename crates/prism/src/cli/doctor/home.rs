@@ -10,7 +10,7 @@ use prism_os::process::user_id;
 
 use super::{Finding, Patient};
 use prism_config::home::TOKEN_FILE;
-use prism_daemon::lifecycle::DATABASE;
+use prism_daemon::running::DATABASE;
 
 const HOME: &str = "home";
 const TOKEN: &str = "token";

@@ -18,7 +18,7 @@ use prism_config::{Destination, Env, secret, trust::Untrusted};
 
 /// What is worth a colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Colour {
+pub(crate) enum Colour {
     Red,
     Yellow,
     Green,
@@ -31,14 +31,14 @@ pub fn line(text: &str) {
 }
 
 /// Writes text and a line end to stdout, and fails when nobody reads there any more. For who would else write for ever.
-pub(super) fn try_line(text: &str) -> io::Result<()> {
+pub(crate) fn try_line(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(format!("{}\n", shown(text)).as_bytes())?;
     stdout.flush()
 }
 
 /// Writes a line to stdout, some of whose parts are in colour on a terminal.
-pub(super) fn parts(parts: &[(&str, Option<Colour>)]) {
+pub(crate) fn parts(parts: &[(&str, Option<Colour>)]) {
     let terminal = io::stdout().is_terminal();
     let one = |(text, colour): &(&str, Option<Colour>)| match colour {
         Some(colour) => painted(&shown(text), *colour, terminal),
@@ -49,16 +49,16 @@ pub(super) fn parts(parts: &[(&str, Option<Colour>)]) {
 }
 
 /// A line of parts, each with its colour.
-pub(super) type Line = Vec<(String, Option<Colour>)>;
+pub(crate) type Line = Vec<(String, Option<Colour>)>;
 
 /// Writes such a line to stdout, in colour on a terminal.
-pub(super) fn coloured(line: &Line) {
+pub(crate) fn coloured(line: &Line) {
     let terminal = io::stdout().is_terminal();
     write(io::stdout().lock(), &format!("{}\n", drawn(line, terminal).trim_end()));
 }
 
 /// Writes such a line to stderr: to the person one talks with, whoever reads the result.
-pub(super) fn told(line: &Line) {
+pub(crate) fn told(line: &Line) {
     let terminal = io::stderr().is_terminal();
     write(io::stderr().lock(), &format!("{}\n", drawn(line, terminal).trim_end()));
 }
@@ -72,17 +72,17 @@ fn drawn(line: &Line, terminal: bool) -> String {
 }
 
 /// The whole terminal, to be drawn on again and again. Dropping it gives back what was there.
-pub(super) struct Screen(());
+pub(crate) struct Screen(());
 
 impl Screen {
-    pub(super) fn enter() -> Self {
+    pub(crate) fn enter() -> Self {
         // The other screen, without a cursor.
         write(io::stdout().lock(), "\x1b[?1049h\x1b[?25l");
         Self(())
     }
 
     /// Shows these lines and nothing else. What does not fit below is not shown.
-    pub(super) fn draw(&self, lines: &[Line]) {
+    pub(crate) fn draw(&self, lines: &[Line]) {
         let height = prism_os::terminal::height().unwrap_or(usize::MAX);
         let mut frame = "\x1b[H".to_owned();
         for (place, line) in lines.iter().take(height).enumerate() {
@@ -102,7 +102,7 @@ impl Drop for Screen {
 }
 
 /// Writes what a server said to stdout: to a terminal as text that cannot do anything there, else byte for byte.
-pub(super) fn text(text: &str) {
+pub(crate) fn text(text: &str) {
     let end = if text.ends_with('\n') { "" } else { "\n" };
     match io::stdout().is_terminal() {
         true => write(io::stdout().lock(), &format!("{}{end}", shown(text))),
@@ -112,7 +112,7 @@ pub(super) fn text(text: &str) {
 
 /// Writes text that is many lines to stdout, and fails when nobody reads there any more: to a terminal as text that cannot
 /// do anything there, else byte for byte.
-pub(super) fn try_text(text: &[u8]) -> io::Result<()> {
+pub(crate) fn try_text(text: &[u8]) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     match stdout.is_terminal() {
         true => stdout.write_all(shown(&String::from_utf8_lossy(text)).as_bytes())?,
@@ -122,17 +122,17 @@ pub(super) fn try_text(text: &[u8]) -> io::Result<()> {
 }
 
 /// Writes a line to stderr: beside the result, not part of it.
-pub(super) fn note(text: &str) {
+pub(crate) fn note(text: &str) {
     write(io::stderr().lock(), &format!("{}\n", shown(text)));
 }
 
 /// Where a talk with a person is written. Whoever does so hides what a terminal would act on.
-pub(super) fn terminal() -> impl Write {
+pub(crate) fn terminal() -> impl Write {
     io::stderr()
 }
 
 /// Draws a line on stderr that the next one replaces, or takes it away. Only on a terminal.
-pub(super) fn status(text: Option<&str>) {
+pub(crate) fn status(text: Option<&str>) {
     static DRAWN: AtomicBool = AtomicBool::new(false);
     if !io::stderr().is_terminal() || Env::process().var("TERM").is_some_and(|term| term == "dumb") {
         return;
@@ -145,7 +145,7 @@ pub(super) fn status(text: Option<&str>) {
 }
 
 /// Draws the beginning of a line that a person is to type, on stdout.
-pub(super) fn prompt(text: &str) {
+pub(crate) fn prompt(text: &str) {
     write(io::stdout().lock(), &painted(text, Colour::Dim, io::stdout().is_terminal()));
 }
 
@@ -169,7 +169,7 @@ pub fn error(error: &anyhow::Error) {
 }
 
 /// Says which files do not count as they are.
-pub(super) fn untrusted(files: &[Untrusted]) {
+pub(crate) fn untrusted(files: &[Untrusted]) {
     for file in files {
         warning(&format!("{}\n  fix: {}", file.why(), file.fix()));
     }
