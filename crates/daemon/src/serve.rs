@@ -13,6 +13,7 @@ mod front;
 mod guard;
 mod hold;
 mod hub;
+mod inbound;
 mod listen;
 mod mesh;
 mod modern;

@@ -50,6 +50,7 @@ mod verbs;
 mod visible;
 pub mod wait;
 pub mod wake;
+pub(crate) mod words;
 pub mod workspace;
 
 use std::process::ExitCode;

@@ -17,6 +17,7 @@ use std::{
     sync::{Arc, Mutex, atomic::AtomicU64},
 };
 
+use crate::cli::words::one_of;
 use faults::Faulty;
 use prism_mcp::kit::{self, Eras, Notifier, Server};
 
@@ -45,8 +46,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, requires = "http")]
     #[arg(default_missing_value = "true")]
     pub enable_post_sse: Option<bool>,
-    /// Speak the eras of the protocol that are named
-    #[arg(long, value_enum, value_name = "ERA", default_value_t)]
+    /// Speak the eras of the protocol that are named; both: whichever the client speaks
+    #[arg(long, value_name = "ERA", value_parser = one_of(&Eras::ALL, Eras::name), default_value = Eras::default().name())]
     pub era: Eras,
     /// Misbehave in one way
     #[arg(long, value_enum, default_value_t, hide = true)]

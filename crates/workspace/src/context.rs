@@ -26,9 +26,8 @@ pub struct Context {
 }
 
 /// How much of each note.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, schemars::JsonSchema, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[value(rename_all = "snake_case")]
 pub enum Tier {
     // The scope's overview and the map alone; of notes only how many there are.
     Overview,
@@ -39,6 +38,21 @@ pub enum Tier {
     // Their texts too.
     #[serde(alias = "t1", alias = "T1")]
     Full,
+}
+
+impl Tier {
+    /// Every value, from the least to the most.
+    pub const ALL: [Self; 3] = [Self::Overview, Self::FrontMatter, Self::Full];
+
+    /// Returns the word for it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Overview => "overview",
+            Self::FrontMatter => "front_matter",
+            Self::Full => "full",
+        }
+    }
 }
 
 /// Bytes of an answer: about twelve thousand tokens, as an agent that has just arrived has other things to read too.

@@ -30,7 +30,7 @@ pub struct Remember {
 }
 
 /// What a note is. The variants have no doc comments, as a schema with them is more than some clients can read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, schemars::JsonSchema, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     #[default]
@@ -38,6 +38,22 @@ pub enum Kind {
     Decision,
     Lesson,
     Plan,
+}
+
+impl Kind {
+    /// Every value, the usual one first.
+    pub const ALL: [Self; 4] = [Self::Note, Self::Decision, Self::Lesson, Self::Plan];
+
+    /// Returns the word for it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Note => "note",
+            Self::Decision => "decision",
+            Self::Lesson => "lesson",
+            Self::Plan => "plan",
+        }
+    }
 }
 
 /// Characters of a title.

@@ -34,6 +34,11 @@ pub(super) const CHECKS: &[Check] = &[
         find: house::cycles,
     },
     Check {
+        name: "one-way-in",
+        rule: "calls are checked in serve/inbound.rs and nowhere else. Go through `Inbound`",
+        find: house::one_way_in,
+    },
+    Check {
         name: "unsafe-is-in-os",
         rule: "only crates/os says `unsafe`, and each one carries a `SAFETY:` comment (invariant 2). Move it there, or \
                write down why it is sound",

@@ -58,6 +58,7 @@ holds! {
     no_machine_paths "no-machine-paths"
     crates_keep_their_floor "crates-keep-their-floor"
     rooms_have_no_knots "rooms-have-no-knots"
+    one_way_in "one-way-in"
 }
 
 const CORE: &str = "crates/core/src/lib.rs";
@@ -252,4 +253,11 @@ fn rooms_that_need_each_other_are_found_whatever_the_form() {
         ["crates/gate/src/grants/more.rs:1 grants, live, other, requests need each other"]
     );
     clean("rooms-have-no-knots", &knot[..2]);
+}
+
+#[test]
+fn a_second_way_in_is_found() {
+    let text = "match server.calls.check(&destination, message) {}";
+    assert_eq!(found("one-way-in", &[("crates/daemon/src/serve/post.rs", text)]).len(), 1);
+    clean("one-way-in", &[("crates/daemon/src/serve/inbound.rs", text)]);
 }

@@ -31,9 +31,10 @@ use tokio::{
 use super::{
     Server,
     body::{Body, EventStream, Merged},
-    correlation::{From, correlated, recorded},
+    correlation::{From, recorded},
     fault::{Denial, JSON},
-    hold::{Answering, Manner, Next, hold},
+    hold::Manner,
+    inbound::{Delivery, Inbound},
     modern::{self, Asker},
     piggyback,
     post::{self, accepted, events, respond},
@@ -41,11 +42,11 @@ use super::{
 };
 use prism_bridge::{
     access::Pending,
-    admission::Check,
     admitted::Admitted,
     drive::{
         Audience, Command, Destination, Entry, Head, LinkHandle, Reply,
         hub::{Denied, HubSession, Member, Seen, View, Way},
+        sessions::Busy,
     },
 };
 
@@ -110,30 +111,8 @@ pub(super) async fn call(
         Way::Member(member, message, names) => {
             record.destination(member.destination.metrics());
             let from = entry.as_deref().map_or(From::Stranger(through), |entry| From::Session(entry, through));
-            let message = correlated(&member.destination, from, message, record);
-            let message = match server.calls.check(&member.destination, message) {
-                Check::Through(message) => message,
-                Check::Held(held) => {
-                    let busy = entry.as_ref().map(|entry| server.sessions.occupy(entry));
-                    let (who, manner) = (from.who(), Manner { accepts, modern: false });
-                    let (again, at, of, by) = (server.clone(), member.clone(), entry.clone(), names.clone());
-                    let carried = record.carried();
-                    let resume = move |message| -> Answering {
-                        Box::pin(async move {
-                            let _busy = busy;
-                            let mut record = Pending::start(&again.access, "POST");
-                            record.destination(at.destination.metrics());
-                            record.carries(carried);
-                            call_member(&again, of, &at, (message, by), accepts, &mut record).await
-                        })
-                    };
-                    match Box::pin(hold(server, held, who, manner, resume)).await {
-                        Next::Go(message) => message,
-                        Next::Done(response) => return Ok(response),
-                    }
-                }
-            };
-            call_member(server, entry, &member, (message, names), accepts, record).await
+            let delivery = MemberDelivery { entry: entry.clone(), member: member.clone(), names, accepts };
+            Inbound { server, destination: &member.destination, from, record }.pass(message, delivery).await
         }
         Way::List(list) => {
             let told = hub.listing(seen, list, Some(revision)).await;
@@ -147,22 +126,40 @@ pub(super) async fn call(
     }
 }
 
-async fn call_member(
-    server: &Arc<Server>,
+/// To the session's part at a member, or to the member's link for calls without.
+#[derive(Clone)]
+struct MemberDelivery {
     entry: Option<Arc<Entry>>,
-    member: &Arc<Member>,
-    (message, names): (Admitted, Option<Names>),
+    member: Arc<Member>,
+    names: Option<Names>,
     accepts: Accepts,
-    record: &mut Pending,
-) -> Result<Response<Body>, Denial> {
-    match entry {
-        Some(entry) => call_part(server, &entry, member, (message, names), accepts, record).await,
-        None => {
-            let link = member.destination.stateless_link();
-            let carried = record.carried();
-            let command = |reply| Command::Call { key: None, message, accepts, names, carried, reply };
-            let head = send(&link, command).await.ok_or(Denial::LinkGone)?;
-            Ok(respond(head, accepts, link, None, None, record))
+}
+
+impl Delivery for MemberDelivery {
+    fn manner(&self) -> Manner {
+        Manner::legacy(self.accepts)
+    }
+
+    fn occupy(&self, server: &Server) -> Option<Busy> {
+        self.entry.as_ref().map(|entry| server.sessions.occupy(entry))
+    }
+
+    async fn deliver(
+        self,
+        server: &Arc<Server>,
+        message: Admitted,
+        record: &mut Pending,
+    ) -> Result<Response<Body>, Denial> {
+        let Self { entry, member, names, accepts } = self;
+        match entry {
+            Some(entry) => call_part(server, &entry, &member, (message, names), accepts, record).await,
+            None => {
+                let link = member.destination.stateless_link();
+                let carried = record.carried();
+                let command = |reply| Command::Call { key: None, message, accepts, names, carried, reply };
+                let head = send(&link, command).await.ok_or(Denial::LinkGone)?;
+                Ok(respond(head, accepts, link, None, None, record))
+            }
         }
     }
 }

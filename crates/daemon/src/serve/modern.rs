@@ -21,18 +21,19 @@ use tokio::sync::oneshot;
 use super::{
     Server,
     body::Body,
-    correlation::{From, correlated},
+    correlation::From,
     fault::{self, Denial, JSON},
-    hold::{Answering, Manner, Next, hold},
-    hub, piggyback,
+    hold::Manner,
+    hub,
+    inbound::{Delivery, Inbound},
+    piggyback,
     post::{open, respond},
     request::{PROTOCOL_VERSION, Through},
 };
 use prism_bridge::{
     access::Pending,
-    admission::Check,
     admitted::Admitted,
-    drive::{Command, Destination, Head, LinkHandle, Reply, hub::View},
+    drive::{Command, Destination, Head, LinkHandle, Reply, hub::View, sessions::Busy},
 };
 
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
@@ -123,17 +124,22 @@ impl Said {
     }
 }
 
+/// All that a request of the modern era says, read once.
+pub(super) struct ModernRequest {
+    /// What its client sees, if it has come to the hub.
+    pub(super) view: Option<Arc<View>>,
+    pub(super) routing: Box<Routing>,
+    pub(super) through: Through,
+    pub(super) message: Message,
+    pub(super) method: Method,
+    pub(super) accepts: Accepts,
+}
+
 /// Answers a request whose body, or whose headers, claim to be of the modern era.
-#[expect(clippy::too_many_arguments, reason = "it is all that a request says, read once")]
 pub(super) async fn serve(
     server: &Arc<Server>,
     destination: Arc<Destination>,
-    view: Option<Arc<View>>,
-    routing: Box<Routing>,
-    through: Through,
-    message: Message,
-    method: Method,
-    accepts: Accepts,
+    ModernRequest { view, routing, through, message, method, accepts }: ModernRequest,
     record: &mut Pending,
 ) -> Result<Response<Body>, Denial> {
     let id = message.id().map(str::to_owned);
@@ -178,8 +184,6 @@ impl Asker {
         method: Method,
         record: &mut Pending,
     ) -> Result<Response<Body>, Denial> {
-        let from = From::Modern(self.through, &self.envelope.info);
-        let message = correlated(destination, from, message, record);
         let state = message.string(message.params().request_state);
         let resumed = match state.as_deref().map(read_state) {
             Some(Some((number, ticket))) => match destination.link_numbered(number) {
@@ -191,29 +195,9 @@ impl Asker {
             _ => None,
         };
         drop(state);
-        match server.calls.check(destination, message) {
-            Check::Through(message) => self.go(server, destination, message, method, resumed, record).await,
-            Check::Held(mut held) => {
-                if resumed.is_some() {
-                    held.resumes();
-                }
-                let (who, manner) = (from.who(), Manner { accepts: self.accepts, modern: true });
-                let (again, at, asker, of) = (server.clone(), destination.clone(), self.clone(), resumed.clone());
-                let carried = record.carried();
-                let resume = move |message| -> Answering {
-                    Box::pin(async move {
-                        let mut record = Pending::start(&again.access, "POST");
-                        record.destination(at.metrics());
-                        record.carries(carried);
-                        asker.go(&again, &at, message, method, of, &mut record).await
-                    })
-                };
-                match Box::pin(hold(server, held, who, manner, resume)).await {
-                    Next::Go(message) => self.go(server, destination, message, method, resumed, record).await,
-                    Next::Done(response) => Ok(response),
-                }
-            }
-        }
+        let delivery = AskDelivery { asker: self.clone(), destination: destination.clone(), method, resumed };
+        let from = From::Modern(self.through, &self.envelope.info);
+        Inbound { server, destination, from, record }.pass(message, delivery).await
     }
 
     /// Makes the call, where it waited for its client if it did.
@@ -278,6 +262,39 @@ impl Asker {
                 }
             };
         }
+    }
+}
+
+/// To the link where the owner of a question is certain, or where the call waited for its client.
+#[derive(Clone)]
+struct AskDelivery {
+    asker: Asker,
+    destination: Arc<Destination>,
+    method: Method,
+    resumed: Option<(LinkHandle, u128)>,
+}
+
+impl Delivery for AskDelivery {
+    fn manner(&self) -> Manner {
+        Manner { accepts: self.asker.accepts, modern: true }
+    }
+
+    fn occupy(&self, _server: &Server) -> Option<Busy> {
+        None
+    }
+
+    fn is_resumed(&self) -> bool {
+        self.resumed.is_some()
+    }
+
+    async fn deliver(
+        self,
+        server: &Arc<Server>,
+        message: Admitted,
+        record: &mut Pending,
+    ) -> Result<Response<Body>, Denial> {
+        let Self { asker, destination, method, resumed } = self;
+        asker.go(server, &destination, message, method, resumed, record).await
     }
 }
 

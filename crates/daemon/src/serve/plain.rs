@@ -24,9 +24,10 @@ use uuid::Uuid;
 use super::{
     Server,
     body::Body,
-    correlation::{From, correlated, recorded},
+    correlation::{From, recorded},
     fault::{self, Denial},
     hold::hold_quietly,
+    inbound::Inbound,
     post::{accepted, events},
     quirks::passes,
     request::{accepts, by_method, check_content, read_message},
@@ -235,8 +236,7 @@ impl Posted {
             (_, None) => return Ok(accepted()),
             (Kind::Request(_), Some(_)) => {
                 let from = From::Plain(self.0.id, &self.0.visit);
-                let message = correlated(&self.0.destination, from, message, record);
-                match server.calls.check(&self.0.destination, message) {
+                match (Inbound { server, destination: &self.0.destination, from, record }).check(message) {
                     Check::Through(message) => Command::Post { key, message, carried: record.carried(), reply },
                     Check::Held(held) => {
                         let who = from.who();

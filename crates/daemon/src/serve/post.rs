@@ -22,11 +22,12 @@ use tokio::sync::oneshot;
 use super::{
     Server,
     body::{Body, EventStream},
-    correlation::{From, correlated, recorded},
+    correlation::{From, recorded},
     fault::{self, Denial, JSON},
-    hold::{Answering, Manner, Next, hold},
+    hold::Manner,
     hub,
-    modern::{self, Routing},
+    inbound::{Delivery, Inbound},
+    modern::{self, ModernRequest, Routing},
     piggyback,
     quirks::Telling,
     request::{SESSION_ID, Through, accepts, by_method, check_content, named_revision, read_message, session},
@@ -150,7 +151,8 @@ async fn take(
     match message.kind() {
         Kind::Request(_) if claims || (header_claims && method != Method::Initialize) => {
             let routing = routing.unwrap_or_else(|| Routing::legacy(revision));
-            return modern::serve(server, destination, view, routing, through, message, method, accepts, record).await;
+            let request = ModernRequest { view, routing, through, message, method, accepts };
+            return modern::serve(server, destination, request, record).await;
         }
         // The era knows no notes of clients over HTTP: none has any effect.
         Kind::Notification(_) if claims || header_claims => return Ok(accepted()),
@@ -248,6 +250,7 @@ async fn initialize(
     Ok(answered)
 }
 
+/// Takes a legacy request to one server.
 pub(super) async fn call(
     server: &Arc<Server>,
     destination: Arc<Destination>,
@@ -257,66 +260,62 @@ pub(super) async fn call(
     accepts: Accepts,
     record: &mut Pending,
 ) -> Result<Response<Body>, Denial> {
+    let delivery = DirectDelivery { destination: destination.clone(), entry: entry.clone(), accepts };
     let from = entry.as_deref().map_or(From::Stranger(through), |entry| From::Session(entry, through));
-    let message = correlated(&destination, from, message, record);
-    let message = match server.calls.check(&destination, message) {
-        Check::Through(message) => message,
-        Check::Held(held) => {
-            let busy = entry.as_ref().map(|entry| server.sessions.occupy(entry));
-            let (who, manner) = (from.who(), Manner { accepts, modern: false });
-            let (again, at, of, carried) = (server.clone(), destination.clone(), entry.clone(), record.carried());
-            let resume = move |message| -> Answering {
-                Box::pin(async move {
-                    let _busy = busy;
-                    let mut record = Pending::start(&again.access, "POST");
-                    record.destination(at.metrics());
-                    record.carries(carried);
-                    send_call(&again, &at, of, message, accepts, &mut record).await
-                })
-            };
-            match Box::pin(hold(server, held, who, manner, resume)).await {
-                Next::Go(message) => message,
-                Next::Done(response) => return Ok(response),
-            }
-        }
-    };
-    send_call(server, &destination, entry, message, accepts, record).await
+    Inbound { server, destination: &destination, from, record }.pass(message, delivery).await
 }
 
-async fn send_call(
-    server: &Server,
-    destination: &Destination,
+/// To the link of its session, or to the one for calls without.
+#[derive(Clone)]
+struct DirectDelivery {
+    destination: Arc<Destination>,
     entry: Option<Arc<Entry>>,
-    message: Admitted,
     accepts: Accepts,
-    record: &mut Pending,
-) -> Result<Response<Body>, Denial> {
-    let carries = piggyback::may_carry(destination, message.message());
-    let key = entry.as_ref().map(|entry| entry.key());
-    let link = match &entry {
-        Some(entry) => entry.link.clone(),
-        None => destination.stateless_link(),
-    };
-    let busy = entry.as_ref().map(|entry| server.sessions.occupy(entry));
-    let (tx, rx) = oneshot::channel();
-    let reply = Reply::new(rx, link.clone());
-    let carried = record.carried();
-    let sent = link.commands.send(Command::Call { key, message, accepts, names: None, carried, reply: tx }).await;
-    let head = match sent {
-        Ok(()) => reply.head().await.ok_or(Denial::LinkGone),
-        Err(_) => Err(Denial::LinkGone),
-    };
-    match (head, entry) {
-        (Ok(Head::Refused(prism_core::mcp::Refusal::UnknownSession)) | Err(Denial::LinkGone), Some(entry)) => {
-            // The link ended it, and this request was on its way meanwhile.
-            server.sessions.remove(&entry.id);
-            Err(Denial::UnknownSession)
+}
+
+impl Delivery for DirectDelivery {
+    fn manner(&self) -> Manner {
+        Manner::legacy(self.accepts)
+    }
+
+    fn occupy(&self, server: &Server) -> Option<Busy> {
+        self.entry.as_ref().map(|entry| server.sessions.occupy(entry))
+    }
+
+    async fn deliver(
+        self,
+        server: &Arc<Server>,
+        message: Admitted,
+        record: &mut Pending,
+    ) -> Result<Response<Body>, Denial> {
+        let busy = self.occupy(server);
+        let Self { destination, entry, accepts } = self;
+        let carries = piggyback::may_carry(&destination, message.message());
+        let key = entry.as_ref().map(|entry| entry.key());
+        let link = match &entry {
+            Some(entry) => entry.link.clone(),
+            None => destination.stateless_link(),
+        };
+        let (tx, rx) = oneshot::channel();
+        let reply = Reply::new(rx, link.clone());
+        let carried = record.carried();
+        let sent = link.commands.send(Command::Call { key, message, accepts, names: None, carried, reply: tx }).await;
+        let head = match sent {
+            Ok(()) => reply.head().await.ok_or(Denial::LinkGone),
+            Err(_) => Err(Denial::LinkGone),
+        };
+        match (head, entry) {
+            (Ok(Head::Refused(prism_core::mcp::Refusal::UnknownSession)) | Err(Denial::LinkGone), Some(entry)) => {
+                // The link ended it, and this request was on its way meanwhile.
+                server.sessions.remove(&entry.id);
+                Err(Denial::UnknownSession)
+            }
+            (head, Some(entry)) if carries => {
+                let head = piggyback::for_session(server, &entry, head?);
+                Ok(respond(head, accepts, link, busy, None, record))
+            }
+            (head, _) => Ok(respond(head?, accepts, link, busy, None, record)),
         }
-        (head, Some(entry)) if carries => {
-            let head = piggyback::for_session(server, &entry, head?);
-            Ok(respond(head, accepts, link, busy, None, record))
-        }
-        (head, _) => Ok(respond(head?, accepts, link, busy, None, record)),
     }
 }
 
@@ -358,13 +357,13 @@ async fn batch(
     let mut admitted = Vec::with_capacity(messages.len());
     for message in &messages {
         recorded(message, record);
-        let message = correlated(&entry.destination, from, message.clone(), record);
+        let destination = &entry.destination;
         let through = match message.kind() {
-            Kind::Request(_) => match server.calls.check(&entry.destination, message) {
+            Kind::Request(_) => match (Inbound { server, destination, from, record }).check(message.clone()) {
                 Check::Through(message) => Some(message),
                 Check::Held(_) => None,
             },
-            _ => server.calls.tell(&entry.destination, message),
+            _ => server.calls.tell(destination, message.clone()),
         };
         admitted.extend(through);
     }

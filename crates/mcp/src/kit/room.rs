@@ -31,13 +31,28 @@ use super::{
 };
 
 /// Which eras of the protocol are spoken.
-#[derive(clap::ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Eras {
     #[default]
     Legacy,
     Modern,
     /// Whichever the client speaks. From `initialize` on it is the legacy one.
     Both,
+}
+
+impl Eras {
+    /// Every value, in the order in which they are named to people.
+    pub const ALL: [Self; 3] = [Self::Legacy, Self::Modern, Self::Both];
+
+    /// Returns the word for it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Legacy => "legacy",
+            Self::Modern => "modern",
+            Self::Both => "both",
+        }
+    }
 }
 
 pub(super) struct Room {

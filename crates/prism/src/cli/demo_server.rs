@@ -14,9 +14,7 @@ pub(super) fn run(options: Options, env: &Env) -> anyhow::Result<()> {
     let mut command = vec![own.to_owned(), "demo-server".to_owned()];
     let mut option = |name: &str, value: &str| command.extend([format!("--{name}"), value.to_owned()]);
     let word = |value: Option<clap::builder::PossibleValue>| value.map(|it| it.get_name().to_owned());
-    if let Some(era) = word(options.era.to_possible_value()) {
-        option("era", &era);
-    }
+    option("era", options.era.name());
     if let Some(fault) = word(options.fault.to_possible_value()) {
         option("fault", &fault);
     }

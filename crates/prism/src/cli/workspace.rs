@@ -12,6 +12,7 @@ use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
 use tracing::level_filters::LevelFilter;
 
+use super::words::one_of;
 use super::{bar::Bar, say};
 use prism_config::{Env, home::Home};
 use prism_mcp::kit;
@@ -63,7 +64,7 @@ enum Command {
         #[arg(long, value_delimiter = ',')]
         category: Vec<String>,
         /// How much of each note
-        #[arg(long, value_enum, default_value = "front_matter")]
+        #[arg(long, value_parser = one_of(&Tier::ALL, Tier::name), default_value = Tier::default().name())]
         tier: Tier,
     },
     /// Search the notes
@@ -88,7 +89,7 @@ enum Command {
         #[command(flatten)]
         place: Place,
         /// What it is
-        #[arg(long, value_enum, default_value = "note")]
+        #[arg(long, value_parser = one_of(&Kind::ALL, Kind::name), default_value = Kind::default().name())]
         kind: Kind,
         /// Topic whose folder it goes to
         #[arg(long)]

@@ -16,7 +16,7 @@ use crate::cli::{
     say,
     verbs::Mesh,
 };
-use prism_config::{duration, registration};
+use prism_config::duration;
 
 /// Who asks if nobody says.
 const SHELL: &str = "shell";
