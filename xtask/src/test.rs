@@ -93,7 +93,7 @@ const LANES: &[Lane] = &[
     lane(UNIT, "every test of the workspace", unit),
     yard("survival", "the daemon killed 50 times under load, and nothing lost or grown", survival),
     yard("mesh-survival", "the daemon killed 100 times under signals, each drained exactly once", mesh_survival),
-    yard("attacks", "what an attack on the first version found, tried again by an ordinary user", attacks),
+    yard("attacks", "what attacks once found, tried again by an ordinary user", attacks),
     yard(
         "editor-ends",
         "killed 100 times while it saves, a terminal that prints 1 GB, a build that forks",
@@ -101,7 +101,7 @@ const LANES: &[Lane] = &[
     ),
     yard(
         "editor",
-        "the source's checklist in Rust, Python and TypeScript, and the contract, with real servers",
+        "the checklist of a sub-agent's life in Rust, Python and TypeScript, and the contract, with real servers",
         editor,
     )
     .beside(),
