@@ -95,8 +95,12 @@ const LANES: &[Lane] = &[
     lane("lint", "cargo clippy, warnings are errors", lint).beside().quick(),
     lane("core", "the tests of what needs no process, no socket and no disk", core).only_quick(),
     lane("fuzz", "each fuzz target for a few seconds (PRISM_FUZZ_SECS)", fuzz::lane).beside(),
-    lane("supply", "licences and sources of what is compiled in, and each unsafe with its reason", supply::lane)
-        .beside(),
+    lane(
+        "supply",
+        "licences, duplicates and sources of what is compiled in, and each unsafe with its reason",
+        supply::lane,
+    )
+    .beside(),
     lane("extension", "the extension of VS Code: types, tests, and that what is built is committed", extension::lane)
         .beside(),
     lane(UNIT, "every test of the workspace", unit),
