@@ -35,7 +35,7 @@ use crate::drive::{
 const MAILBOX: usize = 1024;
 
 /// What a link can be told: the task's whole interface. What a client says reaches the server in commands that take
-/// `Admitted` messages only, so that nothing gets past the rules.
+/// [`Admitted`] messages only, so that nothing gets past the rules.
 pub enum Command {
     Open {
         key: SessionKey,
