@@ -270,7 +270,7 @@ impl Drop for Held {
 // === impl Ended ===
 
 impl Ended {
-    /// The source's close codes.
+    /// The close code that says so.
     pub fn close_code(self) -> u16 {
         match self {
             Self::Expired => 4000,

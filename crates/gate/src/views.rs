@@ -15,7 +15,7 @@ use prism_core::time::rfc3339;
 /// The most of each that is shown at once.
 const MOST: u32 = 200;
 
-/// A request (the source's names, A-02).
+/// A request (names as in A-02).
 #[derive(Clone, Debug, Serialize)]
 pub struct RequestView {
     pub request_id: Uuid,

@@ -1,5 +1,6 @@
 //! The checks, one per rule. Each says in `rule` what must hold and what to do instead.
 
+mod cited;
 mod code;
 mod house;
 mod layout;
@@ -69,6 +70,28 @@ pub(super) const CHECKS: &[Check] = &[
         name: "payloads-are-not-traced",
         rule: "payloads never reach a trace (invariant 7). Log ids, names, sizes and times",
         find: code::payloads,
+    },
+    Check {
+        name: "cited-numbers-exist",
+        rule: "a requirement or a finding that is cited is a row of docs/requirements.md or docs/findings.md, once. Write \
+               the row, or cite the one that is meant",
+        find: cited::numbers,
+    },
+    Check {
+        name: "cited-sections-exist",
+        rule: "a cited section, invariant or check is in docs/mcp-eras.md, docs/style.md, ARCHITECTURE.md or \
+               xtask/src/checks/list.txt. Cite the one that is meant",
+        find: cited::sections,
+    },
+    Check {
+        name: "cited-pages-exist",
+        rule: "a page that is named or linked to is in the repository, with that heading. Mend the link",
+        find: cited::pages,
+    },
+    Check {
+        name: "comments-outlive-the-work",
+        rule: "a comment says what holds, not in which piece of work it came about (style 6). Cite a requirement, or say it",
+        find: cited::process,
     },
     Check {
         name: "no-ignored-tests",

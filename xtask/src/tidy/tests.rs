@@ -1,7 +1,7 @@
 use super::{
     Weight,
     check::CHECKS,
-    source::{test_items, views},
+    source::{comments, test_items, views},
     tree::Tree,
 };
 
@@ -48,6 +48,10 @@ holds! {
     environment_is_in_config "environment-is-in-config"
     queues_are_bounded "queues-are-bounded"
     payloads_are_not_traced "payloads-are-not-traced"
+    cited_numbers_exist "cited-numbers-exist"
+    cited_sections_exist "cited-sections-exist"
+    cited_pages_exist "cited-pages-exist"
+    comments_outlive_the_work "comments-outlive-the-work"
     no_ignored_tests "no-ignored-tests"
     expect_not_allow "expect-not-allow"
     no_mod_rs "no-mod-rs"
@@ -73,6 +77,12 @@ fn comments_and_strings_are_told_from_code() {
     let letters = |view: &str| view.chars().filter(char::is_ascii_lowercase).collect::<String>();
     assert_eq!(letters(&code), "afrlmn");
     assert_eq!(letters(&bare), "afghrijklmn");
+}
+
+#[test]
+fn comments_are_kept_by_themselves() {
+    let text = "a(); // b: ü\n\"// c\" /* d */";
+    assert_eq!(comments(text, &views(text).0), "     // b: ü\n       /* d */");
 }
 
 #[test]
@@ -171,6 +181,62 @@ fn a_traced_payload_is_found_and_an_operator_is_not() {
         "payloads-are-not-traced",
         &[(PRISM, "let n = a % line; f()?; debug!(?id, size = bytes.len()); warn!(bytes = %bytes.len())")],
     );
+}
+
+#[test]
+fn numbers_that_are_cited_and_nowhere_are_found() {
+    let requirements = ("docs/requirements.md", "| # | what |\n|---|---|\n| B-04 | shared |\n");
+    let findings = ("docs/findings.md", "| R-17 | x | y |\n| H5 | x | y |\n");
+    let cited = "// B-04, R-17: and (H5)\nfn a() { \"B-99 H9\" } // utf-8 H264 A-1 AB-04 0B-04\n";
+    let numbers = |code: &str| found("cited-numbers-exist", &[requirements, findings, (PRISM, code)]);
+    assert_eq!(numbers(cited), Vec::<String>::new());
+    assert_eq!(numbers("fn a() {}\n/// As B-40 has it. (L8)\n").len(), 2);
+    assert_eq!(
+        found("cited-numbers-exist", &[requirements, ("yardstick/lib.sh", "# R-17\n")]),
+        ["yardstick/lib.sh:1 R-17 is in no page of docs/"]
+    );
+    let twice = ("docs/findings.md", "| R-17 | x | y |\n| R-17 | x | y |\n");
+    assert_eq!(found("cited-numbers-exist", &[twice]), ["docs/findings.md:2 R-17 a second time"]);
+}
+
+#[test]
+fn sections_that_are_cited_and_nowhere_are_found() {
+    let pages = [
+        ("docs/mcp-eras.md", "## 3. Error codes\n### 5.7 Questions\n### 5.10 Cancelling\n"),
+        ("docs/style.md", "## 3. When something is full\n"),
+        ("ARCHITECTURE.md", "| 5 | every queue is bounded |\n"),
+        ("xtask/src/checks/list.txt", "46 A ping\n"),
+    ];
+    let sections = |code: &str| found("cited-sections-exist", &[&pages[..], &[(PRISM, code)]].concat());
+    let held = "// (mcp-eras 5.7 A2, 5.10, and more), mcp-eras, check 46, mcp-eras 3. Style 3: style 3, invariant 5\n\
+                fn check(style: u8) { \"mcp-eras 9\" } // check it, style that\n";
+    assert_eq!(sections(held), Vec::<String>::new());
+    for wrong in ["mcp-eras 5.8", "mcp-eras 5.7, 5.11", "style 7", "invariant 6", "Check 121."] {
+        assert_eq!(sections(&format!("// {wrong}\n")).len(), 1, "{wrong}");
+    }
+}
+
+#[test]
+fn links_that_lead_nowhere_are_found() {
+    let page = ("docs/gate.md", "# The gate\n## What your own tools run\n[this](#the-gate) [up](../README.md)\n");
+    let links = |text: &str| found("cited-pages-exist", &[page, ("README.md", text)]);
+    let good =
+        "[a](docs/gate.md) [b](docs/gate.md#what-your-own-tools-run) [c](https://x.example/y.md) [d](docs/console.png)";
+    assert_eq!(links(good), Vec::<String>::new());
+    for wrong in ["[a](docs/gates.md)", "[a](docs/gate.md#what)", "see docs/lost.md."] {
+        assert_eq!(links(wrong).len(), 1, "{wrong}");
+    }
+    assert_eq!(found("cited-pages-exist", &[page, ("README.md", ""), (PRISM, "// as docs/lost.md says")]).len(), 1);
+}
+
+#[test]
+fn comments_that_only_their_makers_understand_are_found() {
+    let comment = |text: &str| found("comments-outlive-the-work", &[(PRISM, &format!("// {text}\n"))]).len();
+    for wrong in ["issue 12", "Issue #3: x", "as it must show", "House style 3", "see ../shared/x.md"] {
+        assert_eq!(comment(wrong), 1, "{wrong}");
+    }
+    assert_eq!(comment("the issue is that 3 reissue 4 issues; TODO(#123): x"), 0);
+    clean("comments-outlive-the-work", &[(PRISM, "fn a() { \"issue 12\" }")]);
 }
 
 #[test]

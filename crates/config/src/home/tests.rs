@@ -69,7 +69,7 @@ fn change(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
-// Issue 5, must show 4
+// D-03
 #[test]
 fn a_token_that_others_could_read_is_refused_with_the_fix() {
     let folder = tempfile::tempdir().unwrap();
@@ -87,7 +87,7 @@ fn a_token_that_others_could_read_is_refused_with_the_fix() {
     assert_eq!(home_in(folder.path()).token().unwrap().0.expose(), "mine");
 }
 
-// Issue 5, must show 4: only root can give a file away.
+// D-03: only root can give a file away.
 #[test]
 fn a_token_or_a_folder_of_somebody_else_is_refused() {
     if user_id() != 0 {

@@ -284,7 +284,7 @@ pub(super) fn parsed<T: DeserializeOwned>(body: &Bytes) -> Result<T, Trouble> {
     serde_json::from_slice(body).map_err(|error| Trouble::bad(format!("the body is not what this takes: {error}")))
 }
 
-/// The source's answer to an approval: its time is in seconds since 1970.
+/// The answer to an approval: its time is in seconds since 1970.
 fn given(given: &Given) -> Value {
     let token = given.token.as_ref().map(prism_config::home::Token::expose);
     json!({"session_id": given.id, "session_token": token, "expires_at": given.expires_at.0 / 1_000_000})

@@ -1,4 +1,4 @@
-//! From what went wrong to the response that says so: the one table of statuses (house style 7).
+//! From what went wrong to the response that says so: the one table of statuses (style 7).
 
 use hyper::{
     Response, StatusCode,

@@ -50,7 +50,7 @@ pub(super) const GOING_AWAY: u16 = 1001;
 
 pub(super) type Socket = WebSocketStream<TokioIo<hyper::upgrade::Upgraded>>;
 
-/// Opens a holder's session. Who has no right to it learns that from the close code, as the source has it.
+/// Opens a holder's session. Who has no right to it learns that from the close code.
 pub(super) fn session(
     server: &Server,
     gate: Arc<Gate>,
@@ -260,7 +260,7 @@ fn greeting(held: &Held) -> String {
     json!({"type": "event", "event": "session_state", "data": data}).to_string()
 }
 
-/// An event as the source has it: its category, and in its data its name. Numbered, so that a holder sees if it missed one.
+/// An event: its category, and in its data its name. Numbered, so that a holder sees if it missed one.
 fn event(happening: &Happening, holder: u128, seq: u64) -> String {
     let mut data = happening.told_to(holder);
     data["event"] = happening.event.name.into();

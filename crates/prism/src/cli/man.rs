@@ -127,7 +127,6 @@ mod tests {
         write_all(&whole, folder).unwrap()
     }
 
-    // Issue 5: a man page.
     #[test]
     fn every_command_has_a_page_with_its_examples() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Two sub-agents on one buffer, and a daemon that is killed while it saves (E-03; issue 8, must show 3).
+//! Two sub-agents on one buffer, and a daemon that is killed while it saves (E-03).
 
 use std::{
     collections::HashSet,

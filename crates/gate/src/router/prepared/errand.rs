@@ -1,7 +1,7 @@
 //! A verb that an editor does. Its paths were found by handle and are sent as they really are; what comes back is sifted.
 //!
 //! Between that look and the editor's own opening of the path somebody could put a link there: an editor opens by name. So
-//! plugins check their folders again, as the source asks of them.
+//! plugins check their folders again.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
