@@ -50,7 +50,6 @@ mod verbs;
 mod visible;
 pub mod wait;
 pub mod wake;
-pub(crate) mod words;
 pub mod workspace;
 
 use std::process::ExitCode;

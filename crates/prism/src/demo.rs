@@ -17,7 +17,7 @@ use std::{
     sync::{Arc, Mutex, atomic::AtomicU64},
 };
 
-use crate::cli::words::one_of;
+use crate::words::one_of;
 use faults::Faulty;
 use prism_mcp::kit::{self, Eras, Notifier, Server};
 

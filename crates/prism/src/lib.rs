@@ -5,3 +5,4 @@ pub mod cli;
 mod demo;
 pub mod say;
 mod shim;
+mod words;

@@ -12,8 +12,8 @@ use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
 use tracing::level_filters::LevelFilter;
 
-use super::words::one_of;
 use super::{bar::Bar, say};
+use crate::words::one_of;
 use prism_config::{Env, home::Home};
 use prism_mcp::kit;
 use prism_telemetry::Log;
