@@ -8,6 +8,7 @@
 
 pub mod address;
 mod chores;
+pub mod credentials;
 mod failure;
 pub mod headers;
 pub mod pool;

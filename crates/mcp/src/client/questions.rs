@@ -15,7 +15,7 @@ pub enum Manners {
 }
 
 /// An error in answer to a question.
-pub type Declined = (i64, &'static str);
+pub(super) type Declined = (i64, &'static str);
 
 impl Manners {
     /// What we can be asked.

@@ -21,7 +21,7 @@ const MAX_RETURNED: usize = 32;
 const MAX_VALUE: usize = 4096;
 
 /// Returns what of a server's head comes back; `None` if there is nothing.
-pub fn brought_back(head: &HeaderMap) -> Option<HeaderMap> {
+pub(super) fn brought_back(head: &HeaderMap) -> Option<HeaderMap> {
     let is_back = |name: &HeaderName| {
         BACK.contains(&name.as_str()) || BACK_PREFIXES.iter().any(|prefix| name.as_str().starts_with(prefix))
     };

@@ -29,7 +29,9 @@ use tower_service::Service;
 use tracing::debug;
 
 use super::{
-    Failure, Transport, address, headers,
+    Failure, Transport, address,
+    credentials::{AfterRefusal, Credentials, CredentialsRefusal},
+    headers,
     pool::{Answer, Pool, SendError},
     socket::Socket,
 };
@@ -48,6 +50,8 @@ pub struct Target {
     pub url: Uri,
     /// What was configured, and may be. It can change from one connection to the next: secrets do.
     headers: RwLock<HeaderMap>,
+    /// What opens the server, where that is more than what was configured.
+    credentials: OnceLock<Arc<dyn Credentials>>,
     max_message_bytes: AtomicUsize,
     pub(super) patience: Patience,
     configured: Option<Transport>,
@@ -177,6 +181,7 @@ impl Target {
         Ok(Self {
             url,
             headers: RwLock::new(checked(configured)?),
+            credentials: OnceLock::new(),
             max_message_bytes: AtomicUsize::new(max_message_bytes),
             patience: Patience::default(),
             configured: transport,
@@ -192,8 +197,30 @@ impl Target {
         Ok(())
     }
 
+    /// Says what opens the server, beside what was configured. Only the first time counts.
+    pub fn opened_by(&self, credentials: Arc<dyn Credentials>) {
+        let _ = self.credentials.set(credentials);
+    }
+
     pub(super) fn headers(&self) -> HeaderMap {
-        self.headers.read().unwrap_or_else(PoisonError::into_inner).clone()
+        let mut headers = self.headers.read().unwrap_or_else(PoisonError::into_inner).clone();
+        // What is there under the same name is replaced.
+        headers.extend(self.offered());
+        headers
+    }
+
+    /// What credentials say, if there are any.
+    fn offered(&self) -> HeaderMap {
+        self.credentials.get().map(|credentials| credentials.headers()).unwrap_or_default()
+    }
+
+    /// Whether a response that says no is worth another try.
+    async fn has_better(&self, offered: HeaderMap, response: &Response<Answer>) -> bool {
+        let Some(credentials) = self.credentials.get() else { return false };
+        match CredentialsRefusal::read(response.status(), response.headers(), offered) {
+            Some(refusal) => credentials.refused(&refusal).await == AfterRefusal::TryAgain,
+            None => false,
+        }
     }
 
     /// What is known by now: configured, or found out.
@@ -223,8 +250,9 @@ impl Target {
         self.found.store(0, Ordering::Relaxed);
     }
 
-    /// Sends a request and waits for the head of the response; redirects within the origin are followed. Returns the
-    /// response and the URL that gave it. Has no deadline, but for connecting.
+    /// Sends a request and waits for the head of the response; redirects within the origin are followed, and one that was
+    /// refused is sent once more if there are better credentials. Returns the response and the URL that gave it. Has no
+    /// deadline, but for connecting.
     pub async fn send(
         &self,
         method: Method,
@@ -233,8 +261,9 @@ impl Target {
         body: Bytes,
     ) -> Result<(Uri, Response<Answer>), Failure> {
         let mut url = url.clone();
-        let mut redirects = 0;
+        let (mut redirects, mut retried) = (0, false);
         loop {
+            let offered = self.offered();
             let mut request = Request::new(Full::new(body.clone()));
             *request.method_mut() = method.clone();
             // What is asked is the path; the rest of the URL is where, and never another origin.
@@ -243,6 +272,10 @@ impl Target {
             *request.headers_mut() = headers();
             request.headers_mut().insert(HOST, self.host.clone());
             let response = self.pool.send(&url, request).await.map_err(|error| failure(&error))?;
+            if !retried && self.has_better(offered, &response).await {
+                retried = true;
+                continue;
+            }
             let status = response.status().as_u16();
             let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
             let Some(location) = location.filter(|_| matches!(status, 300..=399)) else {

@@ -2,6 +2,7 @@
 //! server gets is handed to the test, which answers it as it likes.
 
 mod answers;
+mod credentials;
 mod failures;
 mod older;
 mod sessions;
