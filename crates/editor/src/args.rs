@@ -5,8 +5,8 @@ use prism_core::policy::{Action, Code, Refusal};
 use serde_json::{Map, Value};
 
 use crate::{
-    edit::{Position, Span},
-    text,
+    encoding,
+    text::edit::{Position, Span},
 };
 
 /// What of the arguments has not been read yet.
@@ -99,7 +99,7 @@ impl Args {
         let Some(content) = content else { return Ok(None) };
         match encoding.as_deref() {
             None | Some("utf-8") => Ok(Some(content.into_bytes())),
-            Some("base64") => match text::from_base64(&content) {
+            Some("base64") => match encoding::from_base64(&content) {
                 Some(bytes) => Ok(Some(bytes)),
                 None => Err(wrong(format!("`{name}` is not base64 (the standard alphabet, padded, no line breaks)"))),
             },

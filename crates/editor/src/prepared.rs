@@ -6,8 +6,9 @@ use prism_core::policy::{Effect, Refusal};
 use serde_json::Value;
 
 use crate::{
-    Progress, Shown,
-    runtime::{Desk, Stop},
+    dispatch::{Desk, Stop},
+    progress::Progress,
+    shown::Shown,
 };
 
 /// An action that can be shown, and then run. Dropping it leaves everything as it was.

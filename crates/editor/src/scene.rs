@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use prism_os::sandbox::Network;
 
-use crate::{ground::Ground, runtime::Desk};
+use crate::{dispatch::Desk, roots::Ground};
 
 /// Whom an order is from. Terminals, watches, panes and cursors are a holder's own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

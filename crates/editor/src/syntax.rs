@@ -14,15 +14,15 @@ use prism_core::policy::{Code, Refusal};
 use serde_json::{Value, json};
 
 use crate::{
-    Shown,
     args::{Args, wrong},
-    edit::{Lines, Span},
-    files,
+    disk::files,
+    dispatch::{Stop, failed},
+    encoding,
     language::Language,
     prepared::{Opened, Work},
-    runtime::{Stop, failed},
     scene::Scene,
-    text,
+    shown::Shown,
+    text::edit::{Lines, Span},
 };
 use outline::Symbol;
 use places::Places;
@@ -68,7 +68,7 @@ pub(crate) fn analyze(mut args: Args, scene: &Scene) -> Result<Opened, Refusal> 
             return Ok(answer);
         }
         let bytes = files::whole(file, &name)?;
-        let Some(text) = text::as_text(&bytes) else { return Err(wrong(format!("{name:?} is no text"))) };
+        let Some(text) = encoding::as_text(&bytes) else { return Err(wrong(format!("{name:?} is no text"))) };
         let mut answer = analysis(text, language, wish.as_ref(), stop)?;
         (answer["path"], answer["version"]) = (name.into(), Value::Null);
         Ok(answer)

@@ -26,7 +26,10 @@ use super::{
     servers::Servers,
     uri,
 };
-use crate::{Happening, happening::Happenings, runtime::Desk};
+use crate::{
+    dispatch::Desk,
+    happening::{Happening, Happenings},
+};
 
 /// How long after a change its errors are asked for: somebody who types goes on typing.
 const SETTLE: Duration = Duration::from_millis(250);

@@ -14,7 +14,7 @@ use prism_core::policy::{Code, Refusal};
 use serde_json::{Value, json};
 
 use super::proof::Look;
-use crate::{Settings, language::Language};
+use crate::{language::Language, settings::Settings};
 
 /// A server that is known by name.
 #[derive(Debug, PartialEq, Eq)]

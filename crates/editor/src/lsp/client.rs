@@ -23,7 +23,7 @@ use super::{
     outside::Outside,
     task::Task,
 };
-use crate::fence::Around;
+use crate::run::fence::Around;
 
 /// A server that was started. It ends when this is dropped, by itself when nobody asks it anything, or when told to.
 #[derive(Debug)]

@@ -6,11 +6,11 @@ use tokio::time::Instant;
 
 use super::site::{Ability, PATIENCE, Site};
 use crate::{
-    Shown,
     args::{Args, wrong},
-    edit::Lines,
     prepared::{Doing, Work},
     scene::Scene,
+    shown::Shown,
+    text::edit::Lines,
 };
 
 const USUAL_LIMIT: u64 = 50;

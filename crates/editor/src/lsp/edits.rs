@@ -8,11 +8,13 @@ use serde_json::{Value, json};
 
 use super::{conversation::Text, site::Site, uri};
 use crate::{
-    Shown,
-    buffers::{Change, Edited, Plan, stale},
-    edit::{Lines, TextEdit, planned},
+    dispatch::failed,
     prepared::Work,
-    runtime::failed,
+    shown::Shown,
+    text::{
+        buffers::{Change, Edited, Plan, stale},
+        edit::{Lines, TextEdit, planned},
+    },
 };
 
 /// Files of one change, and edits in all. More is refused: nobody could look at it.

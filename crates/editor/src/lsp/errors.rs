@@ -14,10 +14,11 @@ use super::{
     site::{Ability, Site, ready},
 };
 use crate::{
-    Progress, Shown,
     args::Args,
     prepared::{Doing, Work},
+    progress::Progress,
     scene::Scene,
+    shown::Shown,
 };
 
 /// How long is waited for diagnostics of the text as it is, if nothing else is said, and at most.

@@ -12,11 +12,12 @@ use super::{
     site::{Ability, PATIENCE, Site},
 };
 use crate::{
-    Progress, Shown,
     args::{Args, wrong},
-    buffers::stale,
     prepared::{Doing, Work},
+    progress::Progress,
     scene::Scene,
+    shown::Shown,
+    text::buffers::stale,
 };
 
 /// Fixes in one answer.

@@ -8,12 +8,14 @@ use super::{
     site::{Ability, PATIENCE, Site},
 };
 use crate::{
-    Shown,
     args::Args,
-    buffers::{Edited, stale},
-    edit::planned,
     prepared::{Doing, Work},
     scene::Scene,
+    shown::Shown,
+    text::{
+        buffers::{Edited, stale},
+        edit::planned,
+    },
 };
 
 const WHOLE: Ability =

@@ -7,10 +7,10 @@ use tokio::time::Instant;
 
 use super::site::{Ability, PATIENCE, Site};
 use crate::{
-    Shown,
     args::Args,
     prepared::{Doing, Work},
     scene::Scene,
+    shown::Shown,
 };
 
 /// Lenses in one answer, and those of them whose words have to be asked for one by one.

@@ -16,11 +16,11 @@ use super::{
     uri,
 };
 use crate::{
-    Shown,
     args::{Args, wrong},
-    edit::Lines,
     prepared::{Doing, Work},
     scene::Scene,
+    shown::Shown,
+    text::edit::Lines,
 };
 
 /// Places in one answer. Of more the answer says that it is not complete.

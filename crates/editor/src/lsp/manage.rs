@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 
 use super::catalogue;
 use crate::{
-    Shown,
     args::{Args, wrong},
     language::Language,
     prepared::{Doing, Work},
     scene::Scene,
+    shown::Shown,
 };
 
 pub(crate) fn manage(mut args: Args, scene: Scene) -> Doing<(Shown, Work)> {
@@ -44,7 +44,7 @@ pub(crate) fn manage(mut args: Args, scene: Scene) -> Doing<(Shown, Work)> {
             let its = scene.clone();
             let running: Vec<Value> = told.iter().map(|server| server["language"].clone()).collect();
             let asked = language.clone();
-            let others = move |_: &crate::runtime::Stop| Ok(others(&its, &running, asked.as_deref()));
+            let others = move |_: &crate::dispatch::Stop| Ok(others(&its, &running, asked.as_deref()));
             told.extend(scene.desk.blocking(others).await?);
             if let Some(language) = &language {
                 told.retain(|server| server["language"] == language.as_str());

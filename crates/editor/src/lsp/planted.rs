@@ -17,9 +17,9 @@ use prism_os::root;
 
 use super::catalogue::Kind;
 use crate::{
-    ground::{Ground, Way},
-    runtime::Stop,
-    walk::{Also, MOST_LEVELS, Visitor, Walk},
+    disk::walk::{Also, MOST_LEVELS, Visitor, Walk},
+    dispatch::Stop,
+    roots::{Ground, Way},
 };
 
 /// Bytes of such a file; a longer one is refused unread.

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::catalogue::Kind;
-use crate::ground::Ground;
+use crate::roots::Ground;
 
 /// Bytes of a project's file that are looked at.
 const MAX_LOOKED_AT: u64 = 1 << 20;

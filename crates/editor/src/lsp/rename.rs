@@ -8,11 +8,11 @@ use super::{
     site::{Ability, PATIENCE, Site},
 };
 use crate::{
-    Shown,
     args::{Args, wrong},
-    buffers::stale,
     prepared::{Doing, Work},
     scene::Scene,
+    shown::Shown,
+    text::buffers::stale,
 };
 
 /// Letters of a name.

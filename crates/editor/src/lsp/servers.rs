@@ -34,12 +34,12 @@ use super::{
     slot::Slot,
 };
 use crate::{
-    Holder, Settings,
-    fence::Around,
+    dispatch::{Desk, failed},
     happening::Happenings,
     language::Language,
-    runtime::{Desk, failed},
-    scene::Scene,
+    run::fence::Around,
+    scene::{Holder, Scene},
+    settings::Settings,
 };
 
 /// The language servers. One for the runtime; a copy is the same one.

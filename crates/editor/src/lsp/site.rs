@@ -25,12 +25,14 @@ use super::{
 };
 use crate::{
     args::wrong,
-    buffers::{Buffer, Snapshot},
-    edit::Lines,
-    fence,
-    files::MAX_BYTES,
+    disk::files::MAX_BYTES,
     language::Language,
+    run::fence,
     scene::Scene,
+    text::{
+        buffers::{Buffer, Snapshot},
+        edit::Lines,
+    },
 };
 
 #[derive(Clone, Debug)]

@@ -16,7 +16,7 @@ use super::{
     known::Phase,
     servers::{Key, Wanted},
 };
-use crate::fence;
+use crate::run::fence;
 
 /// The place of one server, whether it runs or not.
 #[derive(Debug)]

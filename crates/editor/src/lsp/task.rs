@@ -26,7 +26,7 @@ use super::{
     known::{Known, Phase},
     message,
 };
-use crate::fence::{Overrun, RunLimits};
+use crate::run::fence::{Overrun, RunLimits};
 
 pub(super) struct Task {
     stdin: Sender,

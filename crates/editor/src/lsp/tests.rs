@@ -21,7 +21,11 @@ use prism_os::census::Owner;
 use serde_json::{Value, json};
 
 use crate::{
-    Holder, Order, Prepared, Progress, Runtime, Settings, Surroundings,
+    dispatch::{Order, Runtime, Surroundings},
+    prepared::Prepared,
+    progress::Progress,
+    scene::Holder,
+    settings::Settings,
     tests::{inner, skipped},
 };
 

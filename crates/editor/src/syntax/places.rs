@@ -75,7 +75,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::edit::Lines;
+    use crate::text::edit::Lines;
 
     proptest! {
         #[test]

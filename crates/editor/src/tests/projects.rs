@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, process::Command};
 use tokio::time::timeout;
 
 use super::{commands::SOON, *};
-use crate::Words;
+use crate::shown::Words;
 
 impl Place {
     fn files(&self, files: &[(&str, &str)]) {

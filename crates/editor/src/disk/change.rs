@@ -1,0 +1,168 @@
+//! A change of one file: shown as the difference that it makes, and made only if the file is still the one that was shown.
+//!
+//! Between that last look and the change itself there are microseconds in which somebody else may have written the file; their
+//! change is then lost, as between any two editors. What a person has confirmed is never applied to a text that they
+//! have not seen for longer than that.
+
+use std::{path::Path, time::Duration};
+
+use prism_core::policy::{At, Code, Effect, Refusal, Whose};
+use prism_os::root::{Found, RootError, Spot};
+use serde_json::{Value, json};
+use similar::TextDiff;
+
+use crate::{
+    disk::files::{MAX_BYTES, whole},
+    encoding,
+    prepared::Work,
+    roots::{Nearest, Way, place},
+    scene::Scene,
+    shown::Shown,
+};
+
+/// A file that is to be replaced, and what it holds now.
+pub(crate) struct Old {
+    way: Way,
+    spot: Spot,
+    pub(crate) path: String,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) digest: String,
+    /// Whether it was said which text it is that is replaced.
+    is_named: bool,
+}
+
+impl Old {
+    /// Reads the file, and refuses if it is another than the one that the change was made for.
+    pub(crate) fn open(way: Way, made_for: Option<&str>) -> Result<Self, Refusal> {
+        let spot = way.spot()?;
+        let (file, found) = spot.open_file().map_err(|error| way.refusal(error))?;
+        if found.is_read_only() {
+            return Err(way.refusal(RootError::ReadOnly));
+        }
+        let path = path_of(&spot, &way);
+        let bytes = whole(file, &path)?;
+        let digest = encoding::digest_of(&bytes);
+        if made_for.is_some_and(|made_for| made_for != digest) {
+            return Err(way.changed("it is not the file that the change was made for"));
+        }
+        Ok(Self { way, spot, path, bytes, digest, is_named: made_for.is_some() })
+    }
+
+    /// Has it replaced. A buffer of it follows; refused if that has text of its own.
+    pub(crate) fn replaced_by(self, new: Vec<u8>, scene: &Scene) -> Result<(Shown, Work), Refusal> {
+        check_size(&new)?;
+        let (desk, by) = (scene.desk.clone(), scene.holder.clone());
+        desk.buffers.refuse_dirty(Path::new(&self.path))?;
+        let unified = unified(&self.path, Some(&self.bytes), &new);
+        let shown = Shown::Diff { path: self.path.clone(), old_text_digest: Some(self.digest.clone()), unified };
+        let effects = self.effects(&new, scene);
+        let work = Work::new(move |_| {
+            desk.buffers.refuse_dirty(Path::new(&self.path))?;
+            desk.buffers.deeds.writes(Path::new(&self.path), &encoding::digest_of(&new), &by);
+            let told = self.replace(&new)?;
+            if desk.buffers.at(Path::new(&self.path)).is_some() {
+                desk.buffers.refresh(&self.way);
+            }
+            Ok(told)
+        });
+        Ok((shown, work.affecting(effects)))
+    }
+
+    /// Whoever does not say which text it replaces may never have seen it: it can be what a person wrote a moment ago.
+    fn effects(&self, new: &[u8], scene: &Scene) -> Vec<Effect> {
+        let mut effects = vec![on_disk(&self.path, Some(&self.bytes), new)];
+        let is_own = || {
+            let writer = scene.desk.buffers.deeds.writer_of(Path::new(&self.path), &self.digest);
+            writer.is_some_and(|writer| writer.id == scene.holder.id)
+        };
+        if !self.is_named && !self.bytes.is_empty() && self.bytes != new && !is_own() {
+            let what =
+                format!("{}: all that it holds is replaced, and the agent gave no digest of what it saw", self.path);
+            effects.push(Effect::Loss { what, whose: Whose::Others });
+        }
+        effects
+    }
+
+    fn replace(&self, new: &[u8]) -> Result<Value, Refusal> {
+        self.way.still_leads_to(self.spot.folder())?;
+        let found = self.still_there()?;
+        self.spot.replace(new, &found).map_err(|error| self.way.refusal(error))?;
+        Ok(told(&self.path, new))
+    }
+
+    fn still_there(&self) -> Result<Found, Refusal> {
+        let changed = || self.way.changed("it has changed since it was shown");
+        let (file, found) = self.spot.open_file().map_err(|_| changed())?;
+        // More than it was is more than was shown, so that it has grown too large to be read is no other error.
+        let now = whole(file, &self.path).map_err(|_| changed())?;
+        if encoding::digest_of(&now) == self.digest { Ok(found) } else { Err(changed()) }
+    }
+}
+
+/// Has a file made that is not there yet.
+pub(crate) fn creation(way: Way, nearest: Nearest, new: Vec<u8>, scene: &Scene) -> Result<(Shown, Work), Refusal> {
+    check_size(&new)?;
+    let (desk, by) = (scene.desk.clone(), scene.holder.clone());
+    let path = nearest.path();
+    let shown = Shown::Diff { path: path.clone(), old_text_digest: None, unified: unified(&path, None, &new) };
+    let effect = on_disk(&path, None, &new);
+    let work = Work::new(move |_| {
+        let spot = nearest.make_way(&way)?;
+        desk.buffers.deeds.writes(Path::new(&path), &encoding::digest_of(&new), &by);
+        spot.create(&new).map_err(|error| appeared(&way, error))?;
+        Ok(told(&path, &new))
+    });
+    Ok((shown, work.affecting(vec![effect])))
+}
+
+/// What becomes of a file. A text that is none is not known.
+pub(crate) fn on_disk(path: &str, before: Option<&[u8]>, after: &[u8]) -> Effect {
+    let before = before.map(|bytes| String::from_utf8_lossy(bytes).into());
+    Effect::Text { path: path.to_owned(), at: At::Disk, before, after: encoding::as_text(after).map(Into::into) }
+}
+
+/// Says that what was not there when it was shown now is.
+pub(crate) fn appeared(way: &Way, error: RootError) -> Refusal {
+    match error {
+        RootError::Exists => way.changed("somebody else has made it meanwhile"),
+        error => way.refusal(error),
+    }
+}
+
+/// Where a name is, as a person reads it.
+pub(crate) fn path_of(spot: &Spot, way: &Way) -> String {
+    place(spot.folder(), way.written()).join(spot.name()).display().to_string()
+}
+
+fn told(path: &str, bytes: &[u8]) -> Value {
+    json!({ "path": path, "bytes": bytes.len(), "digest": encoding::digest_of(bytes) })
+}
+
+pub(crate) fn check_size(bytes: &[u8]) -> Result<(), Refusal> {
+    if bytes.len() as u64 <= MAX_BYTES {
+        return Ok(());
+    }
+    Err(Refusal::new(Code::TooLarge, format!("a file of {} bytes; at most {MAX_BYTES} can be written", bytes.len())))
+}
+
+/// How long the smallest difference is looked for; after that a larger one, no less true, will do.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Returns the difference as `diff -u` has it; of what is no text, only that there is one.
+pub fn unified(path: &str, old: Option<&[u8]>, new: &[u8]) -> String {
+    let (Some(before), Some(after)) = (encoding::as_text(old.unwrap_or_default()), encoding::as_text(new)) else {
+        let before = old.map_or_else(|| "none".to_owned(), |old| format!("{} bytes", old.len()));
+        return format!(
+            "Not a text: {before} before, {} bytes after, SHA-256 {}\n",
+            new.len(),
+            encoding::digest_of(new)
+        );
+    };
+    // A name with a line break in it must not look like a part of the difference.
+    let path = path.replace(char::is_control, "\u{FFFD}");
+    let old_path = if old.is_some() { &path } else { "/dev/null" };
+    let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(before, after);
+    let unified = diff.unified_diff().context_radius(3).header(old_path, &path).to_string();
+    // Where no line differs, it is still about a file.
+    if unified.is_empty() { format!("--- {old_path}\n+++ {path}\n") } else { unified }
+}

@@ -1,0 +1,115 @@
+//! Files as a whole: open, create, write. What becomes of names is in `names.rs`, parts of a text are edited in `edit.rs`.
+
+use std::{fs::File, io::Read};
+
+use prism_core::policy::{Code, Effect, Named, Refusal};
+use serde_json::{Value, json};
+
+use crate::{
+    args::{Args, wrong},
+    disk::change::{self, Old},
+    dispatch::failed,
+    encoding,
+    prepared::Work,
+    scene::Scene,
+    shown::Shown,
+    text::buffers::{Buffer, Looked},
+};
+
+/// The largest file that is read or written as a whole.
+pub(crate) const MAX_BYTES: u64 = 5 << 20;
+
+pub(crate) fn open(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refusal> {
+    let path = args.text("path")?;
+    let offset = args.number("offset", 0, u64::from(u32::MAX))?.unwrap_or(0);
+    let limit = args.number("limit", 1, u64::from(u32::MAX))?;
+    args.done()?;
+    let desk = scene.desk.clone();
+    let looked = desk.buffers.look(&scene.ground.way(&path)?)?;
+    let part = (offset as usize, limit.map(|limit| limit as usize));
+    let work = Work::new(move |_| {
+        Ok(match &looked {
+            Looked::Text(buffer) => opened(buffer, part),
+            Looked::Other { path, bytes } => json!({
+                "path": path, "bytes": bytes.len(), "digest": encoding::digest_of(bytes), "encoding": "base64",
+                "content": encoding::to_base64(bytes), "version": null, "is_dirty": false, "language": null,
+            }),
+        })
+    });
+    Ok((Shown::plain(format!("Read {path}")), work))
+}
+
+pub(crate) fn create(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refusal> {
+    let path = args.text("path")?;
+    let content = args.content("content")?;
+    let makes_parents = args.flag("parents")?;
+    let kind = args.maybe_text("kind")?;
+    args.done()?;
+    let is_folder = match kind.as_deref() {
+        None | Some("file") => false,
+        Some("folder") if content.is_some() => return Err(wrong("a folder has no `content`")),
+        Some("folder") => true,
+        Some(other) => return Err(wrong(format!("`kind` is \"file\" or \"folder\", not {other:?}"))),
+    };
+    let way = scene.ground.way(&path)?;
+    let nearest = way.nearest()?;
+    if nearest.is_missing_folders() && !makes_parents {
+        let message = format!("{path:?}: the folder for it is not there; `parents` makes it");
+        return Err(Refusal::new(Code::NotFound, message));
+    }
+    if nearest.is_taken(&way)? {
+        return Err(way.wrong("it is already there; write_file and edit_buffer change what is there"));
+    }
+    if !is_folder {
+        return change::creation(way, nearest, content.unwrap_or_default(), scene);
+    }
+    let path = nearest.path();
+    let shown = Shown::plain(format!("Make the folder {path}"));
+    let effect = Effect::Name { path: path.clone(), what: Named::NewFolder };
+    let work = Work::new(move |_| {
+        nearest.make_way(&way)?.create_folder().map_err(|error| change::appeared(&way, error))?;
+        Ok(json!({ "path": path }))
+    });
+    Ok((shown, work.affecting(vec![effect])))
+}
+
+pub(crate) fn write(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refusal> {
+    let path = args.text("path")?;
+    let content = args.content("content")?.ok_or_else(|| wrong("`content` is missing: a string"))?;
+    let made_for = args.maybe_text("digest")?;
+    args.done()?;
+    Old::open(scene.ground.way(&path)?, made_for.as_deref())?.replaced_by(content, scene)
+}
+
+fn opened(buffer: &Buffer, (offset, limit): (usize, Option<usize>)) -> Value {
+    let now = buffer.snapshot();
+    let text = &*now.text;
+    let lines = text.split_inclusive('\n').count();
+    let mut answer = json!({
+        "path": buffer.path(), "bytes": text.len(), "digest": now.digest, "encoding": "utf-8", "lines": lines,
+        "version": now.version, "is_dirty": now.is_dirty, "language": now.language.map(|language| language.id()),
+    });
+    if offset == 0 && limit.is_none() {
+        answer["content"] = text.into();
+        return answer;
+    }
+    let part: String = text.split_inclusive('\n').skip(offset).take(limit.unwrap_or(usize::MAX)).collect();
+    let end = limit.map_or(lines, |limit| lines.min(offset.saturating_add(limit)));
+    answer["content"] = part.into();
+    answer["offset"] = offset.into();
+    answer["is_partial"] = (offset > 0 || end < lines).into();
+    answer
+}
+
+/// Reads all of a file, unless it is too large.
+pub(crate) fn whole(file: File, path: &str) -> Result<Vec<u8>, Refusal> {
+    let mut bytes = Vec::new();
+    // One more, so that a file that grows meanwhile is found out too.
+    let read = file.take(MAX_BYTES + 1).read_to_end(&mut bytes);
+    read.map_err(|error| failed(format!("{path:?} cannot be read: {error}")))?;
+    if bytes.len() as u64 > MAX_BYTES {
+        let message = format!("{path:?} has more than {MAX_BYTES} bytes; read a part of it with a command");
+        return Err(Refusal::new(Code::TooLarge, message));
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,40 @@
+//! Words in one file, where they stand as editors count it.
+
+use prism_core::policy::Refusal;
+use serde_json::{Value, json};
+
+use crate::{
+    args::{Args, wrong},
+    disk::search::{Engine, Hit, How, MOST_MATCHES, Pattern, USUAL_MATCHES},
+    dispatch::failed,
+    prepared::Work,
+    scene::Scene,
+    shown::Shown,
+    text::buffers::Looked,
+};
+
+pub(crate) fn find(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refusal> {
+    let path = args.text("path")?;
+    let words = args.text("text")?;
+    let how = How { ignores_case: args.flag("ignore_case")?, ..How::default() };
+    let limit = args.number("limit", 1, MOST_MATCHES)?.unwrap_or(USUAL_MATCHES);
+    args.done()?;
+    let pattern = Pattern::words(&words, how).map_err(|why| wrong(format!("`text` {why}")))?;
+    let buffer = match scene.desk.buffers.look(&scene.ground.way(&path)?)? {
+        Looked::Text(buffer) => buffer,
+        Looked::Other { path, .. } => return Err(wrong(format!("{:?} is no text", path.display().to_string()))),
+    };
+    let shown = Shown::plain(format!("Search {}", buffer.path().display()));
+    let work = Work::new(move |_| {
+        let now = buffer.snapshot();
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let hits = Engine::new(&pattern).text(&now.text, limit, None);
+        let hits = hits.map_err(|error| failed(format!("{}: {error}", buffer.path().display())))?;
+        let matches: Vec<Value> = hits.hits.iter().map(Hit::told).collect();
+        Ok(json!({
+            "path": buffer.path(), "version": now.version, "digest": now.digest,
+            "matches": matches, "is_complete": !hits.is_cut,
+        }))
+    });
+    Ok((shown, work))
+}

@@ -1,0 +1,264 @@
+//! What changes from outside: beneath the granted folders, for as long as somebody has asked for their events, and by the
+//! files that somebody watches. One watch serves all; who hears of what is decided elsewhere.
+
+mod choice;
+mod news;
+mod verb;
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    time::Duration,
+};
+
+use choice::Chosen;
+use prism_core::policy::{Code, Refusal};
+use prism_os::{
+    root::{self, Root},
+    watch::{Bell, Tree},
+};
+use tokio::{runtime::Handle, task::AbortHandle, time::sleep};
+pub(crate) use verb::watch;
+
+use crate::{
+    dispatch::{Desk, failed},
+    roots::Ground,
+};
+
+/// All that is watched. One for the runtime.
+#[derive(Debug, Default)]
+pub(crate) struct Watches {
+    git: Option<GitHooks>,
+    wanted: Mutex<Wanted>,
+    eyes: Mutex<Option<Eyes>>,
+}
+
+/// Who makes news of what changes in repositories.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GitHooks {
+    /// A work tree is watched from now on.
+    pub(crate) attend: fn(&Desk, &Ground, &Path),
+    /// Something has changed in its `.git`: HEAD, refs, index, logs or MERGE_HEAD.
+    pub(crate) changed: fn(&Arc<Desk>, &Ground, &Path),
+}
+
+/// Who has asked for what.
+#[derive(Debug, Default)]
+struct Wanted {
+    /// Each holder's folders.
+    grounds: HashMap<u128, Ground>,
+    /// Each holder's files, with the folder that each is in.
+    files: HashMap<u128, BTreeMap<PathBuf, Watched>>,
+}
+
+#[derive(Debug)]
+struct Watched {
+    folder: Root,
+    ground: Ground,
+}
+
+/// What looks, and what it looks at.
+#[derive(Debug)]
+struct Eyes {
+    tree: Tree,
+    chosen: Chosen,
+    /// The folders that are watched, as they were asked for.
+    roots: BTreeSet<PathBuf>,
+    follower: AbortHandle,
+}
+
+/// Files that one holder watches by name. A further one is refused: whoever wants more is told of whole folders anyway.
+const MAX_FILES: usize = 256;
+
+/// How long changes are gathered before they are told: what an editor does to save a file is one change.
+const PAUSE: Duration = Duration::from_millis(40);
+
+impl Watches {
+    pub(crate) fn new(git: Option<GitHooks>) -> Self {
+        Self { git, ..Self::default() }
+    }
+
+    /// Has what changes beneath a holder's folders told, until it leaves. Blocks; what changes from then on is told.
+    pub(crate) fn want(&self, desk: &Arc<Desk>, holder: u128, ground: Ground) -> Result<(), Refusal> {
+        self.wanted().grounds.insert(holder, ground);
+        self.look_at_what_is_wanted(desk)
+    }
+
+    /// A holder is gone. Blocks.
+    pub(crate) fn left(&self, desk: &Arc<Desk>, holder: u128) {
+        let mut wanted = self.wanted();
+        let had = (wanted.grounds.remove(&holder).is_some(), wanted.files.remove(&holder).is_some());
+        drop(wanted);
+        if had != (false, false) {
+            let _ = self.look_at_what_is_wanted(desk);
+        }
+    }
+
+    /// Ends all watching.
+    pub(crate) fn close(&self) {
+        *self.wanted() = Wanted::default();
+        *self.eyes() = None;
+    }
+
+    /// Watches a file for a holder, or no longer.
+    fn watch_file(
+        &self,
+        desk: &Arc<Desk>,
+        holder: u128,
+        path: PathBuf,
+        watched: Option<Watched>,
+    ) -> Result<(), Refusal> {
+        let mut wanted = self.wanted();
+        let files = wanted.files.entry(holder).or_default();
+        match watched {
+            None => drop(files.remove(&path)),
+            Some(_) if files.len() >= MAX_FILES && !files.contains_key(&path) => {
+                let message = format!("{MAX_FILES} files are watched already; `stop` ends one of them");
+                return Err(Refusal::new(Code::TooLarge, message));
+            }
+            Some(watched) => drop(files.insert(path, watched)),
+        }
+        if files.is_empty() {
+            wanted.files.remove(&holder);
+        }
+        drop(wanted);
+        self.look_at_what_is_wanted(desk)
+    }
+
+    /// Brings what is watched up to what is wanted.
+    fn look_at_what_is_wanted(&self, desk: &Arc<Desk>) -> Result<(), Refusal> {
+        let mut eyes = self.eyes();
+        let (chosen, folders) = self.wanted().chosen();
+        let roots: BTreeSet<PathBuf> = folders.iter().filter_map(|folder| root::place(folder).ok()).collect();
+        if roots.is_empty() {
+            *eyes = None;
+            return Ok(());
+        }
+        let open = match &mut *eyes {
+            Some(open) if open.roots == roots && open.chosen.is_like(&chosen) => return Ok(()),
+            Some(open) => open,
+            closed => {
+                let tree = Tree::new().map_err(|error| failed(format!("nothing can be watched: {error}")))?;
+                let follower = Handle::current().spawn(follow(tree.bell(), Arc::downgrade(desk))).abort_handle();
+                closed.insert(Eyes { tree, chosen: Chosen::default(), roots: BTreeSet::new(), follower })
+            }
+        };
+        // What has happened until now, as it would be forgotten.
+        let mut changes = open.tree.changes(&mut open.chosen);
+        let before = std::mem::replace(&mut open.chosen, chosen);
+        open.roots = roots;
+        let meanwhile = open.tree.set(folders, &mut open.chosen);
+        changes.extend(meanwhile.into_iter().filter(|change| !open.chosen.explains(change, &before)));
+        let repositories = open.chosen.take_repositories();
+        drop(eyes);
+        news::tell(self, desk, changes);
+        if let Some(git) = self.git {
+            for folder in repositories {
+                if let Some(ground) = self.ground_of(&folder) {
+                    (git.attend)(desk, &ground, &folder);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks what has changed, and tells it.
+    fn look(&self, desk: &Arc<Desk>) {
+        let changes = {
+            let mut eyes = self.eyes();
+            let Some(open) = &mut *eyes else { return };
+            let changes = open.tree.changes(&mut open.chosen);
+            if news::has_rules(&changes) {
+                open.tree.again(&mut open.chosen);
+            }
+            changes
+        };
+        news::tell(self, desk, changes);
+    }
+
+    /// The granted folders of somebody who may reach a path.
+    fn ground_of(&self, path: &Path) -> Option<Ground> {
+        let wanted = self.wanted();
+        let of_files = wanted.files.values().flat_map(|files| files.values()).map(|file| &file.ground);
+        wanted.grounds.values().chain(of_files).find(|ground| ground.holds(path)).cloned()
+    }
+
+    /// How much beneath a folder is watched: "all", "part", as there is more than can be watched, or "none", as nobody has
+    /// asked for it.
+    pub(crate) fn extent(&self, folder: &Path) -> &'static str {
+        match &*self.eyes() {
+            Some(open) if !open.roots.iter().any(|root| folder.starts_with(root)) => "none",
+            Some(open) if open.tree.is_partial() => "part",
+            Some(_) => "all",
+            None => "none",
+        }
+    }
+
+    /// Those who watch a file.
+    fn watchers(&self, path: &Path) -> Vec<u128> {
+        let wanted = self.wanted();
+        let those = wanted.files.iter().filter(|(_, files)| files.contains_key(path));
+        those.map(|(holder, _)| *holder).collect()
+    }
+
+    fn roots(&self) -> Vec<PathBuf> {
+        let is_root = |path: &&PathBuf, all: &BTreeSet<PathBuf>| {
+            !all.iter().any(|other| path.starts_with(other) && other != *path)
+        };
+        let eyes = self.eyes();
+        let all = eyes.as_ref().map(|open| &open.roots);
+        all.map(|all| all.iter().filter(|path| is_root(path, all)).cloned().collect()).unwrap_or_default()
+    }
+
+    fn wanted(&self) -> MutexGuard<'_, Wanted> {
+        self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn eyes(&self) -> MutexGuard<'_, Option<Eyes>> {
+        self.eyes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Wanted {
+    /// What is to be watched, and the folders that this is in.
+    fn chosen(&self) -> (Chosen, Vec<Root>) {
+        let mut chosen = Chosen::default();
+        let mut folders = Vec::new();
+        for ground in self.grounds.values() {
+            for root in ground.roots() {
+                // One that is not there, or leads elsewhere, has no events.
+                let Ok(way) = ground.root(root) else { continue };
+                let Ok(folder) = way.folder() else { continue };
+                let Ok(place) = root::place(&folder) else { continue };
+                chosen.add_root(place, way.closed().clone());
+                folders.push(folder);
+            }
+        }
+        for (path, watched) in self.files.values().flatten() {
+            if let Ok(folder) = watched.folder.beneath(Path::new("")) {
+                chosen.add_file(path.clone());
+                folders.push(folder);
+            }
+        }
+        (chosen, folders)
+    }
+}
+
+impl Drop for Eyes {
+    fn drop(&mut self) {
+        self.follower.abort();
+    }
+}
+
+/// Looks whenever something has changed, until nobody watches any more.
+async fn follow(bell: Bell, desk: Weak<Desk>) {
+    while bell.rung().await.is_ok() {
+        sleep(PAUSE).await;
+        let Some(desk) = desk.upgrade() else { return };
+        let looked = tokio::task::spawn_blocking(move || desk.watches.look(&desk)).await;
+        if looked.is_err() {
+            return;
+        }
+    }
+}

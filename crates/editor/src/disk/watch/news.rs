@@ -1,0 +1,232 @@
+//! What is made of changes: buffers follow, and happenings are told.
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use prism_os::{root::Kind, watch::Change};
+use serde_json::{Value, json};
+
+use super::Watches;
+use crate::{disk::files::whole, dispatch::Desk, encoding, roots::Way, scene::Holder, text::buffers::Buffers};
+
+/// Changes that are told one by one. If more come together, as when a branch is checked out, the rest is one happening for
+/// each granted folder, which says to look there again.
+const MAX_TOLD: usize = 500;
+
+/// Files that make a folder a project.
+const PROJECTS: [&str; 10] = [
+    "Cargo.toml",
+    "package.json",
+    "pyproject.toml",
+    "setup.py",
+    "requirements.txt",
+    "go.mod",
+    "Makefile",
+    "CMakeLists.txt",
+    "tsconfig.json",
+    "pytest.ini",
+];
+
+/// Files that say how a project is worked on.
+const SETTINGS: [&str; 14] = [
+    ".editorconfig",
+    "rustfmt.toml",
+    ".rustfmt.toml",
+    "clippy.toml",
+    "rust-toolchain",
+    "rust-toolchain.toml",
+    "pyrightconfig.json",
+    "jsconfig.json",
+    "setup.cfg",
+    "tox.ini",
+    ".prettierrc",
+    ".clangd",
+    ".clang-format",
+    "compile_commands.json",
+];
+
+/// Whether what is left out may be another now.
+pub(super) fn has_rules(changes: &[Change]) -> bool {
+    let is_rules = |path: &Path| path.file_name().is_some_and(|name| name == ".gitignore" || name == ".ignore");
+    changes.iter().any(|change| match change {
+        Change::Created(path, _) | Change::Deleted(path, _) | Change::Written(path) => is_rules(path),
+        Change::Renamed { from, to, .. } => is_rules(from) || is_rules(to),
+        Change::Lost => false,
+    })
+}
+
+pub(super) fn tell(watches: &Watches, desk: &Arc<Desk>, changes: Vec<Change>) {
+    let mut news = News { watches, desk, work_trees: BTreeSet::new(), folders: BTreeSet::new(), told: 0 };
+    let is_lost = changes.contains(&Change::Lost) || changes.len() > MAX_TOLD;
+    for change in changes {
+        news.take(change);
+    }
+    news.finish(is_lost);
+}
+
+struct News<'a> {
+    watches: &'a Watches,
+    desk: &'a Arc<Desk>,
+    /// Work trees whose `.git` has changed.
+    work_trees: BTreeSet<PathBuf>,
+    /// Folders that something came to or went from.
+    folders: BTreeSet<PathBuf>,
+    told: usize,
+}
+
+impl News<'_> {
+    fn take(&mut self, change: Change) {
+        match change {
+            Change::Created(path, _) | Change::Deleted(path, _) | Change::Written(path) if self.is_git(&path) => {}
+            Change::Renamed { to: path, .. } if self.is_git(&path) => {}
+            Change::Created(path, kind) => {
+                self.follow(&path);
+                let by = self.writer_of(&path);
+                self.named("file_created", &path, kind, by.as_ref());
+                self.watched(&path, "created", by.as_ref(), json!({}));
+            }
+            Change::Deleted(path, kind) => {
+                self.desk.buffers.removed(&path);
+                let by = self.desk.buffers.deeds.take_remover_of(&path);
+                self.named("file_deleted", &path, kind, by.as_ref());
+                self.watched(&path, "deleted", by.as_ref(), json!({}));
+            }
+            Change::Renamed { from, to, kind } => self.renamed(&from, &to, kind),
+            Change::Written(path) => {
+                self.follow(&path);
+                let by = self.writer_of(&path);
+                if by.is_none() && (is_one_of(&path, &SETTINGS) || is_one_of(&path, &PROJECTS)) {
+                    self.tell("config_updated", &path, json!({ "change": "modified" }));
+                }
+                self.watched(&path, "modified", by.as_ref(), json!({}));
+            }
+            Change::Lost => {}
+        }
+    }
+
+    /// Tells what concerns several changes together.
+    fn finish(mut self, is_lost: bool) {
+        if is_lost {
+            for buffer in self.desk.buffers.all() {
+                self.follow(buffer.path());
+            }
+            for root in self.watches.roots() {
+                self.desk.happenings.tell("directory_changed", Some(&root), json!({ "is_everything": true }));
+            }
+        }
+        for folder in std::mem::take(&mut self.folders) {
+            self.tell("directory_changed", &folder, json!({}));
+        }
+        let Some(git) = self.watches.git else { return };
+        for work_tree in &self.work_trees {
+            if let Some(ground) = self.watches.ground_of(work_tree) {
+                (git.changed)(self.desk, &ground, work_tree);
+            }
+        }
+    }
+
+    /// Something came or went by a name.
+    fn named(&mut self, event: &str, path: &Path, kind: Kind, by: Option<&Holder>) {
+        self.folders.extend(path.parent().map(Path::to_owned));
+        if kind == Kind::Folder {
+            return;
+        }
+        self.tell(event, path, told(by, json!({ "kind": kind.name() })));
+        let change = if event == "file_created" { "created" } else { "deleted" };
+        self.project(path, change);
+    }
+
+    fn renamed(&mut self, from: &Path, to: &Path, kind: Kind) {
+        let buffers = &self.desk.buffers;
+        // Unsaved text of what was there by the new name is kept, whatever takes its place.
+        if buffers.dirty_beneath(to).is_empty() {
+            buffers.renamed(from, to);
+        } else {
+            buffers.removed(from);
+            self.follow(to);
+        }
+        self.folders.extend([from, to].iter().filter_map(|path| path.parent().map(Path::to_owned)));
+        let by = self.desk.buffers.deeds.take_remover_of(from);
+        self.tell("file_renamed", from, told(by.as_ref(), json!({ "new_path": to, "kind": kind.name() })));
+        for path in [from, to] {
+            self.project(path, "renamed");
+            self.watched(path, "renamed", by.as_ref(), json!({ "new_path": to }));
+        }
+    }
+
+    fn project(&mut self, path: &Path, change: &str) {
+        if is_one_of(path, &PROJECTS) {
+            self.tell("workspace_changed", path, json!({ "change": change }));
+        }
+        if is_one_of(path, &SETTINGS) {
+            self.tell("config_updated", path, json!({ "change": change }));
+        }
+    }
+
+    /// Has an open buffer follow its file.
+    fn follow(&self, path: &Path) {
+        let buffers: &Buffers = &self.desk.buffers;
+        if buffers.at(path).is_some()
+            && let Some(way) = self.way(path)
+        {
+            buffers.refresh(&way);
+        }
+    }
+
+    /// Who has written a file here, if it is still as they left it.
+    fn writer_of(&self, path: &Path) -> Option<Holder> {
+        let deeds = &self.desk.buffers.deeds;
+        if !deeds.has_written(path) {
+            return None;
+        }
+        let file = self.way(path)?.open_file().ok()?;
+        let bytes = whole(file, &path.to_string_lossy()).ok()?;
+        deeds.writer_of(path, &encoding::digest_of(&bytes))
+    }
+
+    fn way(&self, path: &Path) -> Option<Way> {
+        self.watches.ground_of(path)?.way(path.to_str()?).ok()
+    }
+
+    /// Tells those who watch a file by name.
+    fn watched(&self, path: &Path, change: &str, by: Option<&Holder>, data: Value) {
+        let mut data = told(by, data);
+        data["path"] = path.display().to_string().into();
+        data["change"] = change.into();
+        for holder in self.watches.watchers(path) {
+            self.desk.happenings.tell_only("file_watched", holder, data.clone());
+        }
+    }
+
+    fn tell(&mut self, event: &str, path: &Path, data: Value) {
+        self.told += 1;
+        if self.told <= MAX_TOLD {
+            self.desk.happenings.tell(event, Some(path), data);
+        }
+    }
+
+    /// Notes a change in a repository's own folder.
+    fn is_git(&mut self, path: &Path) -> bool {
+        let Some(own) = path.ancestors().find(|above| above.file_name().is_some_and(|name| name == ".git")) else {
+            return false;
+        };
+        self.work_trees.extend(own.parent().map(Path::to_owned));
+        true
+    }
+}
+
+/// Says whose doing it was.
+fn told(by: Option<&Holder>, mut data: Value) -> Value {
+    data["from"] = if by.is_some() { "prism" } else { "outside" }.into();
+    if let Some(by) = by {
+        data["by"] = by.name.as_str().into();
+    }
+    data
+}
+
+fn is_one_of(path: &Path, names: &[&str]) -> bool {
+    path.file_name().is_some_and(|name| names.iter().any(|known| name == *known))
+}
