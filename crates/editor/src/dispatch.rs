@@ -7,51 +7,34 @@ use std::{
     collections::BTreeMap,
     ffi::OsString,
     path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
+    sync::Arc,
 };
 
 use prism_core::policy::{self, Action, Code, Refusal};
 use prism_os::census::Owner;
 use serde_json::{Map, Value};
-use tokio::{
-    sync::{Semaphore, broadcast},
-    task::spawn_blocking,
-};
+use tokio::{sync::broadcast, task::spawn_blocking};
 
 use crate::{
     args::Args,
     disk::{
         files, find, names, search, tree,
-        watch::{self, GitHooks, Watches},
+        watch::{self, WatchContext, Watches},
     },
-    happening::{Happening, Happenings},
-    lsp::{self, Servers},
+    happening::Happening,
+    lsp::{self, LspContext, LspState},
     prepared::{Doing, Opened, Prepared},
     roots::{Closed, Ground},
-    run::{
-        command,
-        fence::Fences,
-        git::{self, Repositories},
-        project,
-        terminal::{self, Terminals},
-    },
-    scene::{Holder, Scene},
+    run::{RunContext, RunState, command, fence::Fences, git, project, terminal},
     settings::Settings,
+    state::{EditorState, Holder, OrderContext},
     syntax,
-    text::{
-        buffers::{self, Buffers},
-        edit,
-        panes::{self, Panes},
-    },
+    text::{TextContext, TextState, buffers, edit, panes},
 };
 
 /// Does what grants allow. One for the daemon; a copy is the same one.
 #[derive(Clone, Debug)]
-pub struct Runtime(Arc<Desk>);
+pub struct Runtime(Arc<RuntimeState>);
 
 /// What the daemon has to say about where its children run.
 #[derive(Debug)]
@@ -77,93 +60,57 @@ pub struct Order {
     pub holder: Holder,
 }
 
-/// What all actions share.
+/// Every room's state, from the lowest up.
 #[derive(Debug)]
-pub(crate) struct Desk {
-    pub(crate) env: BTreeMap<OsString, OsString>,
-    pub(crate) owner: Owner,
-    pub(crate) settings: Settings,
-    pub(crate) buffers: Buffers,
-    pub(crate) panes: Panes,
-    pub(crate) repositories: Repositories,
-    pub(crate) watches: Watches,
-    pub(crate) servers: Servers,
-    pub(crate) happenings: Happenings,
-    pub(crate) fences: Fences,
-    pub(crate) terminals: Terminals,
-    pub(crate) closed: Arc<Closed>,
-    at_work: Arc<Semaphore>,
-    admitted: Arc<Semaphore>,
-    pub(crate) commands: Arc<Semaphore>,
+pub(crate) struct RuntimeState {
+    pub(crate) editor: Arc<EditorState>,
+    pub(crate) text: Arc<TextState>,
+    pub(crate) watches: Arc<Watches>,
+    pub(crate) run: Arc<RunState>,
+    pub(crate) lsp: Arc<LspState>,
+    fences: Arc<Fences>,
 }
-
-/// Whether nobody waits for the work any more.
-#[derive(Debug)]
-pub(crate) struct Stop(Arc<AtomicBool>);
-
-/// Actions that touch files at the same time. Further ones wait, up to `MAX_WAITING`: more would not make a disk faster, and
-/// the runtime's threads are for others too.
-const MAX_AT_WORK: usize = 8;
-
-/// Actions that wait for their turn. Further ones are refused and told to come back: so many wait only if the disk hangs.
-const MAX_WAITING: usize = 256;
-
-/// Commands that run at the same time. Further ones are refused, not queued: one can take ten minutes.
-pub(crate) const MAX_COMMANDS: usize = 16;
 
 // === impl Runtime ===
 
 impl Runtime {
     /// Must be called within a tokio runtime.
     pub fn new(surroundings: Surroundings) -> Self {
-        let Surroundings { env, owner, closed, unsaved, settings } = surroundings;
-        let happenings = Happenings::new();
-        let env = command::without_secrets(env);
-        let closed = Arc::new(Closed::new(closed));
-        let servers = Servers::new(env.clone(), owner.clone(), settings.clone(), happenings.clone());
-        let desk = Arc::new(Desk {
-            fences: Fences::new(&settings, &env, closed.clone()),
-            terminals: Terminals::default(),
-            env,
-            owner,
-            settings,
-            buffers: Buffers::new(happenings.clone(), unsaved),
-            panes: Panes::default(),
-            repositories: Repositories::new(),
-            watches: Watches::new(Some(GitHooks { attend: git::news::attend, changed: git::news::changed })),
-            servers,
-            happenings,
-            closed,
-            at_work: Arc::new(Semaphore::new(MAX_AT_WORK)),
-            admitted: Arc::new(Semaphore::new(MAX_AT_WORK + MAX_WAITING)),
-            commands: Arc::new(Semaphore::new(MAX_COMMANDS)),
-        });
-        tokio::spawn(buffers::keeping(Arc::downgrade(&desk)));
-        Self(desk)
+        let state = RuntimeState::new(surroundings);
+        tokio::spawn(buffers::keeping(Arc::downgrade(&state.text)));
+        Self(Arc::new(state))
     }
 
     /// Opens all that an action is about. Nothing is changed.
     pub async fn prepare(&self, order: Order) -> Result<Prepared, Refusal> {
         let Order { verb, args, roots, holder } = order;
-        let way = way_of(verb)?;
-        let ground = Ground::new(roots, self.0.closed.clone());
-        let scene = Scene { ground, desk: self.0.clone(), holder };
-        let opened = match way {
-            Way::Blocking(prepare) => self.0.blocking(move |_| prepare(Args::new(args), &scene)).await?,
-            Way::Async(prepare) => prepare(Args::new(args), scene).await?,
+        let preparation = preparation_of(verb)?;
+        let ground = Ground::new(roots, self.0.editor.closed.clone());
+        let (args, state) = (Args::new(args), &self.0);
+        let opened = match preparation {
+            Preparation::Text(prepare) => state.blocking(args, ground, holder, &state.text, prepare).await?,
+            Preparation::Watch(prepare) => state.blocking(args, ground, holder, &state.watches, prepare).await?,
+            Preparation::Run(prepare) => state.blocking(args, ground, holder, &state.run, prepare).await?,
+            Preparation::All(prepare) => state.blocking(args, ground, holder, state, prepare).await?,
+            Preparation::Git(prepare) => {
+                prepare(args, OrderContext { ground, holder, state: state.run.clone() }).await?
+            }
+            Preparation::Lsp(prepare) => {
+                prepare(args, OrderContext { ground, holder, state: state.lsp.clone() }).await?
+            }
         };
-        Ok(Prepared::new(self.0.clone(), opened))
+        Ok(Prepared::new(state.editor.clone(), opened))
     }
 
     /// Closes these files to all verbs, and no others: what the daemon is configured by, wherever that lies. Builds and
     /// commands are kept from folders only, as a fence that goes around a file leaves nobody room to make another beside it.
     pub fn close_files(&self, files: &[PathBuf]) {
-        self.0.closed.close_files(files);
+        self.0.editor.closed.close_files(files);
     }
 
     /// Whether what it runs is kept to the granted folders.
     pub fn has_fence(&self) -> bool {
-        self.0.settings.fence
+        self.0.editor.settings.fence
     }
 
     /// Why what it runs is kept by less than a sandbox, if it is. Blocks, for some milliseconds at the first time.
@@ -184,112 +131,116 @@ impl Runtime {
         by: u128,
         doing: impl Future<Output = T>,
     ) -> T {
-        let look = |tell: fn(&Desk, &Ground, &Path, u128)| {
-            let (desk, ground) = (self.0.clone(), Ground::new(roots.to_vec(), self.0.closed.clone()));
+        let look = |tell: fn(&RunState, &Ground, &Path, u128)| {
+            let (run, ground) = (self.0.run.clone(), Ground::new(roots.to_vec(), self.0.editor.closed.clone()));
             let folder = folder.to_owned();
-            self.0.blocking(move |_| {
-                tell(&desk, &ground, &folder, by);
+            self.0.editor.blocking(move |_| {
+                tell(&run, &ground, &folder, by);
                 Ok(())
             })
         };
         // Where nothing can be looked at, nothing is told; that is no reason to do nothing.
-        let _ = look(|desk, ground, folder, _| git::news::attend(desk, ground, folder)).await;
+        let _ = look(|run, ground, folder, _| git::news::attend(run, ground, folder)).await;
         let done = doing.await;
         let _ = look(git::news::done).await;
         done
     }
 
-    pub(crate) fn desk(&self) -> Arc<Desk> {
-        self.0.clone()
+    pub(crate) fn state(&self) -> &RuntimeState {
+        &self.0
     }
 
     /// What happens from now on.
     pub fn listen(&self) -> broadcast::Receiver<Arc<Happening>> {
-        self.0.happenings.listen()
+        self.0.editor.happenings.listen()
     }
 
     /// Has what changes from outside beneath a holder's folders told, until it leaves.
     pub async fn watch(&self, holder: u128, roots: Vec<policy::Root>) -> Result<(), Refusal> {
-        let (desk, ground) = (self.0.clone(), Ground::new(roots, self.0.closed.clone()));
-        self.0.blocking(move |_| desk.watches.want(&desk, holder, ground)).await
+        let (watches, ground) = (self.0.watches.clone(), Ground::new(roots, self.0.editor.closed.clone()));
+        self.0.editor.blocking(move |_| watches.want(holder, ground)).await
     }
 
     /// Ends what a holder had of its own.
     pub async fn leave(&self, holder: u128) {
-        self.0.panes.left(holder);
-        self.0.servers.left(holder);
-        self.0.terminals.left(holder);
+        self.0.text.panes.left(holder);
+        self.0.lsp.servers.left(holder);
+        self.0.run.terminals.left(holder);
         self.0.fences.left(holder);
-        let desk = self.0.clone();
-        let _ = spawn_blocking(move || desk.watches.left(&desk, holder)).await;
+        let watches = self.0.watches.clone();
+        let _ = spawn_blocking(move || watches.left(holder)).await;
     }
 
     /// Ends everything. Unsaved text is kept.
     pub async fn close(&self) {
         // What waits for its end longest, first.
-        tokio::join!(self.0.servers.close(), self.0.terminals.close());
+        tokio::join!(self.0.lsp.servers.close(), self.0.run.terminals.close());
         self.0.watches.close();
-        let desk = self.0.clone();
+        let state = self.0.clone();
         let _ = spawn_blocking(move || {
-            desk.buffers.keep();
-            desk.fences.close();
+            state.text.buffers.keep();
+            state.fences.close();
         })
         .await;
     }
 }
 
-/// How a verb is prepared: on a thread that may block, or waiting for others.
-enum Way {
-    Blocking(fn(Args, &Scene) -> Result<Opened, Refusal>),
-    Async(fn(Args, Scene) -> Doing<Opened>),
+/// How a verb is prepared: in its room, and on a thread that may block or waiting for others.
+enum Preparation {
+    Text(fn(Args, &TextContext) -> Result<Opened, Refusal>),
+    Watch(fn(Args, &WatchContext) -> Result<Opened, Refusal>),
+    Run(fn(Args, &RunContext) -> Result<Opened, Refusal>),
+    Git(fn(Args, RunContext) -> Doing<Opened>),
+    Lsp(fn(Args, LspContext) -> Doing<Opened>),
+    All(fn(Args, &OrderContext<RuntimeState>) -> Result<Opened, Refusal>),
 }
 
-fn way_of(verb: &Action) -> Result<Way, Refusal> {
-    use Way::{Async, Blocking};
+fn preparation_of(verb: &Action) -> Result<Preparation, Refusal> {
+    use Preparation::{All, Git, Lsp, Run, Text, Watch};
     Ok(match verb.verb {
-        "open_file" => Blocking(files::open),
-        "create_file" => Blocking(files::create),
-        "write_file" => Blocking(files::write),
-        "delete_file" => Blocking(names::delete),
-        "rename_file" => Blocking(names::rename),
-        "search_files" => Blocking(tree::search),
-        "watch_file" => Blocking(watch::watch),
-        "get_buffers" => Blocking(buffers::list),
-        "edit_buffer" => Blocking(edit::edit),
-        "save_buffer" => Blocking(buffers::save),
-        "close_buffer" => Blocking(buffers::close),
-        "switch_buffer" => Blocking(panes::switch),
-        "split_pane" => Blocking(panes::split),
-        "get_cursor_pos" => Blocking(panes::cursor),
-        "set_cursor_pos" => Blocking(panes::set_cursor),
-        "get_selection" => Blocking(panes::selection),
-        "sync_viewport" => Blocking(panes::viewport),
-        "analyze_syntax" => Blocking(syntax::analyze),
-        "git_status" => Async(git::status),
-        "git_add" => Async(git::add),
-        "git_commit" => Async(git::commit),
-        "git_diff" => Async(git::diff),
-        "git_branch" => Async(git::branch),
-        "get_errors" => Async(lsp::errors),
-        "get_completions" => Async(lsp::completions),
-        "format_code" => Async(lsp::format),
-        "goto_definition" => Async(lsp::locate),
-        "get_code_lens" => Async(lsp::lenses),
-        "apply_quick_fix" => Async(lsp::fix),
-        "refactor_symbol" => Async(lsp::rename),
-        "manage_plugins" => Async(lsp::manage),
-        "explore_tree" => Blocking(tree::explore),
-        "get_workspace_info" => Blocking(workspace::info),
-        "build_project" => Blocking(project::build),
-        "run_tests" => Blocking(project::test),
-        "exec_command" => Blocking(command::prepare),
-        "open_terminal" => Blocking(terminal::open),
-        "get_output" => Blocking(terminal::output),
-        "send_input" => Blocking(terminal::input),
-        "find_in_file" => Blocking(find::find),
-        "find_in_project" => Blocking(search::words),
-        "regex_search" => Blocking(search::expression),
-        "replace_text" => Blocking(search::replace),
+        "open_file" => Text(files::open),
+        "create_file" => Text(files::create),
+        "write_file" => Text(files::write),
+        "delete_file" => Text(names::delete),
+        "rename_file" => Text(names::rename),
+        "search_files" => Text(tree::search),
+        "watch_file" => Watch(watch::watch),
+        "get_buffers" => Text(buffers::list),
+        "edit_buffer" => Text(edit::edit),
+        "save_buffer" => Text(buffers::save),
+        "close_buffer" => Text(buffers::close),
+        "switch_buffer" => Text(panes::switch),
+        "split_pane" => Text(panes::split),
+        "get_cursor_pos" => Text(panes::cursor),
+        "set_cursor_pos" => Text(panes::set_cursor),
+        "get_selection" => Text(panes::selection),
+        "sync_viewport" => Text(panes::viewport),
+        "analyze_syntax" => Text(syntax::analyze),
+        "git_status" => Git(git::status),
+        "git_add" => Git(git::add),
+        "git_commit" => Git(git::commit),
+        "git_diff" => Git(git::diff),
+        "git_branch" => Git(git::branch),
+        "get_errors" => Lsp(lsp::errors),
+        "get_completions" => Lsp(lsp::completions),
+        "format_code" => Lsp(lsp::format),
+        "goto_definition" => Lsp(lsp::locate),
+        "get_code_lens" => Lsp(lsp::lenses),
+        "apply_quick_fix" => Lsp(lsp::fix),
+        "refactor_symbol" => Lsp(lsp::rename),
+        "manage_plugins" => Lsp(lsp::manage),
+        "explore_tree" => Text(tree::explore),
+        "get_workspace_info" => All(workspace::info),
+        "build_project" => Run(project::build),
+        "run_tests" => Run(project::test),
+        "exec_command" => Run(command::prepare),
+        "open_terminal" => Run(terminal::open),
+        "get_output" => Run(terminal::output),
+        "send_input" => Run(terminal::input),
+        "find_in_file" => Text(find::find),
+        "find_in_project" => Text(search::words),
+        "regex_search" => Text(search::expression),
+        "replace_text" => Text(search::replace),
         other => {
             let message = format!("{other} is for editors that are connected; the built-in one does not have it");
             return Err(Refusal::new(Code::Unsupported, message));
@@ -297,66 +248,34 @@ fn way_of(verb: &Action) -> Result<Way, Refusal> {
     })
 }
 
-// === impl Desk ===
+// === impl RuntimeState ===
 
-impl Desk {
-    /// Has work done that blocks. If the future is dropped, the work is told, and finishes on its own.
-    pub(crate) async fn blocking<T: Send + 'static>(
+impl RuntimeState {
+    /// Has a verb prepared on a thread that may block, on the state of its room.
+    async fn blocking<S: Send + Sync + 'static>(
         &self,
-        work: impl FnOnce(&Stop) -> Result<T, Refusal> + Send + 'static,
-    ) -> Result<T, Refusal> {
-        let busy = |_| Refusal {
-            code: Code::TooFast,
-            message: "too many actions wait for the disk; try again".to_owned(),
-            retry_after: Some(Duration::from_secs(1)),
-        };
-        let admitted = self.admitted.clone().try_acquire_owned().map_err(busy)?;
-        let turn = self.at_work.clone().acquire_owned().await.map_err(|_| failed("the daemon is stopping"))?;
-        let (stop, stops) = Stop::new();
-        let done = spawn_blocking(move || {
-            let _held = (admitted, turn);
-            work(&stop)
-        })
-        .await;
-        drop(stops);
-        done.unwrap_or_else(|_| Err(failed("the action broke down; this is a fault of Prism's")))
-    }
-}
-
-// === impl Stop ===
-
-/// Tells the work when it is dropped.
-struct Stops(Arc<AtomicBool>);
-
-impl Stop {
-    fn new() -> (Self, Stops) {
-        let flag = Arc::new(AtomicBool::new(false));
-        (Self(flag.clone()), Stops(flag))
+        args: Args,
+        ground: Ground,
+        holder: Holder,
+        state: &Arc<S>,
+        prepare: fn(Args, &OrderContext<S>) -> Result<Opened, Refusal>,
+    ) -> Result<Opened, Refusal> {
+        let context = OrderContext { ground, holder, state: state.clone() };
+        self.editor.blocking(move |_| prepare(args, &context)).await
     }
 
-    /// For work that ends by itself.
-    pub(crate) fn never() -> Self {
-        Self(Arc::default())
+    fn new(surroundings: Surroundings) -> Self {
+        let Surroundings { env, owner, closed, unsaved, settings } = surroundings;
+        let env = command::without_secrets(env);
+        let closed = Arc::new(Closed::new(closed));
+        let fences = Arc::new(Fences::new(&settings, &env, closed.clone()));
+        let editor = Arc::new(EditorState::new(env, owner, settings, closed));
+        let text = Arc::new(TextState::new(editor.clone(), unsaved));
+        let run = Arc::new(RunState::new(text.clone(), fences.clone()));
+        let watches = Arc::new(Watches::new(text.clone(), Some(Box::new(run.clone()))));
+        let lsp = Arc::new(LspState::new(text.clone(), fences.clone()));
+        Self { editor, text, watches, run, lsp, fences }
     }
-
-    #[cfg(test)]
-    pub(crate) fn at_once() -> Self {
-        Self(Arc::new(AtomicBool::new(true)))
-    }
-
-    pub(crate) fn is_stopped(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
-impl Drop for Stops {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
-pub(crate) fn failed(message: impl Into<String>) -> Refusal {
-    Refusal::new(Code::Failed, message)
 }
 
 #[cfg(test)]
@@ -367,7 +286,7 @@ mod tests {
     #[test]
     fn every_verb_is_served_with_no_editor_open() {
         for verb in Action::all() {
-            assert!(way_of(verb).is_ok(), "{}", verb.verb);
+            assert!(preparation_of(verb).is_ok(), "{}", verb.verb);
         }
     }
 }

@@ -17,17 +17,17 @@ mod lsp;
 mod prepared;
 mod progress;
 pub mod protocol;
+mod refusal;
 mod roots;
 mod run;
-mod scene;
 mod settings;
 mod shown;
+mod state;
 mod syntax;
 mod text;
 pub mod verbs;
 
 pub use args::edit_bytes;
-pub use disk::change::unified;
 pub use dispatch::{Order, Runtime, Surroundings, locate::Located};
 pub use encoding::digest_of;
 pub use happening::Happening;
@@ -35,15 +35,13 @@ pub use language::LANGUAGES;
 pub use lsp::{UsualServer, usual_servers};
 pub use prepared::Prepared;
 pub use progress::{Note, Progress};
-pub use run::{
-    fence::{Lodger, Lodging, Quarters, QuartersError},
-    script::Script,
-};
-pub use scene::Holder;
+pub use run::fence::{Lodger, Lodging, Quarters, QuartersError};
 pub use settings::Settings;
-pub use shown::{Shown, Words};
+pub use shown::{Script, Shown, Words};
+pub use state::Holder;
 pub use text::{
     buffers::Surrendered,
+    difference::unified,
     foresee::{edited, edited_by},
 };
 

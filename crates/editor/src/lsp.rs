@@ -33,6 +33,13 @@ mod slot;
 mod task;
 mod uri;
 
+use std::sync::Arc;
+
+use crate::{
+    run::fence::Fences,
+    state::{EditorState, OrderContext},
+    text::TextState,
+};
 pub use catalogue::{UsualServer, usual_servers};
 pub(crate) use complete::completions;
 pub(crate) use errors::errors;
@@ -43,6 +50,27 @@ pub(crate) use locate::locate;
 pub(crate) use manage::manage;
 pub(crate) use rename::rename;
 pub(crate) use servers::Servers;
+
+/// The language servers, and what they see.
+#[derive(Debug)]
+pub(crate) struct LspState {
+    pub(crate) editor: Arc<EditorState>,
+    pub(crate) text: Arc<TextState>,
+    pub(crate) fences: Arc<Fences>,
+    pub(crate) servers: Servers,
+}
+
+/// Where an order that a language server is asked about is carried out.
+pub(crate) type LspContext = OrderContext<LspState>;
+
+impl LspState {
+    pub(crate) fn new(text: Arc<TextState>, fences: Arc<Fences>) -> Self {
+        let editor = text.editor.clone();
+        let (env, owner) = (editor.env.clone(), editor.owner.clone());
+        let servers = Servers::new(env, owner, editor.settings.clone(), editor.happenings.clone());
+        Self { editor, text, fences, servers }
+    }
+}
 
 #[cfg(test)]
 mod tests;

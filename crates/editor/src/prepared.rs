@@ -6,16 +6,16 @@ use prism_core::policy::{Effect, Refusal};
 use serde_json::Value;
 
 use crate::{
-    dispatch::{Desk, Stop},
     progress::Progress,
     shown::Shown,
+    state::{Cancellation, EditorState},
 };
 
 /// An action that can be shown, and then run. Dropping it leaves everything as it was.
 pub struct Prepared {
     shown: Shown,
     work: Work,
-    desk: Arc<Desk>,
+    state: Arc<EditorState>,
 }
 
 /// What is left to do.
@@ -34,7 +34,7 @@ enum Act {
     Task(Box<dyn FnOnce(Progress) -> Doing + Send>),
 }
 
-type Deed = dyn FnOnce(&Stop) -> Result<Value, Refusal> + Send;
+type Deed = dyn FnOnce(&Cancellation) -> Result<Value, Refusal> + Send;
 
 /// What will be done, as it is shown, and what does it.
 pub(crate) type Opened = (Shown, Work);
@@ -46,8 +46,8 @@ pub(crate) type Doing<T = Value> = Pin<Box<dyn Future<Output = Result<T, Refusal
 const USUAL: Duration = Duration::from_secs(30);
 
 impl Prepared {
-    pub(crate) fn new(desk: Arc<Desk>, (shown, work): Opened) -> Self {
-        Self { shown, work, desk }
+    pub(crate) fn new(state: Arc<EditorState>, (shown, work): Opened) -> Self {
+        Self { shown, work, state }
     }
 
     /// What will happen. It may take a while to draw, so it is only asked for where somebody looks.
@@ -80,7 +80,7 @@ impl Prepared {
     /// is finished all the same: there is the old file or the new one.
     pub async fn run(self, progress: Progress) -> Result<Value, Refusal> {
         match self.work.act {
-            Act::Blocking(work) => self.desk.blocking(work).await,
+            Act::Blocking(work) => self.state.blocking(work).await,
             Act::Task(work) => work(progress).await,
         }
     }
@@ -88,7 +88,7 @@ impl Prepared {
 
 impl Work {
     /// Work that blocks a thread, and looks now and then whether anybody still waits for it.
-    pub(crate) fn new(work: impl FnOnce(&Stop) -> Result<Value, Refusal> + Send + 'static) -> Self {
+    pub(crate) fn new(work: impl FnOnce(&Cancellation) -> Result<Value, Refusal> + Send + 'static) -> Self {
         Self::of(Act::Blocking(Box::new(work)))
     }
 

@@ -1,6 +1,8 @@
 //! The granted folders, and how a path that an agent writes is found in them. A path is told to belong to a folder by
 //! its name, and that is all that names are good for: whether it really lies there, the kernel says as it is opened.
 
+pub(crate) mod read;
+
 use std::{
     fs::{self, File},
     os::{fd::AsFd, unix::fs::MetadataExt},

@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::run::script::Script;
-
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Shown {
@@ -50,6 +48,18 @@ pub enum Words {
     Shell(String),
     /// The program and its arguments.
     List(Vec<String>),
+}
+
+/// A file that a command runs, as it is shown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Script {
+    pub path: String,
+    pub bytes: u64,
+    /// SHA-256, in hex.
+    pub digest: String,
+    /// Its beginning, or all of it; `None` of what is no text.
+    pub content: Option<String>,
+    pub is_cut: bool,
 }
 
 impl Shown {

@@ -15,14 +15,17 @@ use serde_json::{Value, json};
 
 use crate::{
     args::{Args, wrong},
-    disk::files,
-    dispatch::{Stop, failed},
     encoding,
     language::Language,
     prepared::{Opened, Work},
-    scene::Scene,
+    refusal::failed,
+    roots::read::whole,
     shown::Shown,
-    text::edit::{Lines, Span},
+    state::Cancellation,
+    text::{
+        TextContext,
+        edit::{Lines, Span},
+    },
 };
 use outline::Symbol;
 use places::Places;
@@ -45,7 +48,7 @@ struct Wish {
     range: Option<Span>,
 }
 
-pub(crate) fn analyze(mut args: Args, scene: &Scene) -> Result<Opened, Refusal> {
+pub(crate) fn analyze(mut args: Args, context: &TextContext) -> Result<Opened, Refusal> {
     let path = args.text("path")?;
     let wants_tree = args.flag("tree")?;
     let depth = args.number("depth", 0, MOST_DEPTH)?.unwrap_or(USUAL_DEPTH) as usize;
@@ -53,21 +56,21 @@ pub(crate) fn analyze(mut args: Args, scene: &Scene) -> Result<Opened, Refusal> 
     let range = args.range("range")?;
     args.done()?;
     let wish = wants_tree.then_some(Wish { depth, limit, range });
-    let way = scene.ground.way(&path)?;
+    let way = context.ground.way(&path)?;
     let (file, place) = way.open_placed()?;
     let language = language_of(&place)?;
     let shown = Shown::plain(format!("Parse {}", place.display()));
-    let desk = scene.desk.clone();
+    let state = context.state.clone();
     let work = Work::new(move |stop| {
         let name = place.display().to_string();
-        if desk.buffers.at(&place).is_some() {
+        if state.buffers.at(&place).is_some() {
             // Found once more by its way, as one that nobody has changed follows its file.
-            let snapshot = desk.buffers.open(&way)?.snapshot();
+            let snapshot = state.buffers.open(&way)?.snapshot();
             let mut answer = analysis(&snapshot.text, language, wish.as_ref(), stop)?;
             (answer["path"], answer["version"]) = (name.into(), snapshot.version.into());
             return Ok(answer);
         }
-        let bytes = files::whole(file, &name)?;
+        let bytes = whole(file, &name)?;
         let Some(text) = encoding::as_text(&bytes) else { return Err(wrong(format!("{name:?} is no text"))) };
         let mut answer = analysis(text, language, wish.as_ref(), stop)?;
         (answer["path"], answer["version"]) = (name.into(), Value::Null);
@@ -88,7 +91,7 @@ fn language_of(path: &Path) -> Result<Language, Refusal> {
 }
 
 /// Says of a text all but where it is.
-fn analysis(text: &str, language: Language, wish: Option<&Wish>, stop: &Stop) -> Result<Value, Refusal> {
+fn analysis(text: &str, language: Language, wish: Option<&Wish>, stop: &Cancellation) -> Result<Value, Refusal> {
     let is_over = || stop.is_stopped();
     let known = grammar::of(language)
         .map_err(|why| failed(format!("its grammar cannot be used: {why}; this is Prism's fault")))?;

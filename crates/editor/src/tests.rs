@@ -34,9 +34,9 @@ use crate::{
     dispatch::{Order, Runtime, Surroundings},
     prepared::Prepared,
     progress::Progress,
-    scene::Holder,
     settings::Settings,
     shown::Shown,
+    state::Holder,
 };
 
 /// A granted folder with something beside it that nobody was granted.

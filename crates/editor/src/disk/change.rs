@@ -4,20 +4,24 @@
 //! change is then lost, as between any two editors. What a person has confirmed is never applied to a text that they
 //! have not seen for longer than that.
 
-use std::{path::Path, time::Duration};
+use std::path::Path;
 
-use prism_core::policy::{At, Code, Effect, Refusal, Whose};
+use prism_core::policy::{Effect, Refusal, Whose};
 use prism_os::root::{Found, RootError, Spot};
 use serde_json::{Value, json};
-use similar::TextDiff;
 
 use crate::{
-    disk::files::{MAX_BYTES, whole},
     encoding,
     prepared::Work,
-    roots::{Nearest, Way, place},
-    scene::Scene,
+    roots::{
+        Nearest, Way, place,
+        read::{check_size, whole},
+    },
     shown::Shown,
+    text::{
+        TextContext,
+        difference::{on_disk, unified},
+    },
 };
 
 /// A file that is to be replaced, and what it holds now.
@@ -49,19 +53,19 @@ impl Old {
     }
 
     /// Has it replaced. A buffer of it follows; refused if that has text of its own.
-    pub(crate) fn replaced_by(self, new: Vec<u8>, scene: &Scene) -> Result<(Shown, Work), Refusal> {
+    pub(crate) fn replaced_by(self, new: Vec<u8>, context: &TextContext) -> Result<(Shown, Work), Refusal> {
         check_size(&new)?;
-        let (desk, by) = (scene.desk.clone(), scene.holder.clone());
-        desk.buffers.refuse_dirty(Path::new(&self.path))?;
+        let (state, by) = (context.state.clone(), context.holder.clone());
+        state.buffers.refuse_dirty(Path::new(&self.path))?;
         let unified = unified(&self.path, Some(&self.bytes), &new);
         let shown = Shown::Diff { path: self.path.clone(), old_text_digest: Some(self.digest.clone()), unified };
-        let effects = self.effects(&new, scene);
+        let effects = self.effects(&new, context);
         let work = Work::new(move |_| {
-            desk.buffers.refuse_dirty(Path::new(&self.path))?;
-            desk.buffers.deeds.writes(Path::new(&self.path), &encoding::digest_of(&new), &by);
+            state.buffers.refuse_dirty(Path::new(&self.path))?;
+            state.buffers.deeds.writes(Path::new(&self.path), &encoding::digest_of(&new), &by);
             let told = self.replace(&new)?;
-            if desk.buffers.at(Path::new(&self.path)).is_some() {
-                desk.buffers.refresh(&self.way);
+            if state.buffers.at(Path::new(&self.path)).is_some() {
+                state.buffers.refresh(&self.way);
             }
             Ok(told)
         });
@@ -69,11 +73,11 @@ impl Old {
     }
 
     /// Whoever does not say which text it replaces may never have seen it: it can be what a person wrote a moment ago.
-    fn effects(&self, new: &[u8], scene: &Scene) -> Vec<Effect> {
+    fn effects(&self, new: &[u8], context: &TextContext) -> Vec<Effect> {
         let mut effects = vec![on_disk(&self.path, Some(&self.bytes), new)];
         let is_own = || {
-            let writer = scene.desk.buffers.deeds.writer_of(Path::new(&self.path), &self.digest);
-            writer.is_some_and(|writer| writer.id == scene.holder.id)
+            let writer = context.state.buffers.deeds.writer_of(Path::new(&self.path), &self.digest);
+            writer.is_some_and(|writer| writer.id == context.holder.id)
         };
         if !self.is_named && !self.bytes.is_empty() && self.bytes != new && !is_own() {
             let what =
@@ -100,25 +104,24 @@ impl Old {
 }
 
 /// Has a file made that is not there yet.
-pub(crate) fn creation(way: Way, nearest: Nearest, new: Vec<u8>, scene: &Scene) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn creation(
+    way: Way,
+    nearest: Nearest,
+    new: Vec<u8>,
+    context: &TextContext,
+) -> Result<(Shown, Work), Refusal> {
     check_size(&new)?;
-    let (desk, by) = (scene.desk.clone(), scene.holder.clone());
+    let (state, by) = (context.state.clone(), context.holder.clone());
     let path = nearest.path();
     let shown = Shown::Diff { path: path.clone(), old_text_digest: None, unified: unified(&path, None, &new) };
     let effect = on_disk(&path, None, &new);
     let work = Work::new(move |_| {
         let spot = nearest.make_way(&way)?;
-        desk.buffers.deeds.writes(Path::new(&path), &encoding::digest_of(&new), &by);
+        state.buffers.deeds.writes(Path::new(&path), &encoding::digest_of(&new), &by);
         spot.create(&new).map_err(|error| appeared(&way, error))?;
         Ok(told(&path, &new))
     });
     Ok((shown, work.affecting(vec![effect])))
-}
-
-/// What becomes of a file. A text that is none is not known.
-pub(crate) fn on_disk(path: &str, before: Option<&[u8]>, after: &[u8]) -> Effect {
-    let before = before.map(|bytes| String::from_utf8_lossy(bytes).into());
-    Effect::Text { path: path.to_owned(), at: At::Disk, before, after: encoding::as_text(after).map(Into::into) }
 }
 
 /// Says that what was not there when it was shown now is.
@@ -136,33 +139,4 @@ pub(crate) fn path_of(spot: &Spot, way: &Way) -> String {
 
 fn told(path: &str, bytes: &[u8]) -> Value {
     json!({ "path": path, "bytes": bytes.len(), "digest": encoding::digest_of(bytes) })
-}
-
-pub(crate) fn check_size(bytes: &[u8]) -> Result<(), Refusal> {
-    if bytes.len() as u64 <= MAX_BYTES {
-        return Ok(());
-    }
-    Err(Refusal::new(Code::TooLarge, format!("a file of {} bytes; at most {MAX_BYTES} can be written", bytes.len())))
-}
-
-/// How long the smallest difference is looked for; after that a larger one, no less true, will do.
-const PATIENCE: Duration = Duration::from_secs(1);
-
-/// Returns the difference as `diff -u` has it; of what is no text, only that there is one.
-pub fn unified(path: &str, old: Option<&[u8]>, new: &[u8]) -> String {
-    let (Some(before), Some(after)) = (encoding::as_text(old.unwrap_or_default()), encoding::as_text(new)) else {
-        let before = old.map_or_else(|| "none".to_owned(), |old| format!("{} bytes", old.len()));
-        return format!(
-            "Not a text: {before} before, {} bytes after, SHA-256 {}\n",
-            new.len(),
-            encoding::digest_of(new)
-        );
-    };
-    // A name with a line break in it must not look like a part of the difference.
-    let path = path.replace(char::is_control, "\u{FFFD}");
-    let old_path = if old.is_some() { &path } else { "/dev/null" };
-    let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(before, after);
-    let unified = diff.unified_diff().context_radius(3).header(old_path, &path).to_string();
-    // Where no line differs, it is still about a file.
-    if unified.is_empty() { format!("--- {old_path}\n+++ {path}\n") } else { unified }
 }

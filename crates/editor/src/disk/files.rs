@@ -1,31 +1,27 @@
 //! Files as a whole: open, create, write. What becomes of names is in `names.rs`, parts of a text are edited in `edit.rs`.
 
-use std::{fs::File, io::Read};
-
 use prism_core::policy::{Code, Effect, Named, Refusal};
 use serde_json::{Value, json};
 
 use crate::{
     args::{Args, wrong},
     disk::change::{self, Old},
-    dispatch::failed,
     encoding,
     prepared::Work,
-    scene::Scene,
     shown::Shown,
-    text::buffers::{Buffer, Looked},
+    text::{
+        TextContext,
+        buffers::{Buffer, Looked},
+    },
 };
 
-/// The largest file that is read or written as a whole.
-pub(crate) const MAX_BYTES: u64 = 5 << 20;
-
-pub(crate) fn open(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn open(mut args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
     let path = args.text("path")?;
     let offset = args.number("offset", 0, u64::from(u32::MAX))?.unwrap_or(0);
     let limit = args.number("limit", 1, u64::from(u32::MAX))?;
     args.done()?;
-    let desk = scene.desk.clone();
-    let looked = desk.buffers.look(&scene.ground.way(&path)?)?;
+    let state = context.state.clone();
+    let looked = state.buffers.look(&context.ground.way(&path)?)?;
     let part = (offset as usize, limit.map(|limit| limit as usize));
     let work = Work::new(move |_| {
         Ok(match &looked {
@@ -39,7 +35,7 @@ pub(crate) fn open(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refus
     Ok((Shown::plain(format!("Read {path}")), work))
 }
 
-pub(crate) fn create(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn create(mut args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
     let path = args.text("path")?;
     let content = args.content("content")?;
     let makes_parents = args.flag("parents")?;
@@ -51,7 +47,7 @@ pub(crate) fn create(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Ref
         Some("folder") => true,
         Some(other) => return Err(wrong(format!("`kind` is \"file\" or \"folder\", not {other:?}"))),
     };
-    let way = scene.ground.way(&path)?;
+    let way = context.ground.way(&path)?;
     let nearest = way.nearest()?;
     if nearest.is_missing_folders() && !makes_parents {
         let message = format!("{path:?}: the folder for it is not there; `parents` makes it");
@@ -61,7 +57,7 @@ pub(crate) fn create(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Ref
         return Err(way.wrong("it is already there; write_file and edit_buffer change what is there"));
     }
     if !is_folder {
-        return change::creation(way, nearest, content.unwrap_or_default(), scene);
+        return change::creation(way, nearest, content.unwrap_or_default(), context);
     }
     let path = nearest.path();
     let shown = Shown::plain(format!("Make the folder {path}"));
@@ -73,12 +69,12 @@ pub(crate) fn create(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Ref
     Ok((shown, work.affecting(vec![effect])))
 }
 
-pub(crate) fn write(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn write(mut args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
     let path = args.text("path")?;
     let content = args.content("content")?.ok_or_else(|| wrong("`content` is missing: a string"))?;
     let made_for = args.maybe_text("digest")?;
     args.done()?;
-    Old::open(scene.ground.way(&path)?, made_for.as_deref())?.replaced_by(content, scene)
+    Old::open(context.ground.way(&path)?, made_for.as_deref())?.replaced_by(content, context)
 }
 
 fn opened(buffer: &Buffer, (offset, limit): (usize, Option<usize>)) -> Value {
@@ -99,17 +95,4 @@ fn opened(buffer: &Buffer, (offset, limit): (usize, Option<usize>)) -> Value {
     answer["offset"] = offset.into();
     answer["is_partial"] = (offset > 0 || end < lines).into();
     answer
-}
-
-/// Reads all of a file, unless it is too large.
-pub(crate) fn whole(file: File, path: &str) -> Result<Vec<u8>, Refusal> {
-    let mut bytes = Vec::new();
-    // One more, so that a file that grows meanwhile is found out too.
-    let read = file.take(MAX_BYTES + 1).read_to_end(&mut bytes);
-    read.map_err(|error| failed(format!("{path:?} cannot be read: {error}")))?;
-    if bytes.len() as u64 > MAX_BYTES {
-        let message = format!("{path:?} has more than {MAX_BYTES} bytes; read a part of it with a command");
-        return Err(Refusal::new(Code::TooLarge, message));
-    }
-    Ok(bytes)
 }

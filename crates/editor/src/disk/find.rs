@@ -6,21 +6,20 @@ use serde_json::{Value, json};
 use crate::{
     args::{Args, wrong},
     disk::search::{Engine, Hit, How, MOST_MATCHES, Pattern, USUAL_MATCHES},
-    dispatch::failed,
     prepared::Work,
-    scene::Scene,
+    refusal::failed,
     shown::Shown,
-    text::buffers::Looked,
+    text::{TextContext, buffers::Looked},
 };
 
-pub(crate) fn find(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn find(mut args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
     let path = args.text("path")?;
     let words = args.text("text")?;
     let how = How { ignores_case: args.flag("ignore_case")?, ..How::default() };
     let limit = args.number("limit", 1, MOST_MATCHES)?.unwrap_or(USUAL_MATCHES);
     args.done()?;
     let pattern = Pattern::words(&words, how).map_err(|why| wrong(format!("`text` {why}")))?;
-    let buffer = match scene.desk.buffers.look(&scene.ground.way(&path)?)? {
+    let buffer = match context.state.buffers.look(&context.ground.way(&path)?)? {
         Looked::Text(buffer) => buffer,
         Looked::Other { path, .. } => return Err(wrong(format!("{:?} is no text", path.display().to_string()))),
     };

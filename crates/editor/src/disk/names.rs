@@ -6,32 +6,32 @@ use prism_core::policy::{Effect, Named, Refusal, Whose};
 use prism_os::root::{Clobber, Found, Kind, RootError, Spot};
 use serde_json::json;
 
-use crate::{args::Args, disk::change::path_of, prepared::Work, roots::Way, scene::Scene, shown::Shown};
+use crate::{args::Args, disk::change::path_of, prepared::Work, roots::Way, shown::Shown, text::TextContext};
 
-pub(crate) fn delete(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn delete(mut args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
     let path = args.text("path")?;
     args.done()?;
-    let way = scene.ground.way(&path)?;
+    let way = context.ground.way(&path)?;
     let (spot, found) = existing(&way)?;
     if found.kind == Kind::Folder && !is_empty(&spot).map_err(|error| way.refusal(error))? {
         return Err(way.wrong("the folder is not empty; delete what is in it first"));
     }
     let path = path_of(&spot, &way);
-    let (desk, by) = (scene.desk.clone(), scene.holder.clone());
-    desk.buffers.refuse_dirty(Path::new(&path))?;
+    let (state, by) = (context.state.clone(), context.holder.clone());
+    state.buffers.refuse_dirty(Path::new(&path))?;
     let shown = Shown::Delete { path: path.clone(), what: found.kind.name(), bytes: found.bytes };
     let effect = Effect::Name { path: path.clone(), what: named(found) };
     let work = Work::new(move |_| {
-        desk.buffers.refuse_dirty(Path::new(&path))?;
+        state.buffers.refuse_dirty(Path::new(&path))?;
         still(&way, &spot, Some(found))?;
-        desk.buffers.deeds.removes(Path::new(&path), &by);
+        state.buffers.deeds.removes(Path::new(&path), &by);
         spot.remove(found.kind).map_err(|error| match error {
             RootError::NotEmpty | RootError::NotFound | RootError::IsFolder | RootError::NotAFolder => {
                 way.changed("it has changed since it was shown")
             }
             error => way.refusal(error),
         })?;
-        desk.buffers.removed(Path::new(&path));
+        state.buffers.removed(Path::new(&path));
         Ok(json!({ "path": path, "what": found.kind.name() }))
     });
     Ok((shown, work.affecting(vec![effect])))
@@ -41,12 +41,12 @@ fn named(found: Found) -> Named {
     if found.kind == Kind::Folder { Named::Folder } else { Named::File }
 }
 
-pub(crate) fn rename(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn rename(mut args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
     let path = args.text("path")?;
     let new_path = args.text("new_path")?;
     let replaces = args.flag("overwrite")?;
     args.done()?;
-    let (way, to_way) = (scene.ground.way(&path)?, scene.ground.way(&new_path)?);
+    let (way, to_way) = (context.ground.way(&path)?, context.ground.way(&new_path)?);
     let (spot, found) = existing(&way)?;
     let to = to_way.spot()?;
     let taken = to.look().map_err(|error| to_way.refusal(error))?;
@@ -54,9 +54,9 @@ pub(crate) fn rename(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Ref
         return Err(to_way.wrong("it is already there; `overwrite` replaces it"));
     }
     let (from, new) = (path_of(&spot, &way), path_of(&to, &to_way));
-    let (desk, by) = (scene.desk.clone(), scene.holder.clone());
+    let (state, by) = (context.state.clone(), context.holder.clone());
     // What the new name held is lost, and with it no text that somebody has not saved.
-    desk.buffers.refuse_dirty(Path::new(&new))?;
+    state.buffers.refuse_dirty(Path::new(&new))?;
     let shown = Shown::Rename { from: from.clone(), to: new.clone(), replaces: taken.is_some() };
     let moves = |path: &String| Effect::Name { path: path.clone(), what: named(found) };
     let mut effects = vec![moves(&from), moves(&new)];
@@ -70,7 +70,7 @@ pub(crate) fn rename(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Ref
         still(&to_way, &to, taken)?;
         // What was free when it was shown stays untouched if it is taken by now, even in this moment.
         let clobber = if taken.is_some() { Clobber::Replace } else { Clobber::Refuse };
-        desk.buffers.deeds.moves(Path::new(&from), Path::new(&new), &by);
+        state.buffers.deeds.moves(Path::new(&from), Path::new(&new), &by);
         spot.rename(&to, clobber).map_err(|error| match error {
             RootError::Exists => to_way.changed("somebody else has made it meanwhile"),
             RootError::NotFound => way.changed("it has changed since it was shown"),
@@ -78,8 +78,8 @@ pub(crate) fn rename(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Ref
             error @ (RootError::NotEmpty | RootError::IsFolder | RootError::NotAFolder) => to_way.refusal(error),
             error => way.refusal(error),
         })?;
-        desk.buffers.removed(Path::new(&new));
-        desk.buffers.renamed(Path::new(&from), Path::new(&new));
+        state.buffers.removed(Path::new(&new));
+        state.buffers.renamed(Path::new(&from), Path::new(&new));
         Ok(json!({ "path": from, "new_path": new }))
     });
     Ok((shown, work.affecting(effects)))

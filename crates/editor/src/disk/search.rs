@@ -26,12 +26,12 @@ use crate::{
         glob::Glob,
         walk::{Also, Best, MOST_LEVELS, Visitor, Walk},
     },
-    dispatch::{Stop, failed},
     prepared::Work,
+    refusal::failed,
     roots::{Way, place},
-    scene::Scene,
     shown::Shown,
-    text::buffers::Buffers,
+    state::Cancellation,
+    text::{TextContext, buffers::Buffers},
 };
 
 /// Places that an answer holds at most, and if nothing else is said; it says if there are more.
@@ -61,33 +61,33 @@ struct Found {
     is_complete: bool,
 }
 
-pub(crate) fn words(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn words(mut args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
     let words = args.text("text")?;
     let how = How { ignores_case: args.flag("ignore_case")?, is_word: args.flag("word")?, ..How::default() };
     let pattern = Pattern::words(&words, how).map_err(|why| wrong(format!("`text` {why}")))?;
-    search(args, scene, pattern)
+    search(args, context, pattern)
 }
 
-pub(crate) fn expression(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn expression(mut args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
     let expression = args.text("pattern")?;
     let how = How { ignores_case: args.flag("ignore_case")?, is_multiline: args.flag("multiline")?, ..How::default() };
     let pattern = Pattern::expression(&expression, how).map_err(|why| wrong(format!("`pattern` {why}")))?;
-    search(args, scene, pattern)
+    search(args, context, pattern)
 }
 
-fn search(mut args: Args, scene: &Scene, pattern: Pattern) -> Result<(Shown, Work), Refusal> {
+fn search(mut args: Args, context: &TextContext, pattern: Pattern) -> Result<(Shown, Work), Refusal> {
     let path = args.maybe_text("path")?;
     let glob = glob(&mut args)?;
     let also = Also { hidden: args.flag("hidden")?, ignored: args.flag("ignored")? };
     let limit = args.number("limit", 1, MOST_MATCHES)?.unwrap_or(USUAL_MATCHES);
     args.done()?;
     let search = Search { pattern, glob, also, limit: usize::try_from(limit).unwrap_or(usize::MAX) };
-    let way = path.as_deref().map_or_else(|| scene.ground.first(), |path| scene.ground.way(path))?;
+    let way = path.as_deref().map_or_else(|| context.ground.first(), |path| context.ground.way(path))?;
     let (at, place) = Where::of(&way)?;
     let shown = Shown::plain(format!("Search {}", place.display()));
-    let desk = scene.desk.clone();
+    let state = context.state.clone();
     let work = Work::new(move |stop| {
-        let found = search.run(&way, at, &place, &unsaved_beneath(&desk.buffers, &place), stop)?;
+        let found = search.run(&way, at, &place, &unsaved_beneath(&state.buffers, &place), stop)?;
         let files = found.files.len();
         let told = |(path, hits): (PathBuf, Vec<Hit>)| {
             let path = path.display().to_string();
@@ -137,7 +137,14 @@ impl Where {
 
 impl Search {
     /// Searches, and gives the whole paths of what was found.
-    fn run(&self, way: &Way, at: Where, place: &Path, unsaved: &Unsaved, stop: &Stop) -> Result<Found, Refusal> {
+    fn run(
+        &self,
+        way: &Way,
+        at: Where,
+        place: &Path,
+        unsaved: &Unsaved,
+        stop: &Cancellation,
+    ) -> Result<Found, Refusal> {
         let folder = match at {
             Where::Folder(folder) => folder,
             Where::File(file) => return self.one(file, place, unsaved, stop),
@@ -153,7 +160,7 @@ impl Search {
         Ok(Found { files, is_complete })
     }
 
-    fn one(&self, file: File, place: &Path, unsaved: &Unsaved, stop: &Stop) -> Result<Found, Refusal> {
+    fn one(&self, file: File, place: &Path, unsaved: &Unsaved, stop: &Cancellation) -> Result<Found, Refusal> {
         let mut engine = Engine::new(&self.pattern);
         let searched = match unsaved.get(place) {
             Some(text) => engine.text(text, self.limit, None).map(Some),

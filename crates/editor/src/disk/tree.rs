@@ -17,8 +17,8 @@ use crate::{
     },
     prepared::Work,
     roots::place,
-    scene::Scene,
     shown::Shown,
+    text::TextContext,
 };
 
 /// What an answer holds at most, and if nothing else is said. The rest is left out, and the answer says that it is not
@@ -28,23 +28,29 @@ const USUAL_ENTRIES: u64 = 1_000;
 
 const USUAL_LEVELS: u64 = 3;
 
-pub(crate) fn explore(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn explore(mut args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
     let levels = args.number("depth", 1, MOST_LEVELS)?.unwrap_or(USUAL_LEVELS);
-    list(args, scene, "List", levels, None)
+    list(args, context, "List", levels, None)
 }
 
-pub(crate) fn search(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn search(mut args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
     let pattern = args.text("pattern")?;
     let glob = Glob::new(&pattern).map_err(|why| wrong(format!("`pattern` {why}")))?;
-    list(args, scene, "Search", MOST_LEVELS, Some(glob))
+    list(args, context, "Search", MOST_LEVELS, Some(glob))
 }
 
-fn list(mut args: Args, scene: &Scene, verb: &str, levels: u64, glob: Option<Glob>) -> Result<(Shown, Work), Refusal> {
+fn list(
+    mut args: Args,
+    context: &TextContext,
+    verb: &str,
+    levels: u64,
+    glob: Option<Glob>,
+) -> Result<(Shown, Work), Refusal> {
     let path = args.maybe_text("path")?;
     let limit = args.number("limit", 1, MOST_ENTRIES)?.unwrap_or(USUAL_ENTRIES);
     let also = Also { hidden: args.flag("hidden")?, ignored: args.flag("ignored")? };
     args.done()?;
-    let way = path.as_deref().map_or_else(|| scene.ground.first(), |path| scene.ground.way(path))?;
+    let way = path.as_deref().map_or_else(|| context.ground.first(), |path| context.ground.way(path))?;
     let folder = way.folder()?;
     let shown = Shown::plain(format!("{verb} {}", place(&folder, way.written()).display()));
     let work = Work::new(move |stop| {

@@ -26,8 +26,9 @@ use queue::Queue;
 pub(crate) use rules::{Also, Rules, Sources};
 
 use crate::{
-    dispatch::{Stop, failed},
+    refusal::failed,
     roots::{Closed, Way, place},
+    state::Cancellation,
 };
 
 /// Levels below the folder.
@@ -70,7 +71,7 @@ pub(crate) trait Visitor: Sync {
 /// One walk through a folder.
 #[derive(Debug)]
 pub(crate) struct Walk<'a> {
-    stop: &'a Stop,
+    stop: &'a Cancellation,
     until: Instant,
     levels: u64,
     also: Also,
@@ -99,7 +100,7 @@ struct Here {
 }
 
 impl<'a> Walk<'a> {
-    pub(crate) fn new(way: &Way, folder: &Root, also: Also, levels: u64, stop: &'a Stop) -> Self {
+    pub(crate) fn new(way: &Way, folder: &Root, also: Also, levels: u64, stop: &'a Cancellation) -> Self {
         let place = place(folder, way.written());
         let closed = Some(way.closed().clone()).filter(|closed| closed.is_beneath(&place));
         let granted = prism_os::root::place(way.root()).ok();

@@ -7,6 +7,7 @@ mod verb;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
+    fmt,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::Duration,
@@ -21,26 +22,27 @@ use prism_os::{
 use tokio::{runtime::Handle, task::AbortHandle, time::sleep};
 pub(crate) use verb::watch;
 
-use crate::{
-    dispatch::{Desk, failed},
-    roots::Ground,
-};
+use crate::{refusal::failed, roots::Ground, state::OrderContext, text::TextState};
 
 /// All that is watched. One for the runtime.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Watches {
-    git: Option<GitHooks>,
+    text: Arc<TextState>,
+    repositories: Option<Box<dyn RepositoryObserver>>,
     wanted: Mutex<Wanted>,
     eyes: Mutex<Option<Eyes>>,
 }
 
-/// Who makes news of what changes in repositories.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct GitHooks {
+/// Where an order to watch something is carried out.
+pub(crate) type WatchContext = OrderContext<Watches>;
+
+/// Makes news of what changes in the repositories of watched folders.
+pub(crate) trait RepositoryObserver: fmt::Debug + Send + Sync {
     /// A work tree is watched from now on.
-    pub(crate) attend: fn(&Desk, &Ground, &Path),
+    fn attend(&self, ground: &Ground, folder: &Path);
+
     /// Something has changed in its `.git`: HEAD, refs, index, logs or MERGE_HEAD.
-    pub(crate) changed: fn(&Arc<Desk>, &Ground, &Path),
+    fn changed(&self, ground: &Ground, folder: &Path);
 }
 
 /// Who has asked for what.
@@ -75,23 +77,23 @@ const MAX_FILES: usize = 256;
 const PAUSE: Duration = Duration::from_millis(40);
 
 impl Watches {
-    pub(crate) fn new(git: Option<GitHooks>) -> Self {
-        Self { git, ..Self::default() }
+    pub(crate) fn new(text: Arc<TextState>, repositories: Option<Box<dyn RepositoryObserver>>) -> Self {
+        Self { text, repositories, wanted: Mutex::default(), eyes: Mutex::default() }
     }
 
     /// Has what changes beneath a holder's folders told, until it leaves. Blocks; what changes from then on is told.
-    pub(crate) fn want(&self, desk: &Arc<Desk>, holder: u128, ground: Ground) -> Result<(), Refusal> {
+    pub(crate) fn want(self: &Arc<Self>, holder: u128, ground: Ground) -> Result<(), Refusal> {
         self.wanted().grounds.insert(holder, ground);
-        self.look_at_what_is_wanted(desk)
+        self.look_at_what_is_wanted()
     }
 
     /// A holder is gone. Blocks.
-    pub(crate) fn left(&self, desk: &Arc<Desk>, holder: u128) {
+    pub(crate) fn left(self: &Arc<Self>, holder: u128) {
         let mut wanted = self.wanted();
         let had = (wanted.grounds.remove(&holder).is_some(), wanted.files.remove(&holder).is_some());
         drop(wanted);
         if had != (false, false) {
-            let _ = self.look_at_what_is_wanted(desk);
+            let _ = self.look_at_what_is_wanted();
         }
     }
 
@@ -102,13 +104,7 @@ impl Watches {
     }
 
     /// Watches a file for a holder, or no longer.
-    fn watch_file(
-        &self,
-        desk: &Arc<Desk>,
-        holder: u128,
-        path: PathBuf,
-        watched: Option<Watched>,
-    ) -> Result<(), Refusal> {
+    fn watch_file(self: &Arc<Self>, holder: u128, path: PathBuf, watched: Option<Watched>) -> Result<(), Refusal> {
         let mut wanted = self.wanted();
         let files = wanted.files.entry(holder).or_default();
         match watched {
@@ -123,11 +119,11 @@ impl Watches {
             wanted.files.remove(&holder);
         }
         drop(wanted);
-        self.look_at_what_is_wanted(desk)
+        self.look_at_what_is_wanted()
     }
 
     /// Brings what is watched up to what is wanted.
-    fn look_at_what_is_wanted(&self, desk: &Arc<Desk>) -> Result<(), Refusal> {
+    fn look_at_what_is_wanted(self: &Arc<Self>) -> Result<(), Refusal> {
         let mut eyes = self.eyes();
         let (chosen, folders) = self.wanted().chosen();
         let roots: BTreeSet<PathBuf> = folders.iter().filter_map(|folder| root::place(folder).ok()).collect();
@@ -140,7 +136,7 @@ impl Watches {
             Some(open) => open,
             closed => {
                 let tree = Tree::new().map_err(|error| failed(format!("nothing can be watched: {error}")))?;
-                let follower = Handle::current().spawn(follow(tree.bell(), Arc::downgrade(desk))).abort_handle();
+                let follower = Handle::current().spawn(follow(tree.bell(), Arc::downgrade(self))).abort_handle();
                 closed.insert(Eyes { tree, chosen: Chosen::default(), roots: BTreeSet::new(), follower })
             }
         };
@@ -152,11 +148,11 @@ impl Watches {
         changes.extend(meanwhile.into_iter().filter(|change| !open.chosen.explains(change, &before)));
         let repositories = open.chosen.take_repositories();
         drop(eyes);
-        news::tell(self, desk, changes);
-        if let Some(git) = self.git {
+        news::tell(self, changes);
+        if let Some(observer) = &self.repositories {
             for folder in repositories {
                 if let Some(ground) = self.ground_of(&folder) {
-                    (git.attend)(desk, &ground, &folder);
+                    observer.attend(&ground, &folder);
                 }
             }
         }
@@ -164,7 +160,7 @@ impl Watches {
     }
 
     /// Looks what has changed, and tells it.
-    fn look(&self, desk: &Arc<Desk>) {
+    fn look(&self) {
         let changes = {
             let mut eyes = self.eyes();
             let Some(open) = &mut *eyes else { return };
@@ -174,7 +170,7 @@ impl Watches {
             }
             changes
         };
-        news::tell(self, desk, changes);
+        news::tell(self, changes);
     }
 
     /// The granted folders of somebody who may reach a path.
@@ -252,11 +248,11 @@ impl Drop for Eyes {
 }
 
 /// Looks whenever something has changed, until nobody watches any more.
-async fn follow(bell: Bell, desk: Weak<Desk>) {
+async fn follow(bell: Bell, watches: Weak<Watches>) {
     while bell.rung().await.is_ok() {
         sleep(PAUSE).await;
-        let Some(desk) = desk.upgrade() else { return };
-        let looked = tokio::task::spawn_blocking(move || desk.watches.look(&desk)).await;
+        let Some(watches) = watches.upgrade() else { return };
+        let looked = tokio::task::spawn_blocking(move || watches.look()).await;
         if looked.is_err() {
             return;
         }

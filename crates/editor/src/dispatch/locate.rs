@@ -8,9 +8,10 @@ use serde_json::{Map, Value};
 use tokio::task::spawn_blocking;
 
 use crate::{
-    dispatch::{Order, Runtime, Stop},
+    dispatch::{Order, Runtime},
     happening::Happening,
     roots::{Ground, Way, place},
+    state::Cancellation,
     text::buffers::Surrendered,
 };
 
@@ -27,16 +28,16 @@ const MAX_PATHS: usize = 200;
 impl Runtime {
     /// Finds what an order is about. Nothing is changed.
     pub async fn locate(&self, order: &Order) -> Result<Located, Refusal> {
-        let (verb, args, roots, desk) = (order.verb, order.args.clone(), order.roots.clone(), self.desk());
-        let ground = Ground::new(roots, desk.closed.clone());
-        desk.blocking(move |_| located(verb, args, &ground)).await
+        let (verb, args, roots, editor) = (order.verb, order.args.clone(), order.roots.clone(), &self.state().editor);
+        let ground = Ground::new(roots, editor.closed.clone());
+        editor.blocking(move |_| located(verb, args, &ground)).await
     }
 
     /// Gives up all that is open beneath a folder; returns what was unsaved.
     pub async fn surrender(&self, folder: &Path) -> Vec<Surrendered> {
-        let (desk, folder) = (self.desk(), folder.to_owned());
+        let (text, folder) = (self.state().text.clone(), folder.to_owned());
         // Not in the queue of all others, which may refuse: texts that stayed here would have two owners.
-        spawn_blocking(move || desk.buffers.surrender(&folder)).await.unwrap_or_default()
+        spawn_blocking(move || text.buffers.surrender(&folder)).await.unwrap_or_default()
     }
 
     /// Opens a file beneath a folder with a text that is not saved.
@@ -44,18 +45,17 @@ impl Runtime {
         let named = |path: &Path| path.to_str().map(str::to_owned);
         let names = named(root).and_then(|root| Some((Root::new(&root).ok()?, named(path)?)));
         let (root, path) = names.ok_or_else(|| Refusal::new(Code::Failed, "its path is no text"))?;
-        let (desk, text) = (self.desk(), text.to_owned());
-        let buffers = desk.clone();
-        let adopt = move |_: &Stop| {
-            let ground = Ground::new(vec![root], buffers.closed.clone());
-            buffers.buffers.adopt(&ground.way(&path)?, &text)
+        let (editor, open, text) = (&self.state().editor, self.state().text.clone(), text.to_owned());
+        let adopt = move |_: &Cancellation| {
+            let ground = Ground::new(vec![root], open.editor.closed.clone());
+            open.buffers.adopt(&ground.way(&path)?, &text)
         };
-        desk.blocking(adopt).await
+        editor.blocking(adopt).await
     }
 
     /// Tells of something that happened in another editor.
     pub fn tell(&self, happening: Happening) {
-        self.desk().happenings.pass_on(happening);
+        self.state().editor.happenings.pass_on(happening);
     }
 }
 

@@ -11,16 +11,17 @@ use prism_core::policy::Refusal;
 use prism_os::root::{Kind, Root};
 use serde_json::{Value, json};
 
+use super::RuntimeState;
 use crate::{
     args::Args,
     disk::walk::{Also, MOST_LEVELS, Visitor, Walk},
-    dispatch::Stop,
     language::Language,
     prepared::{Opened, Work},
     roots::{Way, place},
     run::{fence, git, project},
-    scene::Scene,
     shown::Shown,
+    state::Cancellation,
+    state::OrderContext,
 };
 
 /// Folders that are looked at whether they are projects. A folder with more is one of copies, and the answer says that it is
@@ -30,10 +31,10 @@ const MAX_PROJECTS: usize = 200;
 /// A folder that is open, or why it is not, and its name.
 type Named = (Result<(Root, Way), Refusal>, String);
 
-pub(crate) fn info(mut args: Args, scene: &Scene) -> Result<Opened, Refusal> {
+pub(crate) fn info(mut args: Args, context: &OrderContext<RuntimeState>) -> Result<Opened, Refusal> {
     let path = args.maybe_text("path")?;
     args.done()?;
-    let ground = scene.ground.clone();
+    let ground = context.ground.clone();
     let opened = |way: Way| Ok((way.folder()?, way));
     let folders: Vec<Named> = match path {
         Some(path) => vec![(Ok(opened(ground.way(&path)?)?), path)],
@@ -42,22 +43,27 @@ pub(crate) fn info(mut args: Args, scene: &Scene) -> Result<Opened, Refusal> {
             ground.roots().iter().map(|root| (folder(root), root.to_string())).collect()
         }
     };
-    let scene = scene.clone();
+    let context = context.clone();
     let work = Work::new(move |stop| {
         let about = |(folder, name): &Named| match folder {
-            Ok((folder, way)) => about(folder, way, &scene, stop),
+            Ok((folder, way)) => about(folder, way, &context, stop),
             Err(refusal) => Ok(json!({ "path": name, "is_there": false, "why": refusal.message, "git": null })),
         };
         let roots = folders.iter().map(about).collect::<Result<Vec<Value>, Refusal>>()?;
         Ok(
-            json!({ "roots": roots, "runtime": { "kind": "built-in", "ui": false }, "fence": fence::told(scene.desk.fences.kind().as_ref()) }),
+            json!({ "roots": roots, "runtime": { "kind": "built-in", "ui": false }, "fence": fence::told(context.state.fences.kind().as_ref()) }),
         )
     });
     Ok((Shown::plain("Look at the granted folders"), work))
 }
 
-fn about(folder: &Root, way: &Way, scene: &Scene, stop: &Stop) -> Result<Value, Refusal> {
-    let Scene { ground, desk, .. } = scene;
+fn about(
+    folder: &Root,
+    way: &Way,
+    context: &OrderContext<RuntimeState>,
+    stop: &Cancellation,
+) -> Result<Value, Refusal> {
+    let OrderContext { ground, state, .. } = context;
     let path = place(folder, way.written());
     let census = Census::default();
     let is_complete = Walk::new(way, folder, Also::default(), MOST_LEVELS, stop).run(way, folder, &census)?;
@@ -78,8 +84,8 @@ fn about(folder: &Root, way: &Way, scene: &Scene, stop: &Stop) -> Result<Value, 
         "git": git::glance(ground, &path.display().to_string()),
         "languages": languages,
         "projects": projects,
-        "servers": desk.servers.list(is_about),
-        "watched": desk.watches.extent(&path),
+        "servers": state.lsp.servers.list(is_about),
+        "watched": state.watches.extent(&path),
         "is_complete": is_all,
     }))
 }

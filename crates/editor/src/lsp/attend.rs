@@ -27,8 +27,8 @@ use super::{
     uri,
 };
 use crate::{
-    dispatch::Desk,
     happening::{Happening, Happenings},
+    lsp::LspState,
 };
 
 /// How long after a change its errors are asked for: somebody who types goes on typing.
@@ -43,8 +43,8 @@ const MAX_CHANGED: usize = 64;
 /// Texts whose errors are asked for at a time. Of further ones, too, they are told when somebody asks.
 const MAX_ASKED: usize = 8;
 
-/// Runs until the desk is cleared.
-pub(super) async fn attend(desk: Weak<Desk>, mut happenings: Receiver<Arc<Happening>>) {
+/// Runs for as long as there are servers to hear of it.
+pub(super) async fn attend(state: Weak<LspState>, mut happenings: Receiver<Arc<Happening>>) {
     let mut changed: BTreeMap<PathBuf, Instant> = BTreeMap::new();
     let asking = Arc::new(Semaphore::new(MAX_ASKED));
     loop {
@@ -52,10 +52,10 @@ pub(super) async fn attend(desk: Weak<Desk>, mut happenings: Receiver<Arc<Happen
         let happening = tokio::select! {
             happening = happenings.recv() => happening,
             () = sleep_until(next.unwrap_or_else(Instant::now)), if next.is_some() => {
-                let Some(desk) = desk.upgrade() else { return };
+                let Some(state) = state.upgrade() else { return };
                 let now = Instant::now();
                 for path in changed.iter().filter(|(_, at)| **at <= now).map(|(path, _)| path) {
-                    ask_for_errors(&desk, path, &asking);
+                    ask_for_errors(&state, path, &asking);
                 }
                 changed.retain(|_, at| *at > now);
                 continue;
@@ -67,7 +67,7 @@ pub(super) async fn attend(desk: Weak<Desk>, mut happenings: Receiver<Arc<Happen
             Err(RecvError::Lagged(_)) => continue,
             Err(RecvError::Closed) => return,
         };
-        let Some(desk) = desk.upgrade() else { return };
+        let Some(state) = state.upgrade() else { return };
         let Some(path) = &happening.path else { continue };
         match happening.event.name {
             "buffer_changed" => {
@@ -75,7 +75,7 @@ pub(super) async fn attend(desk: Weak<Desk>, mut happenings: Receiver<Arc<Happen
                     changed.entry(path.clone()).or_insert_with(|| Instant::now() + SETTLE);
                 }
             }
-            _ => pass_on(&desk.servers, &happening, path),
+            _ => pass_on(&state.servers, &happening, path),
         }
     }
 }
@@ -109,9 +109,9 @@ fn pass_on(servers: &Servers, happening: &Happening, path: &Path) {
 }
 
 /// Has each server that knows a text told of its new version, and asks those that have to be asked for its errors.
-fn ask_for_errors(desk: &Desk, path: &Path, asking: &Arc<Semaphore>) {
-    let Some(buffer) = desk.buffers.at(path) else { return };
-    for (_, _, client) in desk.servers.running() {
+fn ask_for_errors(state: &LspState, path: &Path, asking: &Arc<Semaphore>) {
+    let Some(buffer) = state.text.buffers.at(path) else { return };
+    for (_, _, client) in state.servers.running() {
         let (is_open, is_asked) = client.known.read(|facts| {
             (facts.open.contains_key(path), facts.offers("diagnosticProvider", "textDocument/diagnostic"))
         });

@@ -7,8 +7,8 @@ use tokio::time::Instant;
 use super::site::{Ability, PATIENCE, Site};
 use crate::{
     args::{Args, wrong},
+    lsp::LspContext,
     prepared::{Doing, Work},
-    scene::Scene,
     shown::Shown,
     text::edit::Lines,
 };
@@ -22,13 +22,13 @@ const MAX_WORDS: usize = 1_000;
 const COMPLETION: Ability =
     Ability { capability: "completionProvider", method: "textDocument/completion", what: "complete code" };
 
-pub(crate) fn completions(mut args: Args, scene: Scene) -> Doing<(Shown, Work)> {
+pub(crate) fn completions(mut args: Args, context: LspContext) -> Doing<(Shown, Work)> {
     Box::pin(async move {
         let path = args.text("path")?;
         let position = args.position("position")?.ok_or_else(|| wrong("`position` is missing: {line, character}"))?;
         let limit = args.number("limit", 1, MAX_LIMIT)?.unwrap_or(USUAL_LIMIT);
         args.done()?;
-        let site = Site::open(scene, path).await?;
+        let site = Site::open(context, path).await?;
         site.place(position)?;
         let title = format!("Complete code in {}", site.path().display());
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);

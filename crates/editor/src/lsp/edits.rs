@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::{conversation::Text, site::Site, uri};
 use crate::{
-    dispatch::failed,
     prepared::Work,
+    refusal::failed,
     shown::Shown,
     text::{
         buffers::{Change, Edited, Plan, stale},
@@ -63,7 +63,7 @@ pub(crate) fn prepared(
         let work = Work::new(move |_| Ok(json!({ "files": files, "diff": plan.unified(), "is_preview": true })));
         return Ok((Shown::plain(title), work.affecting(Vec::new())));
     }
-    planned(&site.scene, changes, reason, |edited| {
+    planned(&site.context.state.text, &site.context.holder, changes, reason, |edited| {
         let files: Vec<Value> = edited.iter().map(Edited::told).collect();
         json!({ "files": files, "is_preview": false })
     })
@@ -124,8 +124,8 @@ fn change(site: &Site, path: PathBuf, wanted: &Wanted, texts: &[Text]) -> Result
         message: format!("the change would also touch {told:?}: {}; nothing was changed", refusal.message),
         ..refusal
     };
-    let way = site.scene.ground.way(&told).map_err(outside)?;
-    let buffer = site.scene.desk.buffers.open(&way).map_err(outside)?;
+    let way = site.context.ground.way(&told).map_err(outside)?;
+    let buffer = site.context.state.text.buffers.open(&way).map_err(outside)?;
     let now = buffer.snapshot();
     match texts.iter().find(|text| text.path == buffer.path()) {
         Some(text) => {

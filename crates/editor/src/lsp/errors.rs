@@ -15,9 +15,9 @@ use super::{
 };
 use crate::{
     args::Args,
+    lsp::LspContext,
     prepared::{Doing, Work},
     progress::Progress,
-    scene::Scene,
     shown::Shown,
 };
 
@@ -34,16 +34,16 @@ const MAX_TOLD: usize = 5_000;
 const DIAGNOSTIC: Ability =
     Ability { capability: "diagnosticProvider", method: "textDocument/diagnostic", what: "tell errors" };
 
-pub(crate) fn errors(mut args: Args, scene: Scene) -> Doing<(Shown, Work)> {
+pub(crate) fn errors(mut args: Args, context: LspContext) -> Doing<(Shown, Work)> {
     Box::pin(async move {
         let path = args.maybe_text("path")?;
         let wait = Duration::from_millis(args.number("wait_ms", 0, LONGEST_WAIT)?.unwrap_or(USUAL_WAIT));
         args.done()?;
         let Some(path) = path else {
-            let work = Work::task(move |_| async move { Ok(all(&scene, Instant::now() + wait).await) });
+            let work = Work::task(move |_| async move { Ok(all(&context, Instant::now() + wait).await) });
             return Ok((Shown::plain("Look at the errors of all projects"), work.within(wait + REST)));
         };
-        let site = Site::open(scene, path).await?;
+        let site = Site::open(context, path).await?;
         let title = format!("Look at the errors of {}", site.path().display());
         let work = Work::task(move |progress| async move { of_file(&site, Instant::now() + wait, &progress).await });
         Ok((Shown::plain(title), work.within(wait + REST)))
@@ -134,16 +134,16 @@ fn say(client: &Client, progress: &Progress) {
 }
 
 /// All that is known of what was granted. Nothing is started for it.
-async fn all(scene: &Scene, until: Instant) -> Value {
-    let running = scene.desk.servers.running();
+async fn all(context: &LspContext, until: Instant) -> Value {
+    let running = context.state.servers.running();
     let clients: Vec<&Arc<Client>> = running.iter().map(|(_, _, client)| client).collect();
     let quiet = |facts: &Facts| (facts.busy_with().is_none() || facts.phase.end().is_some()).then_some(());
     let (mut told_all, mut is_complete, mut names) = (Vec::new(), !clients.is_empty(), Vec::new());
     let mut notes: BTreeSet<String> = BTreeSet::new();
     for (key, kind, client) in &running {
-        if !scene.ground.holds(&key.folder) {
+        if !context.ground.holds(&key.folder) {
             // What a wider grant has found out here is this one's too, as far as it is about its files.
-            let has_any = client.known.read(|facts| facts.all().any(|file| scene.ground.holds(&file.path)));
+            let has_any = client.known.read(|facts| facts.all().any(|file| context.ground.holds(&file.path)));
             if !has_any {
                 continue;
             }
@@ -153,8 +153,8 @@ async fn all(scene: &Scene, until: Instant) -> Value {
         is_complete &= client.known.read(|facts| !facts.is_cut) && client.sees_all();
         notes.extend(client.known.read(Facts::note));
         let files: Vec<Diagnosed> = client.known.read(|facts| facts.all().collect());
-        for file in files.iter().filter(|file| scene.ground.holds(&file.path)) {
-            let now = scene.desk.buffers.at(&file.path).map(|buffer| buffer.snapshot().version);
+        for file in files.iter().filter(|file| context.ground.holds(&file.path)) {
+            let now = context.state.text.buffers.at(&file.path).map(|buffer| buffer.snapshot().version);
             is_complete &= !file.is_cut && (now.is_none() || now == file.version);
             told_all.extend(told(file));
         }

@@ -13,9 +13,9 @@ use super::{
 };
 use crate::{
     args::{Args, wrong},
+    lsp::LspContext,
     prepared::{Doing, Work},
     progress::Progress,
-    scene::Scene,
     shown::Shown,
     text::buffers::stale,
 };
@@ -28,7 +28,7 @@ const ACTION: Ability =
 
 type Range = ((u64, u64), (u64, u64));
 
-pub(crate) fn fix(mut args: Args, scene: Scene) -> Doing<(Shown, Work)> {
+pub(crate) fn fix(mut args: Args, context: LspContext) -> Doing<(Shown, Work)> {
     Box::pin(async move {
         let path = args.text("path")?;
         let range = args.range("range")?.ok_or_else(|| wrong("`range` is missing: {start, end}"))?;
@@ -36,7 +36,7 @@ pub(crate) fn fix(mut args: Args, scene: Scene) -> Doing<(Shown, Work)> {
         let version = args.number("version", 0, u64::MAX)?;
         let mode = Mode::of(args.flag("preview")?);
         args.done()?;
-        let site = Site::open(scene, path).await?;
+        let site = Site::open(context, path).await?;
         let now = site.snapshot().version;
         if version.is_some_and(|version| version != now) {
             return Err(stale(&site.path().display().to_string(), now));
@@ -56,8 +56,8 @@ pub(crate) fn fix(mut args: Args, scene: Scene) -> Doing<(Shown, Work)> {
         };
         let answer = offered(&site, range, &named).await?;
         let edit = edit_of(&site, &answer.value, &title).await?;
-        let desk = site.scene.desk.clone();
-        desk.blocking(move |_| edits::prepared(&site, &edit, &answer.texts, "quick_fix", mode)).await
+        let state = site.context.state.clone();
+        state.editor.blocking(move |_| edits::prepared(&site, &edit, &answer.texts, "quick_fix", mode)).await
     })
 }
 

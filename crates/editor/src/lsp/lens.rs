@@ -8,8 +8,8 @@ use tokio::time::Instant;
 use super::site::{Ability, PATIENCE, Site};
 use crate::{
     args::Args,
+    lsp::LspContext,
     prepared::{Doing, Work},
-    scene::Scene,
     shown::Shown,
 };
 
@@ -20,11 +20,11 @@ const MAX_RESOLVED: usize = 100;
 const LENS: Ability =
     Ability { capability: "codeLensProvider", method: "textDocument/codeLens", what: "show code lenses" };
 
-pub(crate) fn lenses(mut args: Args, scene: Scene) -> Doing<(Shown, Work)> {
+pub(crate) fn lenses(mut args: Args, context: LspContext) -> Doing<(Shown, Work)> {
     Box::pin(async move {
         let path = args.text("path")?;
         args.done()?;
-        let site = Site::open(scene, path).await?;
+        let site = Site::open(context, path).await?;
         let title = format!("Look at the code lenses of {}", site.path().display());
         let work = Work::task(move |_| async move { of(&site).await });
         Ok((Shown::plain(title), work.within(PATIENCE * 2)))

@@ -18,8 +18,8 @@ use prism_os::root;
 use super::catalogue::Kind;
 use crate::{
     disk::walk::{Also, MOST_LEVELS, Visitor, Walk},
-    dispatch::Stop,
     roots::{Ground, Way},
+    state::Cancellation,
 };
 
 /// Bytes of such a file; a longer one is refused unread.
@@ -66,7 +66,7 @@ fn beneath(folder: &Path, ground: &Ground) -> Result<Vec<PathBuf>, Refusal> {
     let way = ground.way(&written)?;
     let handle = way.folder()?;
     let found = Found::default();
-    let is_all = Walk::new(&way, &handle, Also { hidden: true, ignored: true }, MOST_LEVELS, &Stop::never())
+    let is_all = Walk::new(&way, &handle, Also { hidden: true, ignored: true }, MOST_LEVELS, &Cancellation::never())
         .run(&way, &handle, &found)?;
     if !is_all {
         return Err(refusal(

@@ -9,8 +9,8 @@ use super::{
 };
 use crate::{
     args::{Args, wrong},
+    lsp::LspContext,
     prepared::{Doing, Work},
-    scene::Scene,
     shown::Shown,
     text::buffers::stale,
 };
@@ -21,7 +21,7 @@ const MAX_NAME: usize = 200;
 const RENAME: Ability = Ability { capability: "renameProvider", method: "textDocument/rename", what: "rename symbols" };
 const PREPARE: Ability = Ability { method: "textDocument/prepareRename", ..RENAME };
 
-pub(crate) fn rename(mut args: Args, scene: Scene) -> Doing<(Shown, Work)> {
+pub(crate) fn rename(mut args: Args, context: LspContext) -> Doing<(Shown, Work)> {
     Box::pin(async move {
         let path = args.text("path")?;
         let position = args.position("position")?.ok_or_else(|| wrong("`position` is missing: {line, character}"))?;
@@ -33,7 +33,7 @@ pub(crate) fn rename(mut args: Args, scene: Scene) -> Doing<(Shown, Work)> {
         if !is_name || new_name.chars().count() > MAX_NAME {
             return Err(wrong(format!("`new_name` must be a name of 1 to {MAX_NAME} letters")));
         }
-        let site = Site::open(scene, path).await?;
+        let site = Site::open(context, path).await?;
         let now = site.snapshot().version;
         if version.is_some_and(|version| version != now) {
             return Err(stale(&site.path().display().to_string(), now));
@@ -62,7 +62,7 @@ pub(crate) fn rename(mut args: Args, scene: Scene) -> Doing<(Shown, Work)> {
         if matches!(answer.value, Value::Null) {
             return Err(wrong("there is nothing at `position` that could be renamed"));
         }
-        let desk = site.scene.desk.clone();
-        desk.blocking(move |_| edits::prepared(&site, &answer.value, &answer.texts, "rename", mode)).await
+        let state = site.context.state.clone();
+        state.editor.blocking(move |_| edits::prepared(&site, &answer.value, &answer.texts, "rename", mode)).await
     })
 }

@@ -34,12 +34,13 @@ use super::{
     slot::Slot,
 };
 use crate::{
-    dispatch::{Desk, failed},
     happening::Happenings,
     language::Language,
+    lsp::{LspContext, LspState},
+    refusal::failed,
     run::fence::Around,
-    scene::{Holder, Scene},
     settings::Settings,
+    state::Holder,
 };
 
 /// The language servers. One for the runtime; a copy is the same one.
@@ -105,9 +106,9 @@ impl Servers {
     }
 
     /// Has servers hear of what happens, from the first that is needed on.
-    pub(super) fn attend(&self, desk: &Arc<Desk>) {
+    pub(super) fn attend(&self, state: &Arc<LspState>) {
         if !self.0.is_attended.swap(true, Ordering::Relaxed) {
-            tokio::spawn(attend::attend(Arc::downgrade(desk), self.0.happenings.listen()));
+            tokio::spawn(attend::attend(Arc::downgrade(state), self.0.happenings.listen()));
         }
     }
 
@@ -118,36 +119,43 @@ impl Servers {
     /// Finds the server of a language for a project: one that can work. Blocks.
     pub(crate) fn choose(
         &self,
-        scene: &Scene,
+        context: &LspContext,
         language: Language,
         reach: &Path,
         project: &Path,
     ) -> Result<Choice, Refusal> {
-        let prove = |kind: &Kind, program: &Path| self.prove(scene, kind, program, reach, project);
+        let prove = |kind: &Kind, program: &Path| self.prove(context, kind, program, reach, project);
         catalogue::choose(language, &self.0.settings, &self.0.env, reach, project, &prove)
     }
 
     /// Says why a program cannot work, looking at it as it would be started: of the project's own files rustup, say, reads
     /// which toolchain is meant.
-    fn prove(&self, scene: &Scene, kind: &Kind, program: &Path, reach: &Path, project: &Path) -> Result<(), String> {
+    fn prove(
+        &self,
+        context: &LspContext,
+        kind: &Kind,
+        program: &Path,
+        reach: &Path,
+        project: &Path,
+    ) -> Result<(), String> {
         let folder = if self.0.settings.runs_project_code { project } else { Path::new("/") };
         self.0.proofs.of(program, folder, || {
             // Why there is no fence, who starts it is told.
-            let Ok(around) = self.fence(scene, program, reach) else { return Ok(()) };
+            let Ok(around) = self.fence(context, program, reach) else { return Ok(()) };
             let env = self.env_of(kind, folder, &around);
             kind.look.at(program, folder, &env, around.fence.as_ref())
         })
     }
 
     /// Finds the running server, or starts one.
-    pub(crate) async fn client(&self, scene: &Scene, wanted: &Wanted) -> Result<Arc<Client>, Refusal> {
+    pub(crate) async fn client(&self, context: &LspContext, wanted: &Wanted) -> Result<Arc<Client>, Refusal> {
         let until = Instant::now() + MAKING_PLACE;
-        if let Some(client) = self.found(wanted, scene.holder.id) {
+        if let Some(client) = self.found(wanted, context.holder.id) {
             return Ok(client);
         }
         loop {
-            let (this, its, wanted) = (self.clone(), scene.clone(), wanted.clone());
-            let leaving = match scene.desk.blocking(move |_| this.start(&its, &wanted)).await? {
+            let (this, its, wanted) = (self.clone(), context.clone(), wanted.clone());
+            let leaving = match context.state.editor.blocking(move |_| this.start(&its, &wanted)).await? {
                 Started::Now(client) => return Ok(client),
                 Started::When(leaving) => leaving,
             };
@@ -167,20 +175,20 @@ impl Servers {
     }
 
     /// Starts one. The table stays locked for the milliseconds that this takes, so that nobody starts the same twice. Blocks.
-    fn start(&self, scene: &Scene, wanted: &Wanted) -> Result<Started, Refusal> {
+    fn start(&self, context: &LspContext, wanted: &Wanted) -> Result<Started, Refusal> {
         let Shared { settings, happenings, .. } = &*self.0;
         let Wanted { key, kind, language, reach } = wanted;
         // Before it is started, so that it is told of all that changes after it has looked; and before the table is locked,
         // as a large project takes a while.
-        let folder = scene.ground.way(&key.folder.display().to_string()).and_then(|way| way.folder());
+        let folder = context.ground.way(&key.folder.display().to_string()).and_then(|way| way.folder());
         let outside = folder.ok().and_then(Outside::watch);
         if !settings.runs_project_code {
-            planted::refuse(kind, &key.folder, reach, &scene.ground)?;
+            planted::refuse(kind, &key.folder, reach, &context.ground)?;
         }
         let mut slots = self.slots();
         let slot = slots.entry(key.clone()).or_insert_with(|| Slot::new(wanted.clone()));
         slot.languages.insert(language);
-        slot.holders.insert(scene.holder.id);
+        slot.holders.insert(context.holder.id);
         if let Some(client) = slot.running() {
             return Ok(Started::Now(client));
         }
@@ -192,7 +200,7 @@ impl Servers {
         }
         let slot = slots.get_mut(key).ok_or_else(|| failed("the language server's place is gone"))?;
         let program = key.command.first().map(Path::new).unwrap_or(Path::new(""));
-        let around = self.fence(scene, program, reach)?;
+        let around = self.fence(context, program, reach)?;
         slot.starts += 1;
         let child = self.spawn(key, kind, &around).map_err(|error| {
             let source = std::error::Error::source(&error).map(|source| format!(": {source}")).unwrap_or_default();
@@ -225,11 +233,11 @@ impl Servers {
 
     /// What a server may touch: the granted folder that its project is in, and where its own program lies. Unless it is
     /// allowed, nothing in the granted folder can be executed.
-    fn fence(&self, scene: &Scene, program: &Path, reach: &Path) -> Result<Around, Refusal> {
-        let held = scene.ground.way(&reach.display().to_string()).and_then(|way| way.folder())?;
+    fn fence(&self, context: &LspContext, program: &Path, reach: &Path) -> Result<Around, Refusal> {
+        let held = context.ground.way(&reach.display().to_string()).and_then(|way| way.folder())?;
         // It serves all who work there, so it has the network of none.
-        let holder = Holder { network: Network::Own, ..scene.holder.clone() };
-        let around = scene.desk.fences.around_folders(vec![held], &holder);
+        let holder = Holder { network: Network::Own, ..context.holder.clone() };
+        let around = context.state.fences.around_folders(vec![held], &holder);
         let mut around =
             around.map_err(|error| failed(format!("cannot make a folder for temporary files: {error}")))?;
         if let Some(fence) = &mut around.fence {
@@ -292,11 +300,11 @@ impl Servers {
     }
 
     /// Starts some again that were stopped. Why one does not start, the list tells.
-    pub(crate) async fn start_again(&self, scene: &Scene, keys: Vec<Key>) {
+    pub(crate) async fn start_again(&self, context: &LspContext, keys: Vec<Key>) {
         for key in keys {
             let wanted = self.slots().get(&key).map(|slot| slot.wanted.clone());
             if let Some(wanted) = wanted {
-                let _ = self.client(scene, &wanted).await;
+                let _ = self.client(context, &wanted).await;
             }
         }
     }

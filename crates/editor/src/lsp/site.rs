@@ -25,10 +25,10 @@ use super::{
 };
 use crate::{
     args::wrong,
-    disk::files::MAX_BYTES,
     language::Language,
+    lsp::LspContext,
+    roots::read::MAX_BYTES,
     run::fence,
-    scene::Scene,
     text::{
         buffers::{Buffer, Snapshot},
         edit::Lines,
@@ -37,7 +37,7 @@ use crate::{
 
 #[derive(Clone, Debug)]
 pub(crate) struct Site {
-    pub(crate) scene: Scene,
+    pub(crate) context: LspContext,
     pub(crate) buffer: Arc<Buffer>,
     pub(crate) kind: &'static Kind,
     language: Language,
@@ -70,24 +70,24 @@ const AGAIN: usize = 1;
 
 impl Site {
     /// Opens the text and finds its project and server. Starts nothing.
-    pub(crate) async fn open(scene: Scene, path: String) -> Result<Self, Refusal> {
-        let desk = scene.desk.clone();
-        desk.blocking(move |_| Self::find(scene, &path)).await
+    pub(crate) async fn open(context: LspContext, path: String) -> Result<Self, Refusal> {
+        let state = context.state.clone();
+        state.editor.blocking(move |_| Self::find(context, &path)).await
     }
 
-    fn find(scene: Scene, path: &str) -> Result<Self, Refusal> {
-        let buffer = scene.desk.buffers.open(&scene.ground.way(path)?)?;
+    fn find(context: LspContext, path: &str) -> Result<Self, Refusal> {
+        let buffer = context.state.text.buffers.open(&context.ground.way(path)?)?;
         let Some(language) = buffer.language() else {
             let message = format!("no language server is known for {path:?}: its name says nothing of its language");
             return Err(Refusal::new(Code::Unsupported, message));
         };
         let outside = || Refusal::new(Code::OutsideRoot, format!("{path:?} is in none of the granted folders"));
-        let reach = project::root_of(buffer.path(), &scene.ground).ok_or_else(outside)?;
-        let folder = project::of(buffer.path(), catalogue::marks(language), &scene.ground).ok_or_else(outside)?;
-        let choice = scene.desk.servers.choose(&scene, language, &reach, &folder)?;
+        let reach = project::root_of(buffer.path(), &context.ground).ok_or_else(outside)?;
+        let folder = project::of(buffer.path(), catalogue::marks(language), &context.ground).ok_or_else(outside)?;
+        let choice = context.state.servers.choose(&context, language, &reach, &folder)?;
         let (key, kind) = (Key { folder, command: choice.command }, choice.kind);
         let wanted = Wanted { key, kind, language: language.id(), reach };
-        Ok(Self { buffer, kind, language, wanted, scene })
+        Ok(Self { buffer, kind, language, wanted, context })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -111,13 +111,13 @@ impl Site {
 
     /// The server, running.
     pub(crate) async fn client(&self) -> Result<Arc<Client>, Refusal> {
-        let servers = &self.scene.desk.servers;
-        servers.attend(&self.scene.desk);
+        let servers = &self.context.state.servers;
+        servers.attend(&self.context.state);
         let mut is_anew = false;
         loop {
-            let client = servers.client(&self.scene, &self.wanted).await?;
-            let (its, scene, wanted) = (client.clone(), self.scene.clone(), self.wanted.clone());
-            let is_lost = self.scene.desk.blocking(move |_| catch_up(&its, &scene, &wanted)).await?;
+            let client = servers.client(&self.context, &self.wanted).await?;
+            let (its, context, wanted) = (client.clone(), self.context.clone(), self.wanted.clone());
+            let is_lost = self.context.state.editor.blocking(move |_| catch_up(&its, &context, &wanted)).await?;
             if is_lost && client.leaves_watching && !is_anew {
                 // It has not heard of everything, and nobody can tell it; a new one looks for itself.
                 client.stop();
@@ -125,7 +125,7 @@ impl Site {
                 is_anew = true;
                 continue;
             }
-            settle(&client, &self.scene).await;
+            settle(&client, &self.context).await;
             return Ok(client);
         }
     }
@@ -172,7 +172,7 @@ impl Site {
     /// The texts that the server must have to see what the editor sees: this one, those that it has already, and those of
     /// the project that differ from the disk. What was closed since is closed there too.
     pub(crate) fn documents(&self, client: &Client) -> Vec<Document> {
-        let buffers = &self.scene.desk.buffers;
+        let buffers = &self.context.state.text.buffers;
         let mut texts = vec![self.buffer.clone()];
         for path in client.known.read(|facts| facts.open.keys().cloned().collect::<Vec<_>>()) {
             match buffers.at(&path) {
@@ -201,7 +201,7 @@ impl Site {
             Fault::Gone(reason) => Refusal {
                 code: Code::Failed,
                 message: {
-                    let enforced = fence::told(self.scene.desk.fences.kind().as_ref());
+                    let enforced = fence::told(self.context.state.fences.kind().as_ref());
                     let next = fence::hint(&enforced, &[&reason]).unwrap_or(self.kind.hint());
                     format!("the language server {name} was lost: {}; {next}", brief(&reason))
                 },
@@ -229,24 +229,25 @@ impl Site {
 /// Tells a server what others have changed in its project. Of texts that it has from us, the buffer follows its file instead.
 /// What would have it run something, it is not told: it is ended, and the project refused. Returns whether there was more
 /// than can be told. Blocks.
-fn catch_up(client: &Client, scene: &Scene, wanted: &Wanted) -> Result<bool, Refusal> {
+fn catch_up(client: &Client, context: &LspContext, wanted: &Wanted) -> Result<bool, Refusal> {
     let Some(outside) = &client.outside else { return Ok(false) };
     let (open, mut beside) = client.known.read(|facts| (facts.open.clone(), facts.watched_folders()));
     let Wanted { key, kind, reach, .. } = wanted;
     beside.retain(|folder| folder.starts_with(reach) && !folder.starts_with(&key.folder));
-    let granted = |folder: &Path| scene.ground.way(folder.to_str()?).and_then(|way| way.folder()).ok();
+    let granted = |folder: &Path| context.ground.way(folder.to_str()?).and_then(|way| way.folder()).ok();
     outside.widen(beside, granted);
     let Changes { mut files, is_lost } = outside.changes();
-    if !scene.desk.settings.runs_project_code && (is_lost || files.iter().any(|(path, _)| planted::may_be(kind, path)))
+    if !context.state.editor.settings.runs_project_code
+        && (is_lost || files.iter().any(|(path, _)| planted::may_be(kind, path)))
     {
-        planted::refuse(kind, &key.folder, reach, &scene.ground).inspect_err(|_| client.stop())?;
+        planted::refuse(kind, &key.folder, reach, &context.ground).inspect_err(|_| client.stop())?;
     }
     files.retain(|(path, change)| {
         if *change != Change::Changed || !open.contains_key(path) {
             return true;
         }
-        if let Some(Ok(way)) = path.to_str().map(|path| scene.ground.way(path)) {
-            scene.desk.buffers.refresh(&way);
+        if let Some(Ok(way)) = path.to_str().map(|path| context.ground.way(path)) {
+            context.state.text.buffers.refresh(&way);
         }
         false
     });
@@ -265,7 +266,7 @@ fn catch_up(client: &Client, scene: &Scene, wanted: &Wanted) -> Result<bool, Ref
 
 /// Waits until rust-analyzer has read the files anew that it was told of: it does so aside, and answers meanwhile from what it
 /// had. What it has not read by the end makes its answers incomplete.
-async fn settle(client: &Client, scene: &Scene) {
+async fn settle(client: &Client, context: &LspContext) {
     let until = Instant::now() + RELOAD;
     let may_be_unknown = Instant::now() + UNKNOWN;
     for path in client.known.read(|facts| facts.unread.clone()) {
@@ -276,8 +277,8 @@ async fn settle(client: &Client, scene: &Scene) {
             let is_open = client.known.read(|facts| facts.open.contains_key(&path));
             let params = json!({ "uri": uri::of(&path) });
             let has = client.ask(&Vec::new, "rust-analyzer/viewFileText", &params, until).await;
-            let (its, path_of) = (scene.clone(), path.clone());
-            let on_disk = scene.desk.blocking(move |_| Ok(text_of(&its, &path_of))).await.ok().flatten();
+            let (its, path_of) = (context.clone(), path.clone());
+            let on_disk = context.state.editor.blocking(move |_| Ok(text_of(&its, &path_of))).await.ok().flatten();
             let is_read = match (&has, &on_disk) {
                 // Of what is open it has our text, and what is gone it will be told of.
                 _ if is_open => true,
@@ -296,8 +297,8 @@ async fn settle(client: &Client, scene: &Scene) {
     }
 }
 
-fn text_of(scene: &Scene, path: &Path) -> Option<String> {
-    let file = scene.ground.way(path.to_str()?).and_then(|way| way.open_file()).ok()?;
+fn text_of(context: &LspContext, path: &Path) -> Option<String> {
+    let file = context.ground.way(path.to_str()?).and_then(|way| way.open_file()).ok()?;
     let mut text = String::new();
     file.take(MAX_BYTES).read_to_string(&mut text).ok()?;
     Some(text)

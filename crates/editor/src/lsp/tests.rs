@@ -24,8 +24,8 @@ use crate::{
     dispatch::{Order, Runtime, Surroundings},
     prepared::Prepared,
     progress::Progress,
-    scene::Holder,
     settings::Settings,
+    state::Holder,
     tests::{inner, skipped},
 };
 

@@ -20,8 +20,7 @@ use serde_json::{Value, json};
 use crate::{
     args::{Args, kind_of, wrong},
     prepared::Work,
-    run::fence,
-    scene::Scene,
+    run::{RunContext, fence},
     shown::{Shown, Words},
 };
 
@@ -39,14 +38,14 @@ pub(crate) const SLACK: Duration = Duration::from_secs(10);
 /// Bytes of words and additions together; Linux takes 2 MiB, and a person has to read it.
 const MAX_WORDS: usize = 128 << 10;
 
-pub(crate) fn prepare(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn prepare(mut args: Args, context: &RunContext) -> Result<(Shown, Work), Refusal> {
     let words = words(args.take("command"))?;
     let cwd = args.maybe_text("cwd")?;
     let env = additions(args.take("env"))?;
     let most = LONGEST_TIME.as_millis() as u64;
     let timeout_ms = args.number("timeout_ms", 1, most)?.unwrap_or(USUAL_TIME.as_millis() as u64);
     args.done()?;
-    let launch = Launch::open(scene, &words, env, cwd.as_deref())?.with_scripts(&words);
+    let launch = Launch::open(context, &words, env, cwd.as_deref())?.with_scripts(&words);
     let shown = launch.shown(words, timeout_ms);
     let patience = Duration::from_millis(timeout_ms);
     Ok((shown, Work::task(move |_| run(launch, patience)).within(patience + SLACK)))
@@ -54,10 +53,10 @@ pub(crate) fn prepare(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Re
 
 /// Runs it to its end. Dropping the future kills it, and whatever it has started.
 async fn run(launch: Launch, patience: Duration) -> Result<Value, Refusal> {
-    let desk = launch.scene.desk.clone();
+    let state = launch.context.state.clone();
     let _turn = launch.turn()?;
     let Started { what: child, launch, run, around } = launch.child().await?;
-    let unsaved = desk.buffers.unsaved_beneath(&launch.cwd);
+    let unsaved = state.text.buffers.unsaved_beneath(&launch.cwd);
     let mut fence = fence::told(child.enforced.as_ref());
     let pid = child.group.pid();
     launch.tell("process_started", json!({ "command": launch.line(), "pid": pid }));

@@ -31,10 +31,10 @@ use prism_os::{
 use serde_json::{Value, json};
 
 use crate::{
-    dispatch::failed,
+    refusal::failed,
     roots::{Closed, Ground},
-    scene::Holder,
     settings::Settings,
+    state::Holder,
 };
 use temporary::Temporary;
 

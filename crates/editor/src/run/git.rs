@@ -21,9 +21,9 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::{
     args::Args,
-    dispatch::{Desk, failed},
+    refusal::failed,
     roots::Ground,
-    scene::Scene,
+    run::{RunContext, RunState},
 };
 pub(crate) use add::add;
 pub(crate) use branch::branch;
@@ -60,23 +60,23 @@ impl Repositories {
 }
 
 /// Opens the repository that an action is about.
-async fn opened(scene: &Scene, cwd: Option<String>) -> Result<Arc<Git>, Refusal> {
-    let (ground, desk) = (scene.ground.clone(), scene.desk.clone());
+async fn opened(context: &RunContext, cwd: Option<String>) -> Result<Arc<Git>, Refusal> {
+    let (ground, state) = (context.ground.clone(), context.state.clone());
     let found = move |_: &_| {
         let repository = Repository::find(&ground, cwd.as_deref())?;
-        desk.repositories.known.seen(&repository);
+        state.repositories.known.seen(&repository);
         Ok(repository)
     };
-    let repository = scene.desk.blocking(found).await?;
-    let git = Git::open(repository, &scene.ground, &scene.desk).await?;
+    let repository = context.state.editor.blocking(found).await?;
+    let git = Git::open(repository, &context.ground, &context.state).await?;
     Ok(Arc::new(git))
 }
 
 /// Tells what an action has done. That it could not be looked at takes nothing from what was done.
-async fn tell(scene: &Scene, git: &Git) {
-    let (desk, repository, by) = (scene.desk.clone(), git.repository.clone(), scene.holder.id);
-    let look = move |_: &_| Ok(desk.repositories.known.look(&repository, &desk.happenings, Some(by)));
-    let _ = scene.desk.blocking(look).await;
+async fn tell(context: &RunContext, git: &Git) {
+    let (state, repository, by) = (context.state.clone(), git.repository.clone(), context.holder.id);
+    let look = move |_: &_| Ok(state.repositories.known.look(&repository, &state.editor.happenings, Some(by)));
+    let _ = context.state.editor.blocking(look).await;
 }
 
 /// Says what is checked out in a folder, without running git: nothing where there is no repository, and why it is not told
@@ -99,8 +99,8 @@ pub(crate) fn glance(ground: &Ground, folder: &str) -> Value {
 }
 
 /// The paths of buffers beneath a work tree that git does not see, as they are not saved.
-fn unsaved(desk: &Desk, worktree: &Path) -> Vec<String> {
-    desk.buffers.unsaved_beneath(worktree)
+fn unsaved(state: &RunState, worktree: &Path) -> Vec<String> {
+    state.text.buffers.unsaved_beneath(worktree)
 }
 
 /// Takes a word that git reads as a name: of a branch, of a commit.

@@ -19,10 +19,10 @@ use crate::{
     prepared::Work,
     progress::Progress,
     run::{
+        RunContext,
         command::{Ended, Launch, Output, SLACK, Started, attend, tell_over},
         fence,
     },
-    scene::Scene,
     shown::{Shown, Words},
 };
 use findings::{Base, Counts, Findings};
@@ -46,15 +46,15 @@ const END: usize = 16 << 10;
 /// How often somebody who waits is told how far it is.
 const TELLING: Duration = Duration::from_millis(100);
 
-pub(crate) fn build(args: Args, scene: &Scene) -> Result<(Shown, Work), Refusal> {
-    prepare(args, scene, Goal::Build)
+pub(crate) fn build(args: Args, context: &RunContext) -> Result<(Shown, Work), Refusal> {
+    prepare(args, context, Goal::Build)
 }
 
-pub(crate) fn test(args: Args, scene: &Scene) -> Result<(Shown, Work), Refusal> {
-    prepare(args, scene, Goal::Test)
+pub(crate) fn test(args: Args, context: &RunContext) -> Result<(Shown, Work), Refusal> {
+    prepare(args, context, Goal::Test)
 }
 
-fn prepare(mut args: Args, scene: &Scene, goal: Goal) -> Result<(Shown, Work), Refusal> {
+fn prepare(mut args: Args, context: &RunContext, goal: Goal) -> Result<(Shown, Work), Refusal> {
     let cwd = args.maybe_text("cwd")?;
     let tool = args.maybe_text("tool")?.map(|name| Tool::named(&name)).transpose()?;
     let part_name = if goal == Goal::Build { "target" } else { "filter" };
@@ -66,10 +66,10 @@ fn prepare(mut args: Args, scene: &Scene, goal: Goal) -> Result<(Shown, Work), R
     if part.as_deref().is_some_and(|part| part.is_empty() || part.starts_with('-') || part.contains('\0')) {
         return Err(wrong(format!("`{part_name}` must be a name, and cannot begin with `-`")));
     }
-    let project = Project::find(scene, cwd.as_deref(), tool)?;
+    let project = Project::find(&context.ground, cwd.as_deref(), tool)?;
     let (words, env) = project.plan(goal, part.as_deref())?;
     let words = Words::List(words);
-    let launch = Launch::open(scene, &words, env, Some(&project.folder))?;
+    let launch = Launch::open(context, &words, env, Some(&project.folder))?;
     let shown = launch.shown(words, timeout_ms);
     let patience = Duration::from_millis(timeout_ms);
     let work = Work::task(move |progress| run(launch, project, goal, patience, progress));
@@ -86,7 +86,7 @@ async fn run(
 ) -> Result<Value, Refusal> {
     let _turn = launch.turn()?;
     let Started { what: child, launch, run, around } = launch.child().await?;
-    let unsaved = launch.scene.desk.buffers.unsaved_beneath(&launch.cwd);
+    let unsaved = launch.context.state.text.buffers.unsaved_beneath(&launch.cwd);
     let mut fence = fence::told(child.enforced.as_ref());
     let tool = project.tool.name();
     let ending = (goal == Goal::Build).then(|| {

@@ -14,21 +14,11 @@ use std::{
 
 use prism_core::policy::Refusal;
 use ring::digest::{Context, SHA256};
-use serde::Serialize;
 
-use crate::{roots::Way, scene::Scene, shown::Words};
-
-/// A file that a command runs, as it is shown.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Script {
-    pub path: String,
-    pub bytes: u64,
-    /// SHA-256, in hex.
-    pub digest: String,
-    /// Its beginning, or all of it; `None` of what is no text.
-    pub content: Option<String>,
-    pub is_cut: bool,
-}
+use crate::{
+    roots::{Ground, Way},
+    shown::{Script, Words},
+};
 
 /// The files of one command, each with the way to it.
 #[derive(Debug, Default)]
@@ -40,13 +30,13 @@ const MAX_SHOWN: usize = 16 << 10;
 
 impl Scripts {
     /// Finds them. Blocks.
-    pub(crate) fn of(scene: &Scene, command: &Words, cwd: &Path) -> Self {
+    pub(crate) fn of(ground: &Ground, command: &Words, cwd: &Path) -> Self {
         let mut scripts: Vec<(Way, Script)> = Vec::new();
         for named in words::named(command, cwd) {
             if scripts.len() >= MAX_SCRIPTS {
                 break;
             }
-            let Some((way, path, script)) = found(scene, &named) else { continue };
+            let Some((way, path, script)) = found(ground, &named) else { continue };
             if scripts.iter().all(|(_, known)| Path::new(&known.path) != path) {
                 scripts.push((way, script));
             }
@@ -71,8 +61,8 @@ impl Scripts {
 }
 
 /// What a name leads to, if that is a file that was granted: others cannot have been written by the holder.
-fn found(scene: &Scene, named: &Path) -> Option<(Way, PathBuf, Script)> {
-    let way = scene.ground.way(named.to_str()?).ok()?;
+fn found(ground: &Ground, named: &Path) -> Option<(Way, PathBuf, Script)> {
+    let way = ground.way(named.to_str()?).ok()?;
     let (file, path) = way.open_placed().ok()?;
     let (bytes, begin, digest) = read(file).ok()?;
     let is_cut = bytes > begin.len() as u64;

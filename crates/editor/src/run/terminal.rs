@@ -25,7 +25,7 @@ use tokio::{
 };
 
 use crate::{
-    dispatch::failed,
+    refusal::failed,
     run::{command, fence},
 };
 use history::History;

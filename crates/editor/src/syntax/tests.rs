@@ -43,7 +43,7 @@ fn parts(case: &str) -> [&str; 4] {
 }
 
 fn analyzed(text: &str, language: Language, wish: Option<&Wish>) -> Value {
-    analysis(text, language, wish, &Stop::never()).unwrap()
+    analysis(text, language, wish, &Cancellation::never()).unwrap()
 }
 
 fn told(range: &Value) -> String {
@@ -120,7 +120,7 @@ fn a_tree_is_shown_as_far_as_was_asked() {
 fn a_range_that_is_none_is_refused() {
     for range in [((9, 0), (9, 0)), ((0, 5), (0, 2))] {
         let wish = Wish { depth: 1, limit: 1, range: Some(range) };
-        let refusal = analysis("fn a() {}\n", Language::Rust, Some(&wish), &Stop::never()).unwrap_err();
+        let refusal = analysis("fn a() {}\n", Language::Rust, Some(&wish), &Cancellation::never()).unwrap_err();
         assert_eq!(refusal.code, Code::BadArguments);
     }
 }
@@ -140,7 +140,7 @@ fn data_that_nests_without_end_is_cut() {
 fn work_that_nobody_waits_for_ends() {
     let text = "fn a() { b(c, d); }\n".repeat(200_000);
     let began = Instant::now();
-    assert!(analysis(&text, Language::Rust, None, &Stop::at_once()).is_err());
+    assert!(analysis(&text, Language::Rust, None, &Cancellation::at_once()).is_err());
     assert!(began.elapsed() < parse::MAX_TIME / 2);
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use tokio::time::timeout;
 
 use super::*;
-use crate::{dispatch::MAX_COMMANDS, shown::Words};
+use crate::{run::MAX_COMMANDS, shown::Words};
 
 /// Long enough for anything that works, on a machine that is busy.
 pub(super) const SOON: Duration = Duration::from_secs(30);

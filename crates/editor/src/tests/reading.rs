@@ -44,7 +44,7 @@ async fn what_is_no_text_comes_as_base64() {
 #[tokio::test]
 async fn a_file_that_is_too_large_is_refused_and_one_that_just_fits_is_not() {
     let place = Place::new();
-    let most = usize::try_from(crate::disk::files::MAX_BYTES).unwrap();
+    let most = usize::try_from(crate::roots::read::MAX_BYTES).unwrap();
     place.write("fits", vec![b'a'; most]);
     place.write("large", vec![b'a'; most + 1]);
     assert!(place.run("open_file", json!({ "path": "fits" })).await.is_ok());

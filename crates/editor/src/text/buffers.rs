@@ -27,11 +27,10 @@ use prism_os::root::Stamp;
 use serde_json::json;
 
 use crate::{
-    disk::files::whole,
     encoding,
     happening::Happenings,
-    roots::{Way, place},
-    scene::Holder,
+    roots::{Way, place, read::whole},
+    state::Holder,
     text::deeds::Deeds,
 };
 pub(crate) use buffer::{Buffer, Snapshot, stale};

@@ -7,7 +7,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use crate::scene::Holder;
+use crate::state::Holder;
 
 #[derive(Debug, Default)]
 pub(crate) struct Deeds(Mutex<VecDeque<Deed>>);

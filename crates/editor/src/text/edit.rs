@@ -12,11 +12,14 @@ use prism_core::policy::Refusal;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    args::{self, Args, kind_of, members, wrong},
+    args::{Args, kind_of, members, wrong},
     prepared::Work,
-    scene::Scene,
     shown::Shown,
-    text::buffers::{Buffer, Change, Edited, Plan, Snapshot, Steps, stale},
+    state::Holder,
+    text::{
+        TextContext, TextState,
+        buffers::{Buffer, Change, Edited, Plan, Snapshot, Steps, stale},
+    },
 };
 pub(crate) use apply::{TextEdit, apply};
 pub(crate) use position::{Lines, Position, Span};
@@ -38,21 +41,21 @@ enum Place {
     Words(String),
 }
 
-pub(crate) fn edit(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn edit(mut args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
     if let Some(files) = args.take("files") {
         args.done()?;
-        return edit_files(files, scene);
+        return edit_files(files, context);
     }
     let (order, path) = Asked::read(&mut args)?;
     let (undo, redo) = (args.number("undo", 1, MAX_EDITS as u64)?, args.number("redo", 1, MAX_EDITS as u64)?);
     let what = what(&mut args)?;
     args.done()?;
-    let buffer = scene.desk.buffers.open(&scene.ground.way(&path)?)?;
+    let buffer = context.state.buffers.open(&context.ground.way(&path)?)?;
     let snapshot = order.fits(&path, &buffer)?;
     let steps = match (undo, redo, what) {
         (None, None, Some(edits)) => {
             let change = change(buffer, &snapshot, edits, order.names_version())?;
-            return planned(scene, vec![change], "edit", one);
+            return planned(&context.state, &context.holder, vec![change], "edit", one);
         }
         (Some(steps), None, None) => Steps::Back(steps),
         (None, Some(steps), None) => Steps::Forth(steps),
@@ -63,16 +66,16 @@ pub(crate) fn edit(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refus
         }
         _ => return Err(wrong("give one of `edits`, `undo` and `redo`")),
     };
-    let (plan, desk, by) = (buffer.retraced(snapshot.version, steps)?, scene.desk.clone(), scene.holder.clone());
+    let (plan, state, by) = (buffer.retraced(snapshot.version, steps)?, context.state.clone(), context.holder.clone());
     let shown = Shown::plain(format!("Edit {}", plan.path().display()));
     let picture = plan.clone();
     let effects = plan.effects(&by);
-    let work = Work::new(move |_| Ok(desk.buffers.make_retraced(plan, &by)?.told()));
+    let work = Work::new(move |_| Ok(state.buffers.make_retraced(plan, &by)?.told()));
     Ok((shown, work.affecting(effects).pictured(move || picture.shown())))
 }
 
 /// Several files, all or none.
-fn edit_files(files: Value, scene: &Scene) -> Result<(Shown, Work), Refusal> {
+fn edit_files(files: Value, context: &TextContext) -> Result<(Shown, Work), Refusal> {
     let Value::Array(files) = files else {
         return Err(wrong(format!("`files` must be an array, not {}", kind_of(&files))));
     };
@@ -86,7 +89,7 @@ fn edit_files(files: Value, scene: &Scene) -> Result<(Shown, Work), Refusal> {
             let (order, path) = Asked::read(&mut args)?;
             let edits = what(&mut args)?.ok_or_else(|| wrong("`edits` is missing"))?;
             args.done()?;
-            let buffer = scene.desk.buffers.open(&scene.ground.way(&path)?)?;
+            let buffer = context.state.buffers.open(&context.ground.way(&path)?)?;
             let snapshot = order.fits(&path, &buffer)?;
             change(buffer, &snapshot, edits, order.names_version())
         };
@@ -95,7 +98,7 @@ fn edit_files(files: Value, scene: &Scene) -> Result<(Shown, Work), Refusal> {
                 .map_err(|refusal: Refusal| Refusal { message: format!("file {i}: {}", refusal.message), ..refusal })?,
         );
     }
-    planned(scene, changes, "edit", all)
+    planned(&context.state, &context.holder, changes, "edit", all)
 }
 
 /// Which text an edit was made for.
@@ -159,16 +162,17 @@ pub(crate) fn what(args: &mut Args) -> Result<Option<Vec<Edit>>, Refusal> {
 
 /// Has changes of buffers made, for any verb that makes some: shown as the differences that they make, all made or none.
 pub(crate) fn planned(
-    scene: &Scene,
+    state: &Arc<TextState>,
+    holder: &Holder,
     changes: Vec<Change>,
     reason: &'static str,
     told: impl FnOnce(&[Edited]) -> Value + Send + 'static,
 ) -> Result<(Shown, Work), Refusal> {
     let plan = Arc::new(Plan::of(changes, reason)?);
-    let (desk, by) = (scene.desk.clone(), scene.holder.clone());
+    let (state, by) = (state.clone(), holder.clone());
     let shown = Shown::plain(plan.title());
     let (picture, writes, effects) = (plan.clone(), plan.written_bytes(), plan.effects());
-    let work = Work::new(move |_| Ok(told(&desk.buffers.make(&plan, &by)?)));
+    let work = Work::new(move |_| Ok(told(&state.buffers.make(&plan, &by)?)));
     Ok((shown, work.writing(writes).affecting(effects).pictured(move || picture.shown())))
 }
 
@@ -199,7 +203,7 @@ fn read_one(edit: Map<String, Value>) -> Result<Edit, Refusal> {
     args.done()?;
     let place = match (range, old_text) {
         (Some(range), old_text) => {
-            let (start, end) = args::range("range", range)?;
+            let (start, end) = position::range("range", range)?;
             Place::Range { start, end, old_text }
         }
         (None, Some(old_text)) if old_text.is_empty() => return Err(wrong("`old_text` is empty")),

@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 use crate::{
     args::{Args, wrong},
     prepared::Work,
-    scene::Scene,
     shown::Shown,
     text::{
+        TextContext,
         buffers::Buffer,
         edit::{Lines, Position, Span},
     },
@@ -54,21 +54,21 @@ const MAX_PANES: usize = 16;
 /// Texts that it is remembered of where a holder is in them. Beyond it, that of the others is forgotten.
 const MAX_SPOTS: usize = 256;
 
-pub(crate) fn switch(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn switch(mut args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
     let path = args.text("path")?;
     args.done()?;
-    let buffer = scene.desk.buffers.open(&scene.ground.way(&path)?)?;
-    let (desk, by) = (scene.desk.clone(), scene.holder.clone());
+    let buffer = context.state.buffers.open(&context.ground.way(&path)?)?;
+    let (state, by) = (context.state.clone(), context.holder.clone());
     let work = Work::new(move |_| {
-        let pane = desk.panes.with(by.id, |view| view.show(buffer.path()));
+        let pane = state.panes.with(by.id, |view| view.show(buffer.path()));
         let data = json!({ "pane": pane, "by": by.name });
-        desk.happenings.tell_of("tab_switched", Some(buffer.path()), by.id, data);
+        state.editor.happenings.tell_of("tab_switched", Some(buffer.path()), by.id, data);
         Ok(json!({ "path": buffer.path(), "pane": pane, "is_active": true, "ui": false }))
     });
     Ok((Shown::plain(format!("Switch to {path}")), work))
 }
 
-pub(crate) fn split(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn split(mut args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
     let path = args.maybe_text("path")?;
     let direction = match args.maybe_text("direction")?.as_deref() {
         None | Some("right") => "right",
@@ -76,68 +76,68 @@ pub(crate) fn split(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refu
         Some(other) => return Err(wrong(format!("`direction` is \"right\" or \"down\", not {other:?}"))),
     };
     args.done()?;
-    let buffer = path.map(|path| scene.desk.buffers.open(&scene.ground.way(&path)?)).transpose()?;
-    let (desk, by) = (scene.desk.clone(), scene.holder.clone());
+    let buffer = path.map(|path| context.state.buffers.open(&context.ground.way(&path)?)).transpose()?;
+    let (state, by) = (context.state.clone(), context.holder.clone());
     let work = Work::new(move |_| {
-        let split = desk.panes.with(by.id, |view| view.split(buffer.as_ref().map(|buffer| buffer.path()), direction));
+        let split = state.panes.with(by.id, |view| view.split(buffer.as_ref().map(|buffer| buffer.path()), direction));
         let (pane, panes) = split?;
         let shown = panes.iter().find(|shown| shown["id"] == pane).and_then(|shown| shown["path"].as_str());
         let data = json!({ "pane": pane, "direction": direction, "by": by.name });
-        desk.happenings.tell_of("pane_split", shown.map(Path::new), by.id, data);
+        state.editor.happenings.tell_of("pane_split", shown.map(Path::new), by.id, data);
         Ok(json!({ "pane": pane, "panes": panes, "ui": false }))
     });
     Ok((Shown::plain("Split the pane"), work))
 }
 
-pub(crate) fn cursor(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn cursor(mut args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
     let path = args.maybe_text("path")?;
     args.done()?;
-    let (desk, holder, buffer) = (scene.desk.clone(), scene.holder.id, looked_at(scene, path)?);
+    let (state, holder, buffer) = (context.state.clone(), context.holder.id, looked_at(context, path)?);
     let work = Work::new(move |_| {
-        let (line, character) = within(&buffer, desk.panes.spot(holder, buffer.path()).cursor);
+        let (line, character) = within(&buffer, state.panes.spot(holder, buffer.path()).cursor);
         let position = json!({ "line": line, "character": character });
         Ok(json!({ "path": buffer.path(), "position": position, "ui": false }))
     });
     Ok((Shown::plain("Tell where the cursor is"), work))
 }
 
-pub(crate) fn set_cursor(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn set_cursor(mut args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
     let path = args.text("path")?;
     let position = args.position("position")?.ok_or_else(|| wrong("`position` is missing: {line, character}"))?;
     let selection = args.range("selection")?;
     args.done()?;
-    let buffer = scene.desk.buffers.open(&scene.ground.way(&path)?)?;
+    let buffer = context.state.buffers.open(&context.ground.way(&path)?)?;
     let snapshot = buffer.snapshot();
     let lines = Lines::of(&snapshot.text);
     for place in [Some(position), selection.map(|range| range.0), selection.map(|range| range.1)].into_iter().flatten()
     {
         lines.offset(place).map_err(wrong)?;
     }
-    let (desk, by) = (scene.desk.clone(), scene.holder.clone());
+    let (state, by) = (context.state.clone(), context.holder.clone());
     let work = Work::new(move |_| {
         let cursor = within(&buffer, position);
-        desk.panes.with(by.id, |view| {
+        state.panes.with(by.id, |view| {
             view.show(buffer.path());
             let spot = view.spot(buffer.path());
             (spot.cursor, spot.selection) = (cursor, selection);
         });
         let data = json!({ "position": place(cursor), "by": by.name });
-        desk.happenings.tell_of("cursor_moved", Some(buffer.path()), by.id, data);
+        state.editor.happenings.tell_of("cursor_moved", Some(buffer.path()), by.id, data);
         if let Some(range) = selection {
             let data = json!({ "range": told(range), "by": by.name });
-            desk.happenings.tell_of("selection_changed", Some(buffer.path()), by.id, data);
+            state.editor.happenings.tell_of("selection_changed", Some(buffer.path()), by.id, data);
         }
         Ok(json!({ "path": buffer.path(), "position": place(cursor), "ui": false }))
     });
     Ok((Shown::plain(format!("Move the cursor in {path}")), work))
 }
 
-pub(crate) fn selection(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn selection(mut args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
     let path = args.maybe_text("path")?;
     args.done()?;
-    let (desk, holder, buffer) = (scene.desk.clone(), scene.holder.id, looked_at(scene, path)?);
+    let (state, holder, buffer) = (context.state.clone(), context.holder.id, looked_at(context, path)?);
     let work = Work::new(move |_| {
-        let spot = desk.panes.spot(holder, buffer.path());
+        let spot = state.panes.spot(holder, buffer.path());
         let text = buffer.snapshot().text;
         let lines = Lines::of(&text);
         // The text may be shorter by now; what is left of the selection counts.
@@ -152,7 +152,7 @@ pub(crate) fn selection(mut args: Args, scene: &Scene) -> Result<(Shown, Work), 
     Ok((Shown::plain("Tell what is selected"), work))
 }
 
-pub(crate) fn viewport(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn viewport(mut args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
     let path = args.text("path")?;
     let first = args.number("first_line", 0, u64::from(u32::MAX))?;
     let last = args.number("last_line", 0, u64::from(u32::MAX))?;
@@ -162,18 +162,18 @@ pub(crate) fn viewport(mut args: Args, scene: &Scene) -> Result<(Shown, Work), R
     }
     /// Lines of a screen that nobody has told the height of.
     const SCREEN: u64 = 50;
-    let buffer = scene.desk.buffers.open(&scene.ground.way(&path)?)?;
-    let (desk, by) = (scene.desk.clone(), scene.holder.clone());
+    let buffer = context.state.buffers.open(&context.ground.way(&path)?)?;
+    let (state, by) = (context.state.clone(), context.holder.clone());
     let work = Work::new(move |_| {
         let end = Lines::of(&buffer.snapshot().text).count() as u64 - 1;
-        let known = desk.panes.spot(by.id, buffer.path()).viewport;
+        let known = state.panes.spot(by.id, buffer.path()).viewport;
         let first = first.or(last.map(|last| last.saturating_sub(SCREEN - 1))).or(known.map(|known| known.0));
         let first = first.unwrap_or(0).min(end);
         let last = last.unwrap_or(first + SCREEN - 1).clamp(first, end.max(first));
-        desk.panes.with(by.id, |view| view.spot(buffer.path()).viewport = Some((first, last)));
+        state.panes.with(by.id, |view| view.spot(buffer.path()).viewport = Some((first, last)));
         if known != Some((first, last)) {
             let data = json!({ "first_line": first, "last_line": last, "by": by.name });
-            desk.happenings.tell_of("viewport_changed", Some(buffer.path()), by.id, data);
+            state.editor.happenings.tell_of("viewport_changed", Some(buffer.path()), by.id, data);
         }
         Ok(json!({ "path": buffer.path(), "first_line": first, "last_line": last, "ui": false }))
     });
@@ -181,17 +181,17 @@ pub(crate) fn viewport(mut args: Args, scene: &Scene) -> Result<(Shown, Work), R
 }
 
 /// The text that is named, or else the one that the holder looks at.
-fn looked_at(scene: &Scene, path: Option<String>) -> Result<Arc<Buffer>, Refusal> {
+fn looked_at(context: &TextContext, path: Option<String>) -> Result<Arc<Buffer>, Refusal> {
     let path = match path {
         Some(path) => path,
-        None => match scene.desk.panes.active(scene.holder.id) {
+        None => match context.state.panes.active(context.holder.id) {
             Some(path) => path.to_string_lossy().into_owned(),
             None => {
                 return Err(Refusal::new(Code::NotFound, "no buffer is active; name one by `path`, or switch_buffer"));
             }
         },
     };
-    scene.desk.buffers.open(&scene.ground.way(&path)?)
+    context.state.buffers.open(&context.ground.way(&path)?)
 }
 
 fn within(buffer: &Buffer, place: Position) -> Position {

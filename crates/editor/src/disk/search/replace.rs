@@ -14,11 +14,12 @@ use super::{
 use crate::{
     args::{Args, wrong},
     disk::walk::Also,
-    dispatch::{Stop, failed},
     prepared::Work,
-    scene::Scene,
+    refusal::failed,
     shown::Shown,
+    state::Cancellation,
     text::{
+        TextContext,
         buffers::{Change, Edited, Plan},
         edit::TextEdit,
     },
@@ -40,7 +41,7 @@ struct Replacement {
     limit: usize,
 }
 
-pub(crate) fn replace(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn replace(mut args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
     let (text, pattern) = (args.maybe_text("text")?, args.maybe_text("pattern")?);
     let new_text = args.text("new_text")?;
     let path = args.maybe_text("path")?;
@@ -60,13 +61,13 @@ pub(crate) fn replace(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Re
         (None, None) => return Err(wrong("`text` is missing: a string; or `pattern`, an expression")),
         (Some(_), Some(_)) => return Err(wrong("give `text` or `pattern`, not both")),
     };
-    let way = path.as_deref().map_or_else(|| scene.ground.first(), |path| scene.ground.way(path))?;
+    let way = path.as_deref().map_or_else(|| context.ground.first(), |path| context.ground.way(path))?;
     let (at, place) = Where::of(&way)?;
     let replacement = Replacement { pattern, new, limit: usize::try_from(limit).unwrap_or(usize::MAX) };
     let search = Search { pattern: replacement.pattern.clone(), glob, also: Also::default(), limit: replacement.limit };
     // Nothing is changed yet, and the walk has a deadline of its own.
-    let unsaved = unsaved_beneath(&scene.desk.buffers, &place);
-    let found = search.run(&way, at, &place, &unsaved, &Stop::never())?;
+    let unsaved = unsaved_beneath(&context.state.buffers, &place);
+    let found = search.run(&way, at, &place, &unsaved, &Cancellation::never())?;
     if found.files.len() > MAX_FILES {
         return Err(too_many(format!(
             "it stands in {} files; at most {MAX_FILES} can be changed at once",
@@ -78,18 +79,18 @@ pub(crate) fn replace(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Re
         return Err(too_many(format!("it stands in more than {} places, and `limit` is that", replacement.limit)));
     }
     let is_complete = found.is_complete;
-    let changes = found.files.iter().map(|(path, _)| replacement.change(path, scene));
+    let changes = found.files.iter().map(|(path, _)| replacement.change(path, context));
     let changes: Vec<Change> = changes.filter_map(Result::transpose).collect::<Result<_, _>>()?;
     if changes.iter().map(|change| change.edits.len()).sum::<usize>() > replacement.limit {
         return Err(failed("the files change while they are searched; try again"));
     }
-    planned(changes, is_preview, is_complete, scene)
+    planned(changes, is_preview, is_complete, context)
 }
 
 impl Replacement {
     /// What becomes of one file, by the text that its buffer has now; `None` if nothing does.
-    fn change(&self, path: &std::path::Path, scene: &Scene) -> Result<Option<Change>, Refusal> {
-        let buffer = scene.desk.buffers.open(&scene.ground.way(&path.to_string_lossy())?)?;
+    fn change(&self, path: &std::path::Path, context: &TextContext) -> Result<Option<Change>, Refusal> {
+        let buffer = context.state.buffers.open(&context.ground.way(&path.to_string_lossy())?)?;
         let now = buffer.snapshot();
         let mut engine = Engine::new(&self.pattern);
         // One more than may be, so that it shows.
@@ -105,7 +106,12 @@ impl Replacement {
     }
 }
 
-fn planned(changes: Vec<Change>, is_preview: bool, is_complete: bool, scene: &Scene) -> Result<(Shown, Work), Refusal> {
+fn planned(
+    changes: Vec<Change>,
+    is_preview: bool,
+    is_complete: bool,
+    context: &TextContext,
+) -> Result<(Shown, Work), Refusal> {
     let told: Vec<Value> = changes
         .iter()
         .map(|change| json!({ "path": change.buffer.path(), "version": change.version, "replacements": change.edits.len() }))
@@ -133,10 +139,10 @@ fn planned(changes: Vec<Change>, is_preview: bool, is_complete: bool, scene: &Sc
         });
         return Ok((shown, work.affecting(Vec::new())));
     }
-    let (picture, desk, by) = (plan.clone(), scene.desk.clone(), scene.holder.clone());
+    let (picture, state, by) = (plan.clone(), context.state.clone(), context.holder.clone());
     let (shown, writes, effects) = (Shown::plain(plan.title()), plan.written_bytes(), plan.effects());
     let work = Work::new(move |_| {
-        let made = desk.buffers.make(&plan, &by)?;
+        let made = state.buffers.make(&plan, &by)?;
         let file =
             |made: &Edited| json!({ "path": made.buffer.path(), "version": made.version, "replacements": made.edits });
         Ok(answer(made.iter().map(file).collect()))

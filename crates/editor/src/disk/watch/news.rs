@@ -3,14 +3,18 @@
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
 use prism_os::{root::Kind, watch::Change};
 use serde_json::{Value, json};
 
 use super::Watches;
-use crate::{disk::files::whole, dispatch::Desk, encoding, roots::Way, scene::Holder, text::buffers::Buffers};
+use crate::{
+    encoding,
+    roots::{Way, read::whole},
+    state::Holder,
+    text::buffers::Buffers,
+};
 
 /// Changes that are told one by one. If more come together, as when a branch is checked out, the rest is one happening for
 /// each granted folder, which says to look there again.
@@ -58,8 +62,8 @@ pub(super) fn has_rules(changes: &[Change]) -> bool {
     })
 }
 
-pub(super) fn tell(watches: &Watches, desk: &Arc<Desk>, changes: Vec<Change>) {
-    let mut news = News { watches, desk, work_trees: BTreeSet::new(), folders: BTreeSet::new(), told: 0 };
+pub(super) fn tell(watches: &Watches, changes: Vec<Change>) {
+    let mut news = News { watches, work_trees: BTreeSet::new(), folders: BTreeSet::new(), told: 0 };
     let is_lost = changes.contains(&Change::Lost) || changes.len() > MAX_TOLD;
     for change in changes {
         news.take(change);
@@ -69,7 +73,6 @@ pub(super) fn tell(watches: &Watches, desk: &Arc<Desk>, changes: Vec<Change>) {
 
 struct News<'a> {
     watches: &'a Watches,
-    desk: &'a Arc<Desk>,
     /// Work trees whose `.git` has changed.
     work_trees: BTreeSet<PathBuf>,
     /// Folders that something came to or went from.
@@ -89,8 +92,8 @@ impl News<'_> {
                 self.watched(&path, "created", by.as_ref(), json!({}));
             }
             Change::Deleted(path, kind) => {
-                self.desk.buffers.removed(&path);
-                let by = self.desk.buffers.deeds.take_remover_of(&path);
+                self.watches.text.buffers.removed(&path);
+                let by = self.watches.text.buffers.deeds.take_remover_of(&path);
                 self.named("file_deleted", &path, kind, by.as_ref());
                 self.watched(&path, "deleted", by.as_ref(), json!({}));
             }
@@ -110,20 +113,24 @@ impl News<'_> {
     /// Tells what concerns several changes together.
     fn finish(mut self, is_lost: bool) {
         if is_lost {
-            for buffer in self.desk.buffers.all() {
+            for buffer in self.watches.text.buffers.all() {
                 self.follow(buffer.path());
             }
             for root in self.watches.roots() {
-                self.desk.happenings.tell("directory_changed", Some(&root), json!({ "is_everything": true }));
+                self.watches.text.editor.happenings.tell(
+                    "directory_changed",
+                    Some(&root),
+                    json!({ "is_everything": true }),
+                );
             }
         }
         for folder in std::mem::take(&mut self.folders) {
             self.tell("directory_changed", &folder, json!({}));
         }
-        let Some(git) = self.watches.git else { return };
+        let Some(observer) = &self.watches.repositories else { return };
         for work_tree in &self.work_trees {
             if let Some(ground) = self.watches.ground_of(work_tree) {
-                (git.changed)(self.desk, &ground, work_tree);
+                observer.changed(&ground, work_tree);
             }
         }
     }
@@ -140,7 +147,7 @@ impl News<'_> {
     }
 
     fn renamed(&mut self, from: &Path, to: &Path, kind: Kind) {
-        let buffers = &self.desk.buffers;
+        let buffers = &self.watches.text.buffers;
         // Unsaved text of what was there by the new name is kept, whatever takes its place.
         if buffers.dirty_beneath(to).is_empty() {
             buffers.renamed(from, to);
@@ -149,7 +156,7 @@ impl News<'_> {
             self.follow(to);
         }
         self.folders.extend([from, to].iter().filter_map(|path| path.parent().map(Path::to_owned)));
-        let by = self.desk.buffers.deeds.take_remover_of(from);
+        let by = self.watches.text.buffers.deeds.take_remover_of(from);
         self.tell("file_renamed", from, told(by.as_ref(), json!({ "new_path": to, "kind": kind.name() })));
         for path in [from, to] {
             self.project(path, "renamed");
@@ -168,7 +175,7 @@ impl News<'_> {
 
     /// Has an open buffer follow its file.
     fn follow(&self, path: &Path) {
-        let buffers: &Buffers = &self.desk.buffers;
+        let buffers: &Buffers = &self.watches.text.buffers;
         if buffers.at(path).is_some()
             && let Some(way) = self.way(path)
         {
@@ -178,7 +185,7 @@ impl News<'_> {
 
     /// Who has written a file here, if it is still as they left it.
     fn writer_of(&self, path: &Path) -> Option<Holder> {
-        let deeds = &self.desk.buffers.deeds;
+        let deeds = &self.watches.text.buffers.deeds;
         if !deeds.has_written(path) {
             return None;
         }
@@ -197,14 +204,14 @@ impl News<'_> {
         data["path"] = path.display().to_string().into();
         data["change"] = change.into();
         for holder in self.watches.watchers(path) {
-            self.desk.happenings.tell_only("file_watched", holder, data.clone());
+            self.watches.text.editor.happenings.tell_only("file_watched", holder, data.clone());
         }
     }
 
     fn tell(&mut self, event: &str, path: &Path, data: Value) {
         self.told += 1;
         if self.told <= MAX_TOLD {
-            self.desk.happenings.tell(event, Some(path), data);
+            self.watches.text.editor.happenings.tell(event, Some(path), data);
         }
     }
 

@@ -7,25 +7,25 @@ use prism_os::root::Kind;
 use serde_json::json;
 
 use super::Watched;
-use crate::{args::Args, prepared::Work, roots::place, scene::Scene, shown::Shown};
+use crate::{args::Args, disk::watch::WatchContext, prepared::Work, roots::place, shown::Shown};
 
-pub(crate) fn watch(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn watch(mut args: Args, context: &WatchContext) -> Result<(Shown, Work), Refusal> {
     let path = args.text("path")?;
     let stops = args.flag("stop")?;
     args.done()?;
-    let way = scene.ground.way(&path)?;
+    let way = context.ground.way(&path)?;
     let spot = way.spot()?;
     if spot.look().map_err(|error| way.refusal(error))?.is_some_and(|found| found.kind == Kind::Folder) {
         return Err(way.wrong("it is a folder; what changes in it is told to who asks for events"));
     }
     let place = place(spot.folder(), &path).join(spot.name());
     let folder = spot.folder().beneath(Path::new("")).map_err(|error| way.refusal(error))?;
-    let scene = scene.clone();
+    let context = context.clone();
     let title = if stops { "Watch no longer" } else { "Watch" };
     let shown = Shown::plain(format!("{title} {}", place.display()));
     let work = Work::new(move |_| {
-        let watched = (!stops).then_some(Watched { folder, ground: scene.ground });
-        scene.desk.watches.watch_file(&scene.desk, scene.holder.id, place.clone(), watched)?;
+        let watched = (!stops).then_some(Watched { folder, ground: context.ground });
+        context.state.watch_file(context.holder.id, place.clone(), watched)?;
         Ok(json!({ "path": place, "is_watched": !stops }))
     });
     Ok((shown, work))

@@ -20,11 +20,10 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::MAX_WORDS;
 use crate::{
-    dispatch::failed,
     happening::Happenings,
+    refusal::failed,
     roots::{Way, place},
-    run::{fence::Around, script::Scripts},
-    scene::Scene,
+    run::{RunContext, fence::Around, script::Scripts},
     shown::{Shown, Words},
 };
 
@@ -37,7 +36,7 @@ pub(crate) struct Launch {
     folder: Root,
     work_dir: WorkDir,
     pub(crate) cwd: PathBuf,
-    pub(crate) scene: Scene,
+    pub(crate) context: RunContext,
     /// What the person sees of what it runs, and it must still be that.
     scripts: Scripts,
 }
@@ -54,7 +53,7 @@ pub(crate) struct Started<T> {
 impl Launch {
     /// Opens the folder that it is to run in. Blocks.
     pub(crate) fn open(
-        scene: &Scene,
+        context: &RunContext,
         words: &Words,
         env: BTreeMap<String, String>,
         cwd: Option<&str>,
@@ -69,16 +68,16 @@ impl Launch {
             let message = format!("a command of {bytes} bytes; at most {MAX_WORDS} are allowed");
             return Err(Refusal::new(Code::TooLarge, message));
         }
-        let way = cwd.map_or_else(|| scene.ground.first(), |cwd| scene.ground.way(cwd))?;
+        let way = cwd.map_or_else(|| context.ground.first(), |cwd| context.ground.way(cwd))?;
         let folder = way.folder()?;
         let work_dir = folder.dir_for_command().map_err(|error| way.refusal(error))?;
         let cwd = place(&folder, cwd.unwrap_or("."));
-        Ok(Self { words, env, way, folder, work_dir, cwd, scene: scene.clone(), scripts: Scripts::default() })
+        Ok(Self { words, env, way, folder, work_dir, cwd, context: context.clone(), scripts: Scripts::default() })
     }
 
     /// Has it shown with the files that its words run, which must be the same when it is started (L10). Blocks.
     pub(crate) fn with_scripts(mut self, words: &Words) -> Self {
-        self.scripts = Scripts::of(&self.scene, words, &self.cwd);
+        self.scripts = Scripts::of(&self.context.ground, words, &self.cwd);
         self
     }
 
@@ -90,7 +89,7 @@ impl Launch {
 
     /// One of the commands that may run at the same time.
     pub(crate) fn turn(&self) -> Result<OwnedSemaphorePermit, Refusal> {
-        self.scene.desk.commands.clone().try_acquire_owned().map_err(|_| Refusal {
+        self.context.state.commands.clone().try_acquire_owned().map_err(|_| Refusal {
             code: Code::TooFast,
             message: "too many commands run already; try again when one has ended".to_owned(),
             retry_after: Some(Duration::from_secs(5)),
@@ -98,11 +97,11 @@ impl Launch {
     }
 
     pub(crate) async fn child(self) -> Result<Started<Child>, Refusal> {
-        self.start(|spec, launch| Child::spawn(spec, &launch.scene.desk.owner)).await
+        self.start(|spec, launch| Child::spawn(spec, &launch.context.state.editor.owner)).await
     }
 
     pub(crate) async fn at_terminal(self, size: Size) -> Result<Started<Pty>, Refusal> {
-        self.start(move |spec, launch| Pty::spawn(spec, &launch.scene.desk.owner, size)).await
+        self.start(move |spec, launch| Pty::spawn(spec, &launch.context.state.editor.owner, size)).await
     }
 
     /// Starts it, if its folder is still the one that was shown.
@@ -110,28 +109,30 @@ impl Launch {
         self,
         spawn: impl FnOnce(&Spec<'_>, &Self) -> Result<T, SpawnError> + Send + 'static,
     ) -> Result<Started<T>, Refusal> {
-        let desk = self.scene.desk.clone();
-        desk.blocking(move |_| {
-            let desk = &self.scene.desk;
-            self.way.is_still(&self.folder)?;
-            self.scripts.are_still()?;
-            let around = desk.fences.around(&self.scene.ground, &self.scene.holder)?;
-            let run = Run::new(&desk.owner);
-            let mut env = desk.env.clone();
-            // Where it is, and not where the daemon is.
-            env.insert("PWD".into(), self.cwd.clone().into());
-            env.remove(OsStr::new("OLDPWD"));
-            env.extend(around.env.iter().map(|(name, value)| (name.clone(), value.clone())));
-            env.extend(self.env.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))));
-            run.mark(&mut env);
-            let cwd = self.work_dir.path();
-            let fence = around.fence.as_ref();
-            let cgroup = around.limits.cgroup();
-            let spec = Spec { command: &self.words, env: &env, cwd: Some(&cwd), cgroup, fence };
-            let what = spawn(&spec, &self).map_err(|error| self.refusal(&error, fence.is_some()))?;
-            Ok(Started { what, launch: self, run, around })
-        })
-        .await
+        let state = self.context.state.clone();
+        state
+            .editor
+            .blocking(move |_| {
+                let state = &self.context.state;
+                self.way.is_still(&self.folder)?;
+                self.scripts.are_still()?;
+                let around = state.fences.around(&self.context.ground, &self.context.holder)?;
+                let run = Run::new(&state.editor.owner);
+                let mut env = state.editor.env.clone();
+                // Where it is, and not where the daemon is.
+                env.insert("PWD".into(), self.cwd.clone().into());
+                env.remove(OsStr::new("OLDPWD"));
+                env.extend(around.env.iter().map(|(name, value)| (name.clone(), value.clone())));
+                env.extend(self.env.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))));
+                run.mark(&mut env);
+                let cwd = self.work_dir.path();
+                let fence = around.fence.as_ref();
+                let cgroup = around.limits.cgroup();
+                let spec = Spec { command: &self.words, env: &env, cwd: Some(&cwd), cgroup, fence };
+                let what = spawn(&spec, &self).map_err(|error| self.refusal(&error, fence.is_some()))?;
+                Ok(Started { what, launch: self, run, around })
+            })
+            .await
     }
 
     fn refusal(&self, error: &SpawnError, is_fenced: bool) -> Refusal {
@@ -162,13 +163,13 @@ impl Launch {
 
     /// Has its end told in any case: as `data`, unless something better is known by then.
     pub(crate) fn ending(&self, name: &'static str, data: Value) -> Ending {
-        let happenings = self.scene.desk.happenings.clone();
-        Ending { happenings, cwd: self.cwd.clone(), by: self.scene.holder.id, untold: Some((name, data)) }
+        let happenings = self.context.state.editor.happenings.clone();
+        Ending { happenings, cwd: self.cwd.clone(), by: self.context.holder.id, untold: Some((name, data)) }
     }
 
     /// Tells of something that happened to it.
     pub(crate) fn tell(&self, name: &str, data: Value) {
-        self.scene.desk.happenings.tell_of(name, Some(&self.cwd), self.scene.holder.id, data);
+        self.context.state.editor.happenings.tell_of(name, Some(&self.cwd), self.context.holder.id, data);
     }
 }
 

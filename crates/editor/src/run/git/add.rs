@@ -19,22 +19,22 @@ use super::{
 use crate::{
     args::{Args, kind_of, wrong},
     prepared::{Doing, Opened, Work},
-    scene::Scene,
+    run::RunContext,
     shown::Shown,
 };
 
 /// Paths of one action.
 const MAX_PATHS: usize = 1_000;
 
-pub(crate) fn add(mut args: Args, scene: Scene) -> Doing<Opened> {
+pub(crate) fn add(mut args: Args, context: RunContext) -> Doing<Opened> {
     Box::pin(async move {
         let cwd = args.maybe_text("cwd")?;
         let paths = paths(&mut args)?;
         args.done()?;
-        let git = opened(&scene, cwd).await?;
-        let (ground, repository) = (scene.ground.clone(), git.repository.clone());
+        let git = opened(&context, cwd).await?;
+        let (ground, repository) = (context.ground.clone(), git.repository.clone());
         let found = move |_: &_| paths.iter().map(|path| repository.path_of(&ground.way(path)?)).collect();
-        let mut paths: Vec<PathBuf> = scene.desk.blocking(found).await?;
+        let mut paths: Vec<PathBuf> = context.state.editor.blocking(found).await?;
         if paths.is_empty() {
             paths.push(PathBuf::from("."));
         }
@@ -51,8 +51,8 @@ pub(crate) fn add(mut args: Args, scene: Scene) -> Doing<Opened> {
                 return Err(said.refusal("git could not add it"));
             }
             let (status, is_whole) = status::read(&git).await?;
-            super::tell(&scene, &git).await;
-            Ok(status::told(&git, &scene.desk, &status, is_whole))
+            super::tell(&context, &git).await;
+            Ok(status::told(&git, &context.state, &status, is_whole))
         });
         Ok((shown, work.within(WITHIN).affecting(Vec::new())))
     })

@@ -15,9 +15,9 @@ use super::{
 };
 use crate::{
     args::{Args, wrong},
-    dispatch::failed,
     prepared::{Doing, Opened, Work},
-    scene::Scene,
+    refusal::failed,
+    run::RunContext,
     shown::Shown,
 };
 
@@ -32,7 +32,7 @@ enum Wish {
     Both,
 }
 
-pub(crate) fn branch(mut args: Args, scene: Scene) -> Doing<Opened> {
+pub(crate) fn branch(mut args: Args, context: RunContext) -> Doing<Opened> {
     Box::pin(async move {
         let cwd = args.maybe_text("cwd")?;
         let named = name(&mut args, "name")?;
@@ -53,7 +53,7 @@ pub(crate) fn branch(mut args: Args, scene: Scene) -> Doing<Opened> {
             (Some(_), None) => return Err(wrong("say what to do with it: `create`, `switch` or both")),
             (None, Some(_)) => return Err(wrong("`name` is missing: a string")),
         };
-        let git = opened(&scene, cwd).await?;
+        let git = opened(&context, cwd).await?;
         let worktree = git.repository.worktree.display();
         let from = match &from {
             Some(from) => Some(commit_of(&git, from).await?),
@@ -68,11 +68,11 @@ pub(crate) fn branch(mut args: Args, scene: Scene) -> Doing<Opened> {
         let work = Work::task(move |_| async move {
             if let Some((name, wish)) = &asked {
                 let done = done(&git, name, *wish, from.as_deref()).await;
-                super::tell(&scene, &git).await;
+                super::tell(&context, &git).await;
                 done?;
             }
             let mut answer = list(&git).await?;
-            answer["unsaved"] = unsaved(&scene.desk, &git.repository.worktree).into();
+            answer["unsaved"] = unsaved(&context.state, &git.repository.worktree).into();
             Ok(answer)
         });
         Ok((shown, work.within(WITHIN).affecting(Vec::new())))

@@ -24,16 +24,16 @@ use super::{
     repository::Repository,
 };
 use crate::{
-    dispatch::{Desk, failed},
+    refusal::failed,
     roots::Ground,
-    run::fence,
+    run::{RunState, fence},
 };
 
 /// git for one repository.
 pub(super) struct Git {
     pub(super) repository: Arc<Repository>,
     pub(super) configured: Configured,
-    desk: Arc<Desk>,
+    state: Arc<RunState>,
     program: PathBuf,
     closed: Vec<PathBuf>,
     /// What has become of the fence of its first run; `None` if it was not to have one.
@@ -65,12 +65,12 @@ pub(super) const MAX_STDOUT: usize = 4 << 20;
 
 impl Git {
     /// Finds git and learns what of its config would run code. The repository is as `Repository::find` has left it.
-    pub(super) async fn open(repository: Repository, ground: &Ground, desk: &Arc<Desk>) -> Result<Self, Refusal> {
-        let program = guard::program(&desk.env, |program| ground.holds(program));
+    pub(super) async fn open(repository: Repository, ground: &Ground, state: &Arc<RunState>) -> Result<Self, Refusal> {
+        let program = guard::program(&state.editor.env, |program| ground.holds(program));
         let program = program.ok_or_else(|| Refusal::new(Code::NotFound, "there is no git on the daemon's PATH"))?;
         let (repository, configured) = (Arc::new(repository), Configured::default());
         let closed = ground.closed_folders().to_vec();
-        let mut git = Self { repository, configured, desk: desk.clone(), program, closed, enforced: OnceLock::new() };
+        let mut git = Self { repository, configured, state: state.clone(), program, closed, enforced: OnceLock::new() };
         let list = ["config", "--list", "--show-scope", "--show-origin", "-z", "--includes"];
         let said = git.run(Reach::Config, &list, b"", MAX_STDOUT).await?;
         if said.code != Some(0) {
@@ -103,15 +103,15 @@ impl Git {
     /// Runs it. Dropping the future ends git and all that it has started; one that writes is asked first, so that it leaves no
     /// lock behind.
     pub(super) async fn run(&self, reach: Reach, words: &[&str], input: &[u8], most: usize) -> Result<Said, Refusal> {
-        let _turn = self.desk.repositories.turn().await?;
+        let _turn = self.state.repositories.turn().await?;
         let mut command = vec![self.program.display().to_string(), "--no-pager".to_owned()];
         command.extend(words.iter().map(|word| (*word).to_owned()));
-        let env = guard::environment(&self.desk.env, &self.repository, &self.configured, reach);
+        let env = guard::environment(&self.state.editor.env, &self.repository, &self.configured, reach);
         let cwd = self.repository.cwd();
         let fence = || guard::fence(&self.program, &self.repository, &self.configured, reach, self.closed.clone());
-        let fence = self.desk.settings.fence.then(fence);
+        let fence = self.state.editor.settings.fence.then(fence);
         let spec = Spec { command: &command, env: &env, cwd: Some(&cwd), cgroup: None, fence: fence.as_ref() };
-        let child = Child::spawn(&spec, &self.desk.owner).map_err(|error| match error {
+        let child = Child::spawn(&spec, &self.state.editor.owner).map_err(|error| match error {
             SpawnError::Cwd { .. } => Refusal::new(Code::NotFound, "the work tree is no more"),
             SpawnError::Exec { ref source, .. } => failed(format!("{error}: {source}")),
             error => Refusal::new(Code::NotFound, error.to_string()),

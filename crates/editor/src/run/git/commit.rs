@@ -16,9 +16,9 @@ use super::{
 };
 use crate::{
     args::{Args, wrong},
-    dispatch::failed,
     prepared::{Doing, Opened, Work},
-    scene::Scene,
+    refusal::failed,
+    run::RunContext,
     shown::Shown,
 };
 
@@ -28,7 +28,7 @@ const MAX_MESSAGE: usize = 64 << 10;
 /// Files that are shown to a person.
 const MAX_SHOWN: usize = 200;
 
-pub(crate) fn commit(mut args: Args, scene: Scene) -> Doing<Opened> {
+pub(crate) fn commit(mut args: Args, context: RunContext) -> Doing<Opened> {
     Box::pin(async move {
         let cwd = args.maybe_text("cwd")?;
         let message = args.text("message")?;
@@ -40,7 +40,7 @@ pub(crate) fn commit(mut args: Args, scene: Scene) -> Doing<Opened> {
             let told = format!("a message of {} bytes; at most {MAX_MESSAGE} are allowed", message.len());
             return Err(Refusal::new(Code::TooLarge, told));
         }
-        let git = opened(&scene, cwd).await?;
+        let git = opened(&context, cwd).await?;
         let staged = staged(&git).await?;
         if staged.is_empty() && !is_merging(&git) {
             return Err(failed("nothing is staged; git_add first"));
@@ -53,9 +53,9 @@ pub(crate) fn commit(mut args: Args, scene: Scene) -> Doing<Opened> {
                 return Err(Refusal::new(Code::Changed, told));
             }
             let answer = made(&git, &message).await;
-            super::tell(&scene, &git).await;
+            super::tell(&context, &git).await;
             let mut answer = answer?;
-            answer["unsaved"] = unsaved(&scene.desk, &git.repository.worktree).into();
+            answer["unsaved"] = unsaved(&context.state, &git.repository.worktree).into();
             Ok(answer)
         });
         Ok((shown, work.within(WITHIN).affecting(Vec::new())))

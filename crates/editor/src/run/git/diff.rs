@@ -16,7 +16,7 @@ use super::{
 use crate::{
     args::{Args, wrong},
     prepared::{Doing, Opened, Work},
-    scene::Scene,
+    run::RunContext,
     shown::Shown,
 };
 
@@ -46,7 +46,7 @@ const FORM: [&str; 7] = [
     "--dst-prefix=b/",
 ];
 
-pub(crate) fn diff(mut args: Args, scene: Scene) -> Doing<Opened> {
+pub(crate) fn diff(mut args: Args, context: RunContext) -> Doing<Opened> {
     Box::pin(async move {
         let cwd = args.maybe_text("cwd")?;
         let path = args.maybe_text("path")?;
@@ -56,11 +56,11 @@ pub(crate) fn diff(mut args: Args, scene: Scene) -> Doing<Opened> {
         if is_staged && commit.is_some() {
             return Err(wrong("give `staged` or `commit`, not both"));
         }
-        let git = opened(&scene, cwd).await?;
+        let git = opened(&context, cwd).await?;
         let path = match path {
             Some(path) => {
-                let (ground, repository) = (scene.ground.clone(), git.repository.clone());
-                Some(scene.desk.blocking(move |_| repository.path_of(&ground.way(&path)?)).await?)
+                let (ground, repository) = (context.ground.clone(), git.repository.clone());
+                Some(context.state.editor.blocking(move |_| repository.path_of(&ground.way(&path)?)).await?)
             }
             None => None,
         };
@@ -80,7 +80,7 @@ pub(crate) fn diff(mut args: Args, scene: Scene) -> Doing<Opened> {
                 "diff": lossy(&diff),
                 "files": files,
                 "is_complete": is_whole && are_all,
-                "unsaved": unsaved(&scene.desk, worktree),
+                "unsaved": unsaved(&context.state, worktree),
                 "fence": git.fence(),
             }))
         });

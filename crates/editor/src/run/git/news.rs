@@ -18,7 +18,7 @@ use super::{
     state::{News, State},
     status,
 };
-use crate::{dispatch::Desk, happening::Happenings, roots::Ground};
+use crate::{disk::watch::RepositoryObserver, happening::Happenings, roots::Ground, run::RunState};
 
 /// What is known of repositories, by where their `.git` is.
 #[derive(Debug, Default)]
@@ -109,45 +109,57 @@ fn tell(happenings: &Happenings, worktree: &Path, by: Option<u128>, news: &News)
     }
 }
 
+impl RepositoryObserver for Arc<RunState> {
+    /// Takes note how the repository stands: from then on `changed` knows what is new.
+    fn attend(&self, ground: &Ground, folder: &Path) {
+        attend(self, ground, folder);
+    }
+
+    /// Works out what has changed, a little later and once for all that comes together. `folder` is the work tree.
+    fn changed(&self, ground: &Ground, folder: &Path) {
+        changed(self, ground, folder);
+    }
+}
+
 /// To be called by who watches a granted folder, as the watch begins: from then on `changed` knows what is new.
-pub(crate) fn attend(desk: &Desk, ground: &Ground, folder: &Path) {
+pub(crate) fn attend(state: &RunState, ground: &Ground, folder: &Path) {
     if let Ok(repository) = Repository::find(ground, Some(&folder.display().to_string())) {
-        desk.repositories.known.seen(&repository);
+        state.repositories.known.seen(&repository);
     }
 }
 
 /// To be called when somebody else has changed a repository for a holder: what is new is told as the holder's doing, and those
 /// who watch find nothing new any more.
-pub(crate) fn done(desk: &Desk, ground: &Ground, folder: &Path, by: u128) {
+pub(crate) fn done(state: &RunState, ground: &Ground, folder: &Path, by: u128) {
     if let Ok(repository) = Repository::find(ground, Some(&folder.display().to_string())) {
-        desk.repositories.known.look(&repository, &desk.happenings, Some(by));
+        state.repositories.known.look(&repository, &state.editor.happenings, Some(by));
     }
 }
 
 /// To be called by who watches, when something in a `.git` has changed (HEAD, refs, logs, index, MERGE_HEAD). What that was is
 /// worked out here, a little later and once for all that comes together. `folder` is the work tree.
-pub(crate) fn changed(desk: &Arc<Desk>, ground: &Ground, folder: &Path) {
-    let (desk, ground, folder) = (desk.clone(), ground.clone(), folder.display().to_string());
+pub(crate) fn changed(state: &Arc<RunState>, ground: &Ground, folder: &Path) {
+    let (state, ground, folder) = (state.clone(), ground.clone(), folder.display().to_string());
     // A folder that is no repository any more has no news.
     let Ok(repository) = Repository::find(&ground, Some(&folder)) else { return };
-    if !desk.repositories.known.is_first(&repository.own, true) {
+    if !state.repositories.known.is_first(&repository.own, true) {
         return;
     }
     tokio::spawn(async move {
         sleep(PAUSE).await;
-        desk.repositories.known.is_first(&repository.own, false);
-        let (at, happenings) = (desk.clone(), desk.happenings.clone());
-        let looked = desk.blocking(move |_| {
+        state.repositories.known.is_first(&repository.own, false);
+        let (at, happenings) = (state.clone(), state.editor.happenings.clone());
+        let looked = state.editor.blocking(move |_| {
             let is_in_question = at.repositories.known.look(&repository, &happenings, None);
             Ok((repository, is_in_question))
         });
         let Ok((repository, true)) = looked.await else { return };
-        let Ok(git) = Git::open(repository, &ground, &desk).await else { return };
+        let Ok(git) = Git::open(repository, &ground, &state).await else { return };
         let Ok((status, _)) = status::read(&git).await else { return };
         let worktree = &git.repository.worktree;
         let paths: Vec<String> = status.conflicts().map(|entry| absolute(worktree, &entry.path)).collect();
-        if !paths.is_empty() && desk.repositories.known.conflicts_told(&git.repository) {
-            desk.happenings.tell("merge_conflict", Some(worktree), json!({ "paths": paths }));
+        if !paths.is_empty() && state.repositories.known.conflicts_told(&git.repository) {
+            state.editor.happenings.tell("merge_conflict", Some(worktree), json!({ "paths": paths }));
         }
     });
 }

@@ -13,24 +13,23 @@ use super::{
 };
 use crate::{
     args::Args,
-    dispatch::Desk,
     prepared::{Doing, Opened, Work},
-    scene::Scene,
+    run::{RunContext, RunState},
     shown::Shown,
 };
 
 /// Entries of an answer. Of more the first are told, and that there are more.
 const MAX_ENTRIES: usize = 5_000;
 
-pub(crate) fn status(mut args: Args, scene: Scene) -> Doing<Opened> {
+pub(crate) fn status(mut args: Args, context: RunContext) -> Doing<Opened> {
     Box::pin(async move {
         let cwd = args.maybe_text("cwd")?;
         args.done()?;
-        let git = opened(&scene, cwd).await?;
+        let git = opened(&context, cwd).await?;
         let shown = Shown::plain(format!("Look what has changed in {}", git.repository.worktree.display()));
         let work = Work::task(move |_| async move {
             let (status, is_whole) = read(&git).await?;
-            Ok(told(&git, &scene.desk, &status, is_whole))
+            Ok(told(&git, &context.state, &status, is_whole))
         });
         Ok((shown, work.within(WITHIN)))
     })
@@ -48,7 +47,7 @@ pub(super) async fn read(git: &Git) -> Result<(Status, bool), Refusal> {
     }
 }
 
-pub(super) fn told(git: &Git, desk: &Desk, status: &Status, is_whole: bool) -> Value {
+pub(super) fn told(git: &Git, state: &RunState, status: &Status, is_whole: bool) -> Value {
     let worktree = &git.repository.worktree;
     let entries: Vec<Value> = status.entries.iter().take(MAX_ENTRIES).map(|entry| entry.told(worktree)).collect();
     let is_clean = status.entries.iter().all(|entry| entry.worktree == Change::Ignored);
@@ -62,7 +61,7 @@ pub(super) fn told(git: &Git, desk: &Desk, status: &Status, is_whole: bool) -> V
         "is_complete": is_whole && entries.len() == status.entries.len(),
         "entries": entries,
         "is_clean": is_clean,
-        "unsaved": unsaved(desk, worktree),
+        "unsaved": unsaved(state, worktree),
         "fence": git.fence(),
     });
     if !git.configured.filters.is_empty() {

@@ -20,8 +20,8 @@ use crate::{
     dispatch::{Order, Runtime, Surroundings},
     prepared::Prepared,
     progress::Progress,
-    scene::Holder,
     settings::Settings,
+    state::Holder,
 };
 
 /// A granted folder with a repository in it, a person's home folder with their config, and what nobody was granted.

@@ -12,7 +12,10 @@ use prism_os::root::Root;
 use serde_json::{Map, Value};
 
 use super::{Goal, cargo::Cargo, findings::Reader, go::Go, make::Make, npm::Npm, pytest::Pytest};
-use crate::{args::wrong, roots::place, scene::Scene};
+use crate::{
+    args::wrong,
+    roots::{Ground, place},
+};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tool {
@@ -120,8 +123,7 @@ impl Tool {
 
 impl Project {
     /// Finds the nearest one at `cwd` or above it, within the granted folder.
-    pub(super) fn find(scene: &Scene, cwd: Option<&str>, tool: Option<Tool>) -> Result<Self, Refusal> {
-        let ground = &scene.ground;
+    pub(super) fn find(ground: &Ground, cwd: Option<&str>, tool: Option<Tool>) -> Result<Self, Refusal> {
         let way = cwd.map_or_else(|| ground.first(), |cwd| ground.way(cwd))?;
         let start = place(way.folder()?, way.written());
         let places = ground.roots().iter().filter_map(|root| {

@@ -35,8 +35,8 @@ use crate::{
 pub(super) async fn open(launch: Launch, size: Size) -> Result<Value, Refusal> {
     let Started { what: pty, launch, run, around } = launch.at_terminal(size).await?;
     let Pty { output, input, session, group, enforced } = pty;
-    let desk = launch.scene.desk.clone();
-    let (holder, pid) = (launch.scene.holder.id, group.pid());
+    let state = launch.context.state.clone();
+    let (holder, pid) = (launch.context.holder.id, group.pid());
     let (typed, to_type) = mpsc::channel(MAX_TYPED);
     let (stop, stopped) = watch::channel(false);
     let fence = fence::told(enforced.as_ref());
@@ -53,15 +53,15 @@ pub(super) async fn open(launch: Launch, size: Size) -> Result<Value, Refusal> {
         state: Mutex::new(State { history: History::default(), size, ended: None, over: None }),
         changed: watch::Sender::new(()),
     };
-    let terminal = desk.terminals.add(make, holder)?;
-    desk.happenings.tell_only(
+    let terminal = state.terminals.add(make, holder)?;
+    state.editor.happenings.tell_only(
         "process_started",
         holder,
         json!({ "terminal": terminal.name(), "command": terminal.line, "pid": pid }),
     );
     let keeper = Keeper {
         terminal: terminal.clone(),
-        happenings: desk.happenings.clone(),
+        happenings: state.editor.happenings.clone(),
         output,
         input,
         to_type,

@@ -10,10 +10,12 @@ use tokio::{task::spawn_blocking, time::timeout};
 use super::{MAX_INPUT, keeper, screen};
 use crate::{
     args::{Args, wrong},
-    dispatch::{Desk, failed},
     prepared::Work,
-    run::command::{self, Launch},
-    scene::Scene,
+    refusal::failed,
+    run::{
+        RunContext, RunState,
+        command::{self, Launch},
+    },
     shown::{Shown, Words},
 };
 
@@ -29,9 +31,9 @@ const MOST_COLS: u64 = 1000;
 
 // === open_terminal ===
 
-pub(crate) fn open(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn open(mut args: Args, context: &RunContext) -> Result<(Shown, Work), Refusal> {
     let words = match args.take("command") {
-        None => shell(&scene.desk),
+        None => shell(&context.state),
         given => command::words(given)?,
     };
     let cwd = args.maybe_text("cwd")?;
@@ -39,17 +41,17 @@ pub(crate) fn open(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refus
     let size = size(&mut args)?.unwrap_or(Size { rows: 24, cols: 80 });
     args.done()?;
     env.entry("TERM".to_owned()).or_insert_with(|| "xterm-256color".to_owned());
-    let launch = Launch::open(scene, &words, env, cwd.as_deref())?.with_scripts(&words);
+    let launch = Launch::open(context, &words, env, cwd.as_deref())?.with_scripts(&words);
     // There is no time that it has to end by.
     let shown = launch.shown(words, 0);
-    scene.desk.terminals.admit(scene.holder.id)?;
+    context.state.terminals.admit(context.holder.id)?;
     Ok((shown, Work::task(move |_| keeper::open(launch, size))))
 }
 
 /// The user's shell. Behind a fence it cannot read what it would begin with, and would complain.
-fn shell(desk: &Desk) -> Words {
-    let shell = desk.env.get(OsStr::new("SHELL")).and_then(|shell| shell.to_str()).unwrap_or("/bin/sh");
-    let quiet: &[&str] = match (shell.rsplit('/').next(), desk.fences.is_on()) {
+fn shell(state: &RunState) -> Words {
+    let shell = state.editor.env.get(OsStr::new("SHELL")).and_then(|shell| shell.to_str()).unwrap_or("/bin/sh");
+    let quiet: &[&str] = match (shell.rsplit('/').next(), state.fences.is_on()) {
         (Some("bash"), true) => &["--noprofile", "--norc"],
         (Some("zsh"), true) => &["-f"],
         (Some("fish"), true) => &["--no-config"],
@@ -70,20 +72,20 @@ fn size(args: &mut Args) -> Result<Option<Size>, Refusal> {
 
 // === get_output ===
 
-pub(crate) fn output(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn output(mut args: Args, context: &RunContext) -> Result<(Shown, Work), Refusal> {
     let name = args.maybe_text("terminal")?;
     let after = args.number("after", 0, u64::MAX)?;
     let limit = args.number("limit", 1, MOST_OUTPUT)?.unwrap_or(USUAL_OUTPUT) as usize;
     let wait = Duration::from_millis(args.number("wait_ms", 0, LONGEST_WAIT)?.unwrap_or(0));
     let wants_screen = args.flag("screen")?;
     args.done()?;
-    let terminals = &scene.desk.terminals;
+    let terminals = &context.state.terminals;
     let Some(name) = name else {
-        let told: Value = terminals.of(scene.holder.id).iter().map(|terminal| terminal.told()).collect();
+        let told: Value = terminals.of(context.holder.id).iter().map(|terminal| terminal.told()).collect();
         let shown = Shown::plain("List the terminals");
         return Ok((shown, Work::new(move |_| Ok(json!({ "terminals": told })))));
     };
-    let terminal = terminals.named(&name, scene.holder.id)?;
+    let terminal = terminals.named(&name, context.holder.id)?;
     let shown = Shown::plain(format!("Read the output of terminal {name}"));
     let work = Work::task(move |_| async move {
         let mut news = terminal.changed.subscribe();
@@ -110,14 +112,14 @@ pub(crate) fn output(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Ref
 
 // === send_input ===
 
-pub(crate) fn input(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn input(mut args: Args, context: &RunContext) -> Result<(Shown, Work), Refusal> {
     let name = args.text("terminal")?;
     let input = args.maybe_text("input")?;
     let size = size(&mut args)?;
     let signal = args.maybe_text("signal")?;
     let is_close = args.flag("close")?;
     args.done()?;
-    let terminal = scene.desk.terminals.named(&name, scene.holder.id)?;
+    let terminal = context.state.terminals.named(&name, context.holder.id)?;
     let wishes = [input.is_some(), size.is_some(), signal.is_some(), is_close];
     if wishes.iter().filter(|is_wished| **is_wished).count() != 1 {
         return Err(wrong("one of `input`, `rows` with `cols`, `signal` or `close` is needed, and only one"));
@@ -152,10 +154,10 @@ pub(crate) fn input(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refu
         });
         return Ok((shown, work));
     }
-    let desk = scene.desk.clone();
+    let state = context.state.clone();
     let work = Work::task(move |_| async move {
         terminal.end().await;
-        desk.terminals.forget(terminal.number);
+        state.terminals.forget(terminal.number);
         Ok(json!({ "terminal": terminal.name(), "bytes": 0, "exit_code": terminal.state().exit_code() }))
     });
     Ok((Shown::plain(format!("Close terminal {name} with all that runs in it")), work))

@@ -13,7 +13,7 @@ use super::{
     history::{History, Steps, Walked},
     plan::Retraced,
 };
-use crate::{encoding, language::Language, scene::Holder};
+use crate::{encoding, language::Language, state::Holder};
 
 #[derive(Debug)]
 pub(crate) struct Buffer {

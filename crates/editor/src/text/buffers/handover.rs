@@ -12,7 +12,7 @@ use super::{Buffer, Buffers, Change, Plan};
 use crate::{
     encoding,
     roots::{Way, place},
-    scene::Holder,
+    state::Holder,
     text::edit::TextEdit,
 };
 

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use tokio::{sync::Notify, task::spawn_blocking, time::sleep};
 
 use super::{Buffers, MAX_OPEN, buffer::Buffer};
-use crate::{dispatch::Desk, encoding};
+use crate::{encoding, text::TextState};
 
 /// Where it is kept, and what has changed since it was last written there.
 #[derive(Debug)]
@@ -38,15 +38,15 @@ struct Kept {
 /// How long changes are gathered before they are written.
 const GATHER: Duration = Duration::from_millis(300);
 
-/// Writes what has changed, for as long as there is a desk.
-pub(crate) async fn keeping(desk: Weak<Desk>) {
+/// Writes what has changed, for as long as the buffers are there.
+pub(crate) async fn keeping(state: Weak<TextState>) {
     loop {
-        let Some(strong) = desk.upgrade() else { return };
+        let Some(strong) = state.upgrade() else { return };
         let Some(keeper) = strong.buffers.keeper.clone() else { return };
         drop(strong);
         keeper.rung.notified().await;
         sleep(GATHER).await;
-        let Some(strong) = desk.upgrade() else { return };
+        let Some(strong) = state.upgrade() else { return };
         let _ = spawn_blocking(move || strong.buffers.keep()).await;
     }
 }

@@ -16,11 +16,14 @@ use super::{
 };
 use crate::{
     args::wrong,
-    disk::change::{check_size, unified},
     encoding,
-    scene::Holder,
+    roots::read::check_size,
     shown::Shown,
-    text::edit::{Lines, TextEdit, apply},
+    state::Holder,
+    text::{
+        difference::unified,
+        edit::{Lines, TextEdit, apply},
+    },
 };
 
 /// What is to become of one buffer.

@@ -12,23 +12,23 @@ use super::{
 };
 use crate::{
     args::{Args, wrong},
-    disk::{
-        change::{on_disk, unified},
-        files::whole,
-    },
     encoding,
     prepared::Work,
-    roots::Way,
-    scene::{Holder, Scene},
+    roots::{Way, read::whole},
     shown::Shown,
+    state::Holder,
+    text::{
+        TextContext,
+        difference::{on_disk, unified},
+    },
 };
 
-pub(crate) fn list(args: Args, scene: &Scene) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn list(args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
     args.done()?;
-    let (desk, ground, holder) = (scene.desk.clone(), scene.ground.clone(), scene.holder.id);
+    let (state, ground, holder) = (context.state.clone(), context.ground.clone(), context.holder.id);
     let work = Work::new(move |_| {
-        let active = desk.panes.active(holder);
-        let seen = desk.buffers.all().into_iter().filter(|buffer| ground.holds(buffer.path()));
+        let active = state.panes.active(holder);
+        let seen = state.buffers.all().into_iter().filter(|buffer| ground.holds(buffer.path()));
         let buffers: Vec<Value> = seen.map(|buffer| told(&buffer, active.as_deref() == Some(buffer.path()))).collect();
         Ok(json!({ "buffers": buffers, "ui": false }))
     });
@@ -44,12 +44,12 @@ fn told(buffer: &Buffer, is_active: bool) -> Value {
     })
 }
 
-pub(crate) fn close(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn close(mut args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
     let path = args.text("path")?;
     let discards = args.flag("discard")?;
     args.done()?;
-    let way = scene.ground.way(&path)?;
-    let buffer = opened(scene, &way)?;
+    let way = context.ground.way(&path)?;
+    let buffer = opened(context, &way)?;
     let Snapshot { version, text, is_dirty, .. } = buffer.snapshot();
     let title = Shown::plain(format!("Close {}", buffer.path().display()));
     let (mut shown, mut effects) = (title, Vec::new());
@@ -59,9 +59,9 @@ pub(crate) fn close(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refu
         let disk = way.open_file().ok().and_then(|file| whole(file, &path).ok()).unwrap_or_default();
         let unified = unified(&path, Some(text.as_bytes()), &disk);
         shown = Shown::Diff { path, old_text_digest: Some(encoding::digest_of(text.as_bytes())), unified };
-        effects.push(discarded(&buffer, &scene.holder));
+        effects.push(discarded(&buffer, &context.holder));
     }
-    let (desk, by) = (scene.desk.clone(), scene.holder.clone());
+    let (state, by) = (context.state.clone(), context.holder.clone());
     let work = Work::new(move |_| {
         let now = buffer.snapshot();
         if now.is_dirty && !discards {
@@ -70,8 +70,8 @@ pub(crate) fn close(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refu
         if now.is_dirty && now.version != version {
             return Err(stale(way.written(), now.version));
         }
-        desk.buffers.shut(&buffer, Some(&by));
-        desk.panes.closed(buffer.path());
+        state.buffers.shut(&buffer, Some(&by));
+        state.panes.closed(buffer.path());
         Ok(json!({ "path": buffer.path(), "discarded": now.is_dirty }))
     });
     Ok((shown, work.affecting(effects)))
@@ -90,23 +90,23 @@ fn discarded(buffer: &Buffer, by: &Holder) -> Effect {
 }
 
 /// The buffer that is open there; nothing is opened for it.
-fn opened(scene: &Scene, way: &Way) -> Result<Arc<Buffer>, Refusal> {
+fn opened(context: &TextContext, way: &Way) -> Result<Arc<Buffer>, Refusal> {
     let path = way.real_path()?;
-    let buffer = scene.desk.buffers.at(&path);
+    let buffer = context.state.buffers.at(&path);
     buffer.ok_or_else(|| Refusal::new(Code::NotFound, format!("{:?} is not open", way.written())))
 }
 
-pub(crate) fn save(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn save(mut args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
     let path = args.maybe_text("path")?;
     let saves_all = args.flag("all")?;
     let version = args.number("version", 0, u64::MAX)?;
     let overwrites = args.flag("overwrite")?;
     args.done()?;
-    let (desk, by) = (scene.desk.clone(), scene.holder.clone());
-    let saving = |buffer: Arc<Buffer>| Saving::of(scene, buffer, overwrites);
+    let (state, by) = (context.state.clone(), context.holder.clone());
+    let saving = |buffer: Arc<Buffer>| Saving::of(context, buffer, overwrites);
     match (path, saves_all) {
         (Some(path), false) => {
-            let buffer = desk.buffers.open(&scene.ground.way(&path)?)?;
+            let buffer = state.buffers.open(&context.ground.way(&path)?)?;
             let saving = Arc::new(saving(buffer)?);
             if let Some(version) = version.filter(|version| *version != saving.now.version) {
                 return Err(Refusal {
@@ -118,12 +118,12 @@ pub(crate) fn save(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refus
                 });
             }
             let (shown, picture, effects) = (Shown::plain(saving.title()), saving.clone(), saving.effects());
-            let work = Work::new(move |_| saving.write(&desk.buffers, &by));
+            let work = Work::new(move |_| saving.write(&state.buffers, &by));
             Ok((shown, work.affecting(effects).pictured(move || picture.shown())))
         }
         (None, true) if version.is_none() => {
-            let dirty = desk.buffers.all().into_iter().filter(|buffer| buffer.is_dirty());
-            let granted = dirty.filter(|buffer| scene.ground.holds(buffer.path()));
+            let dirty = state.buffers.all().into_iter().filter(|buffer| buffer.is_dirty());
+            let granted = dirty.filter(|buffer| context.ground.holds(buffer.path()));
             let all = Arc::new(granted.map(saving).collect::<Result<Vec<_>, _>>()?);
             let lines = all.iter().map(|saving| saving.title()).collect();
             let shown = Shown::Plain { title: format!("Save {} files", all.len()), lines };
@@ -132,7 +132,7 @@ pub(crate) fn save(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refus
             let work = Work::new(move |_| {
                 let written = all.iter().map(|saving| {
                     let path = saving.buffer.path();
-                    saving.write(&desk.buffers, &by).unwrap_or_else(|refusal| {
+                    saving.write(&state.buffers, &by).unwrap_or_else(|refusal| {
                         json!({ "path": path, "error": { "code": refusal.code.name(), "message": refusal.message } })
                     })
                 });
@@ -176,9 +176,9 @@ struct Saving {
 }
 
 impl Saving {
-    fn of(scene: &Scene, buffer: Arc<Buffer>, overwrites: bool) -> Result<Self, Refusal> {
+    fn of(context: &TextContext, buffer: Arc<Buffer>, overwrites: bool) -> Result<Self, Refusal> {
         // Its own path, not the one that was written: that may have led there over a link.
-        let way = scene.ground.way(&buffer.path().to_string_lossy())?;
+        let way = context.ground.way(&buffer.path().to_string_lossy())?;
         let spot = way.spot()?;
         let now = buffer.snapshot();
         let mut saving = Self { buffer, way, spot, now, overwrites: None };

@@ -1,6 +1,9 @@
 //! Places in a text as editors count them: lines from zero, and in a line UTF-16 units from zero (LSP 3.17, Position).
 
+use prism_core::policy::Refusal;
 use serde_json::{Value, json};
+
+use crate::args::{Args, members, wrong};
 
 /// A line, and the UTF-16 units before a place in it.
 pub(crate) type Position = (u64, u64);
@@ -13,6 +16,40 @@ pub(crate) struct Lines<'a> {
     text: &'a str,
     /// Where each begins, and where it ends without its line break.
     ends: Vec<(usize, usize)>,
+}
+
+impl Args {
+    /// A place in a text: its line, and the UTF-16 units before it in that line.
+    pub(crate) fn position(&mut self, name: &'static str) -> Result<Option<Position>, Refusal> {
+        self.take(name).map(|value| position(name, value)).transpose()
+    }
+
+    /// Two places.
+    pub(crate) fn range(&mut self, name: &'static str) -> Result<Option<Span>, Refusal> {
+        self.take(name).map(|value| range(name, value)).transpose()
+    }
+}
+
+fn position(name: &str, value: Value) -> Result<Position, Refusal> {
+    let mut place = members(name, value)?;
+    let mut number = |member| {
+        let number = place.number(member, 0, u64::from(u32::MAX))?;
+        number.ok_or_else(|| wrong(format!("`{name}` has no `{member}`")))
+    };
+    let found = (number("line")?, number("character")?);
+    place.done()?;
+    Ok(found)
+}
+
+pub(super) fn range(name: &str, value: Value) -> Result<Span, Refusal> {
+    let mut ends = members(name, value)?;
+    let mut end_of = |end: &'static str| {
+        let place = ends.take(end).ok_or_else(|| wrong(format!("`{name}` has no `{end}`")))?;
+        position(end, place)
+    };
+    let found = (end_of("start")?, end_of("end")?);
+    ends.done()?;
+    Ok(found)
 }
 
 impl<'a> Lines<'a> {

@@ -243,7 +243,7 @@ async fn behind_the_fence_nothing_but_git_is_executed() {
         let root = policy::Root::new(shop.granted.to_str().unwrap()).unwrap();
         let ground = crate::roots::Ground::new(vec![root], std::sync::Arc::default());
         let repository = Repository::find(&ground, None).unwrap();
-        let git = Git::open(repository, &ground, &shop.runtime.desk()).await.unwrap();
+        let git = Git::open(repository, &ground, &shop.runtime.state().run).await.unwrap();
         let alias = format!("alias.evil=!{}", shop.trap());
         let said = git.run(Reach::Writes, &["-c", &alias, "evil"], b"", 1 << 20).await.unwrap();
         assert_eq!(shop.mark().exists(), runs, "{said:?}");

@@ -65,10 +65,10 @@ async fn what_the_person_does_in_a_shell_is_told() {
     shop.git(&["remote", "add", "origin", shop.outside.join("remote.git").to_str().unwrap()]);
     let root = policy::Root::new(shop.granted.to_str().unwrap()).unwrap();
     let ground = Ground::new(vec![root], Arc::default());
-    let desk = shop.runtime.desk();
+    let state = shop.runtime.state();
     let mut events = shop.runtime.listen();
-    git::news::attend(&desk, &ground, &shop.granted);
-    let changed = || git::news::changed(&desk, &ground, &shop.granted);
+    git::news::attend(&state.run, &ground, &shop.granted);
+    let changed = || git::news::changed(&state.run, &ground, &shop.granted);
 
     shop.write("first", "main\n");
     shop.git(&["commit", "-qam", "Main"]);
@@ -103,11 +103,11 @@ async fn who_watches_a_folder_hears_of_its_repository() {
     let shop = Shop::begun(true);
     let root = policy::Root::new(shop.granted.to_str().unwrap()).unwrap();
     let ground = Ground::new(vec![root], Arc::default());
-    let desk = shop.runtime.desk();
+    let state = shop.runtime.state();
     let mut events = shop.runtime.listen();
-    let watching = desk.clone();
-    let want = move |_: &_| watching.watches.want(&watching, 7, ground);
-    desk.blocking(want).await.unwrap();
+    let watches = state.watches.clone();
+    let want = move |_: &_| watches.want(7, ground);
+    state.editor.blocking(want).await.unwrap();
     shop.write("first", "two\n");
     shop.git(&["commit", "-qam", "Two"]);
     let commit = shop.git(&["rev-parse", "HEAD"]).trim().to_owned();
