@@ -5,7 +5,6 @@ pub mod era;
 pub mod hello;
 pub mod level;
 pub mod link;
-pub mod method;
 pub mod modern;
 pub mod names;
 pub mod params;
@@ -14,9 +13,9 @@ pub mod quiet;
 pub mod replay;
 pub mod session;
 
+pub use crate::wire::Method;
 pub use era::{Era, Revision, Speaks};
 pub use hello::{Class, Hello};
 pub use link::{Accepts, Action, Answer, Ask, Condition, Fault, Link, Opening, Refusal, Settings, State, Wire};
-pub use method::Method;
 pub use names::Names;
 pub use session::{Kept, Part};

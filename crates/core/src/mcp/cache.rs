@@ -5,8 +5,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{hello::Class, method::Method};
-use crate::wire::Members;
+use super::hello::Class;
+use crate::wire::{Members, Method};
 
 /// Answers that are kept at a time, and their bytes. Beyond it the one that is good for the shortest time goes.
 const MAX_ENTRIES: usize = 256;

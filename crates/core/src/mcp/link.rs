@@ -64,7 +64,6 @@ use super::{
     era::{Era, Speaks},
     hello::{Class, Greeting, Hello},
     level::Level,
-    method::Method,
     names::Names,
     params::ToolHeaders,
     replay::What,
@@ -72,7 +71,7 @@ use super::{
 };
 use crate::{
     numbers::NumberMap,
-    wire::{Chain, Message, frame::EventId},
+    wire::{Chain, Message, Method, frame::EventId},
 };
 
 /// Calls one session may have waiting. Beyond it a call is refused, not queued: a model retries in seconds, and a queue

@@ -21,11 +21,11 @@ use super::{
     hello::{Class, Hello},
     level::Level,
     link::{Action, Refusal, SessionKey, StreamKey, WireId},
-    method::Method,
     names::Names,
     replay::{Lost, Replay, What},
 };
 use crate::wire::{
+    Method,
     frame::{self, EventId},
     text,
 };

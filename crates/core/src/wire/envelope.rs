@@ -10,7 +10,7 @@ use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAcces
 use serde_json::{error::Category, value::RawValue};
 
 pub use self::cut::{Cut, cut_message};
-use crate::mcp::Method;
+use super::Method;
 
 /// Where a part of a message stands in its bytes. Messages are bounded far below 4 GiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
