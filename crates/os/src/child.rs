@@ -19,9 +19,11 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 use crate::{
     census::{MARKER, Owner},
     cgroup::Cgroup,
-    fence::{Enforced, Fence},
     group::{self, Group},
-    sandbox::{Begun, Stage, Staged},
+    sandbox::{
+        Begun, SandboxCommand, Stage,
+        fence::{Enforced, Fence},
+    },
 };
 
 /// What to start.
@@ -61,6 +63,14 @@ pub enum SpawnError {
     Cwd { path: PathBuf },
     #[error("cannot start {command:?}")]
     Exec { command: String, source: io::Error },
+}
+
+/// A command that waits to be started. Its streams are whoever starts it's to choose.
+#[derive(Debug)]
+pub(crate) struct Staged {
+    pub(crate) command: Command,
+    /// What is needed to see it start, if it is to live in a sandbox.
+    stage: Option<Stage>,
 }
 
 impl Child {
@@ -110,7 +120,13 @@ impl Spec<'_> {
         }
         let room = self.fence.and_then(|fence| Some((fence, fence.room.as_ref()?)));
         let mut staged = match room {
-            Some((fence, room)) => Stage::set(self, fence, room, owner).map_err(|source| self.failed(source))?,
+            Some((fence, room)) => {
+                let cwd = self.cwd.unwrap_or(Path::new("/"));
+                let inside = SandboxCommand { command: self.command, env: self.env, cwd };
+                let set = Stage::set(&inside, fence, room, owner);
+                let (command, stage) = set.map_err(|source| self.failed(source))?;
+                Staged { command, stage: Some(stage) }
+            }
             None => {
                 let mut command = Command::new(program);
                 command
@@ -122,7 +138,7 @@ impl Spec<'_> {
                 if let Some(cwd) = self.cwd {
                     command.current_dir(cwd);
                 }
-                Staged::bare(command)
+                Staged { command, stage: None }
             }
         };
         if let Some(cgroup) = self.cgroup {

@@ -29,10 +29,8 @@ use rustix::{
     thread::{CapabilitySet, capabilities, set_capabilities},
 };
 
-use crate::{
-    root::{Root, place},
-    sandbox::{Network, Room, refuse_what_landlock_cannot},
-};
+use super::{Network, Room, refuse_what_landlock_cannot};
+use crate::root::{Root, place};
 
 /// What is allowed. Whatever is not there is left out; so is what is closed.
 #[derive(Debug, Default)]

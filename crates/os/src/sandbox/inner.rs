@@ -20,7 +20,7 @@ use rustix::{
     termios::{isatty, tcsetpgrp},
 };
 
-use crate::fence;
+use super::fence;
 
 /// Processes and threads that there may be in one sandbox. The kernel counts them by namespace of users, so those of others are
 /// not among them.

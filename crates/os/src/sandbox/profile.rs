@@ -18,11 +18,8 @@ use std::{
 
 use rustix::process::{getegid, geteuid};
 
-use super::{INNER, Network, Private, Room, memory};
-use crate::{
-    fence::Fence,
-    root::{Root, place},
-};
+use super::{INNER, Network, Private, Room, fence::Fence, memory};
+use crate::root::{Root, place};
 
 /// Of the system, as they are. Others of its folders are links into the first, or folders of their own.
 const SYSTEM: [&str; 9] = [

@@ -2,6 +2,7 @@
 //! that it stands, and then it is told to go on.
 
 use std::{
+    collections::BTreeMap,
     ffi::OsString,
     fs::File,
     io::{self, Read, Write},
@@ -21,7 +22,8 @@ use rustix::{
 };
 
 use super::{
-    Begun, First, INNER, Room,
+    Begun, INNER, Room,
+    fence::{Enforced, Fence},
     inner::{PROTOCOL, Plan},
     memory,
     profile::Profile,
@@ -29,16 +31,17 @@ use super::{
 };
 use crate::{
     census::{MARKER, Owner},
-    child::Spec,
-    fence::{Enforced, Fence},
+    pid_namespace::InitProcess,
     proc::Stat,
 };
 
-/// A command that waits to be started, and what is needed to see it start. Its streams are whoever starts it's to choose.
+/// What is to run inside.
 #[derive(Debug)]
-pub(crate) struct Staged {
-    pub(crate) command: Command,
-    pub(crate) stage: Option<Stage>,
+pub(crate) struct SandboxCommand<'a> {
+    /// The program and its arguments.
+    pub(crate) command: &'a [String],
+    pub(crate) env: &'a BTreeMap<OsString, OsString>,
+    pub(crate) cwd: &'a Path,
 }
 
 /// Our ends of what a sandbox is started with.
@@ -59,12 +62,17 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const MAX_SAID: usize = 4096;
 
 impl Stage {
-    /// Prepares the command that starts `spec` in its room.
-    pub(crate) fn set(spec: &Spec<'_>, fence: &Fence, room: &Room, owner: &Owner) -> io::Result<Staged> {
+    /// Prepares the command that starts something in its room. The streams of that command are whoever starts it's to choose.
+    pub(crate) fn set(
+        inside: &SandboxCommand<'_>,
+        fence: &Fence,
+        room: &Room,
+        owner: &Owner,
+    ) -> io::Result<(Command, Self)> {
         // A name like `/proc/self/fd/7` says which folder, and that nobody can have swapped it; inside it has its own.
-        let cwd = spec.cwd.unwrap_or(Path::new("/"));
-        let cwd = if cwd.starts_with("/proc/self/fd") { std::fs::read_link(cwd)? } else { cwd.to_owned() };
-        let mut profile = Profile::new(fence, room, spec.env, &cwd)?;
+        let swapped = inside.cwd.starts_with("/proc/self/fd");
+        let cwd = if swapped { std::fs::read_link(inside.cwd)? } else { inside.cwd.to_owned() };
+        let mut profile = Profile::new(fence, room, inside.env, &cwd)?;
         let (their_go, go) = pipe_with(PipeFlags::CLOEXEC)?;
         let (status, their_status) = pipe_with(PipeFlags::CLOEXEC)?;
         let (info, their_info) = pipe_with(PipeFlags::CLOEXEC)?;
@@ -72,7 +80,7 @@ impl Stage {
             written: profile.written.clone(),
             exec: fence.exec.clone(),
             closed_ports: room.sandbox.out_of_reach(room.network),
-            command: spec.command.iter().map(OsString::from).collect(),
+            command: inside.command.iter().map(OsString::from).collect(),
         };
         let inner = [their_go, their_status, memory(&plan.bytes())?].map(|file| profile.inherit(file).to_string());
         let mut words = profile.bytes();
@@ -91,7 +99,7 @@ impl Stage {
         pass_on(&mut command, profile.inherited.clone());
         let stage =
             Self { theirs: profile, go: go.into(), status: status.into(), info: info.into(), network: room.network };
-        Ok(Staged { command, stage: Some(stage) })
+        Ok((command, stage))
     }
 
     /// Starts it, and comes back when the command has begun.
@@ -112,7 +120,7 @@ impl Stage {
             go.write_all(b"g")?;
             drop(go);
             match status.line(until, b'\n')?.as_str() {
-                "s\n" => Ok((First { pid, pidfd, status: status.pipe, said: status.rest }, version)),
+                "s\n" => Ok((InitProcess::new(pid, pidfd, status.pipe, status.rest), version)),
                 said => Err(failure(said)),
             }
         })();
@@ -217,14 +225,5 @@ impl Words {
                 _ => return Err(io::Error::other("the sandbox says more than it should")),
             }
         }
-    }
-}
-
-// === impl Staged ===
-
-impl Staged {
-    /// A command that is in no sandbox.
-    pub(crate) fn bare(command: Command) -> Self {
-        Self { command, stage: None }
     }
 }

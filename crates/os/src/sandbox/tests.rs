@@ -16,7 +16,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
 use crate::{
-    child::Child,
+    child::{Child, SpawnError, Spec},
+    proc::Stat,
     root::Root,
     testing::{environment, home, line, soon},
 };
