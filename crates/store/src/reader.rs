@@ -8,10 +8,7 @@ use std::{
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use crate::{
-    ReadError,
-    store::{BUSY_PATIENCE, connect_to_read},
-};
+use crate::connection::{BUSY_PATIENCE, ReadError, connect_to_read};
 
 /// The reading end of the database. One reads at a time: each takes tens of microseconds.
 #[derive(Debug)]

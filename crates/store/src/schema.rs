@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use crate::store::OpenError;
+use crate::connection::OpenError;
 
 /// All migrations in order; the number of those applied is the database's `user_version`. A migration that has
 /// been released is never edited: what it did is done.
