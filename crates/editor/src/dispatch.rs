@@ -24,7 +24,7 @@ use crate::{
     happening::Happening,
     lsp::{self, LspContext, LspState},
     prepared::{Doing, Opened, Prepared},
-    roots::{Closed, Ground},
+    roots::{ClosedPaths, GrantedRoots},
     run::{RunContext, RunState, command, fence::Fences, git, project, terminal},
     settings::Settings,
     state::{EditorState, Holder, OrderContext},
@@ -85,7 +85,7 @@ impl Runtime {
     pub async fn prepare(&self, order: Order) -> Result<Prepared, Refusal> {
         let Order { verb, args, roots, holder } = order;
         let preparation = preparation_of(verb)?;
-        let ground = Ground::new(roots, self.0.editor.closed.clone());
+        let ground = GrantedRoots::new(roots, self.0.editor.closed.clone());
         let (args, state) = (Args::new(args), &self.0);
         let opened = match preparation {
             Preparation::Text(prepare) => state.blocking(args, ground, holder, &state.text, prepare).await?,
@@ -131,8 +131,8 @@ impl Runtime {
         by: u128,
         doing: impl Future<Output = T>,
     ) -> T {
-        let look = |tell: fn(&RunState, &Ground, &Path, u128)| {
-            let (run, ground) = (self.0.run.clone(), Ground::new(roots.to_vec(), self.0.editor.closed.clone()));
+        let look = |tell: fn(&RunState, &GrantedRoots, &Path, u128)| {
+            let (run, ground) = (self.0.run.clone(), GrantedRoots::new(roots.to_vec(), self.0.editor.closed.clone()));
             let folder = folder.to_owned();
             self.0.editor.blocking(move |_| {
                 tell(&run, &ground, &folder, by);
@@ -157,7 +157,7 @@ impl Runtime {
 
     /// Has what changes from outside beneath a holder's folders told, until it leaves.
     pub async fn watch(&self, holder: u128, roots: Vec<policy::Root>) -> Result<(), Refusal> {
-        let (watches, ground) = (self.0.watches.clone(), Ground::new(roots, self.0.editor.closed.clone()));
+        let (watches, ground) = (self.0.watches.clone(), GrantedRoots::new(roots, self.0.editor.closed.clone()));
         self.0.editor.blocking(move |_| watches.want(holder, ground)).await
     }
 
@@ -255,7 +255,7 @@ impl RuntimeState {
     async fn blocking<S: Send + Sync + 'static>(
         &self,
         args: Args,
-        ground: Ground,
+        ground: GrantedRoots,
         holder: Holder,
         state: &Arc<S>,
         prepare: fn(Args, &OrderContext<S>) -> Result<Opened, Refusal>,
@@ -267,7 +267,7 @@ impl RuntimeState {
     fn new(surroundings: Surroundings) -> Self {
         let Surroundings { env, owner, closed, unsaved, settings } = surroundings;
         let env = command::without_secrets(env);
-        let closed = Arc::new(Closed::new(closed));
+        let closed = Arc::new(ClosedPaths::new(closed));
         let fences = Arc::new(Fences::new(&settings, &env, closed.clone()));
         let editor = Arc::new(EditorState::new(env, owner, settings, closed));
         let text = Arc::new(TextState::new(editor.clone(), unsaved));

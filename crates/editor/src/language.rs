@@ -3,7 +3,7 @@
 use std::path::Path;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Language {
+pub(crate) enum SourceLanguage {
     Rust,
     Python,
     TypeScript,
@@ -19,17 +19,17 @@ pub(crate) enum Language {
 }
 
 /// LSP's names of all languages that are known here.
-pub const LANGUAGES: [&str; Language::ALL.len()] = {
-    let mut names = [""; Language::ALL.len()];
+pub const LANGUAGES: [&str; SourceLanguage::ALL.len()] = {
+    let mut names = [""; SourceLanguage::ALL.len()];
     let mut i = 0;
     while i < names.len() {
-        names[i] = Language::ALL[i].id();
+        names[i] = SourceLanguage::ALL[i].id();
         i += 1;
     }
     names
 };
 
-impl Language {
+impl SourceLanguage {
     const ALL: [Self; 12] = [
         Self::Rust,
         Self::Python,

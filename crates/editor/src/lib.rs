@@ -37,7 +37,7 @@ pub use prepared::Prepared;
 pub use progress::{Note, Progress};
 pub use run::fence::{Lodger, Lodging, Quarters, QuartersError};
 pub use settings::Settings;
-pub use shown::{Script, Shown, Words};
+pub use shown::{CommandWords, Script, Shown};
 pub use state::Holder;
 pub use text::{
     buffers::Surrendered,

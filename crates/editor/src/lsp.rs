@@ -49,7 +49,7 @@ pub(crate) use lens::lenses;
 pub(crate) use locate::locate;
 pub(crate) use manage::manage;
 pub(crate) use rename::rename;
-pub(crate) use servers::Servers;
+pub(crate) use servers::LanguageServers;
 
 /// The language servers, and what they see.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ pub(crate) struct LspState {
     pub(crate) editor: Arc<EditorState>,
     pub(crate) text: Arc<TextState>,
     pub(crate) fences: Arc<Fences>,
-    pub(crate) servers: Servers,
+    pub(crate) servers: LanguageServers,
 }
 
 /// Where an order that a language server is asked about is carried out.
@@ -67,7 +67,7 @@ impl LspState {
     pub(crate) fn new(text: Arc<TextState>, fences: Arc<Fences>) -> Self {
         let editor = text.editor.clone();
         let (env, owner) = (editor.env.clone(), editor.owner.clone());
-        let servers = Servers::new(env, owner, editor.settings.clone(), editor.happenings.clone());
+        let servers = LanguageServers::new(env, owner, editor.settings.clone(), editor.happenings.clone());
         Self { editor, text, fences, servers }
     }
 }

@@ -20,7 +20,7 @@ pub struct Prepared {
 
 /// What is left to do.
 pub(crate) struct Work {
-    act: Act,
+    act: WorkKind,
     picture: Option<Box<dyn Fn() -> Shown + Send + Sync>>,
     within: Duration,
     writes: u64,
@@ -29,12 +29,12 @@ pub(crate) struct Work {
     only_looks: bool,
 }
 
-enum Act {
-    Blocking(Box<Deed>),
+enum WorkKind {
+    Blocking(Box<BlockingWork>),
     Task(Box<dyn FnOnce(Progress) -> Doing + Send>),
 }
 
-type Deed = dyn FnOnce(&Cancellation) -> Result<Value, Refusal> + Send;
+type BlockingWork = dyn FnOnce(&Cancellation) -> Result<Value, Refusal> + Send;
 
 /// What will be done, as it is shown, and what does it.
 pub(crate) type Opened = (Shown, Work);
@@ -80,8 +80,8 @@ impl Prepared {
     /// is finished all the same: there is the old file or the new one.
     pub async fn run(self, progress: Progress) -> Result<Value, Refusal> {
         match self.work.act {
-            Act::Blocking(work) => self.state.blocking(work).await,
-            Act::Task(work) => work(progress).await,
+            WorkKind::Blocking(work) => self.state.blocking(work).await,
+            WorkKind::Task(work) => work(progress).await,
         }
     }
 }
@@ -89,17 +89,17 @@ impl Prepared {
 impl Work {
     /// Work that blocks a thread, and looks now and then whether anybody still waits for it.
     pub(crate) fn new(work: impl FnOnce(&Cancellation) -> Result<Value, Refusal> + Send + 'static) -> Self {
-        Self::of(Act::Blocking(Box::new(work)))
+        Self::of(WorkKind::Blocking(Box::new(work)))
     }
 
     /// Work that waits for others. Dropped, it must end all that it has started.
     pub(crate) fn task<F: Future<Output = Result<Value, Refusal>> + Send + 'static>(
         work: impl FnOnce(Progress) -> F + Send + 'static,
     ) -> Self {
-        Self::of(Act::Task(Box::new(|progress| Box::pin(work(progress)))))
+        Self::of(WorkKind::Task(Box::new(|progress| Box::pin(work(progress)))))
     }
 
-    fn of(act: Act) -> Self {
+    fn of(act: WorkKind) -> Self {
         Self { act, picture: None, within: USUAL, writes: 0, effects: None, only_looks: false }
     }
 

@@ -16,15 +16,15 @@ use prism_os::root::{self, Root, RootError, Spot};
 
 /// The folders of one order.
 #[derive(Clone, Debug)]
-pub(crate) struct Ground {
+pub(crate) struct GrantedRoots {
     roots: Vec<policy::Root>,
-    closed: Arc<Closed>,
+    closed: Arc<ClosedPaths>,
 }
 
 /// What no grant opens, whatever lies above it: Prism's own folder, with the secret that grants are approved with; and the
 /// files elsewhere that say what Prism starts and believes, or that hold its secrets.
 #[derive(Debug, Default)]
-pub(crate) struct Closed {
+pub(crate) struct ClosedPaths {
     folders: Vec<PathBuf>,
     /// Which these are changes with the config.
     files: RwLock<Vec<PathBuf>>,
@@ -32,18 +32,18 @@ pub(crate) struct Closed {
 
 /// A path of an agent's: the granted folder that it is in by name, open, and the way down from there.
 #[derive(Debug)]
-pub(crate) struct Way {
+pub(crate) struct ResolvedPath {
     root: Root,
     /// Relative; empty for the folder itself.
     path: PathBuf,
     /// As it was written.
     written: String,
-    closed: Arc<Closed>,
+    closed: Arc<ClosedPaths>,
 }
 
 /// A name for something new: the nearest folder that there is on the way to it, open, and what is to be made.
 #[derive(Debug)]
-pub(crate) struct Nearest {
+pub(crate) struct MissingPath {
     folder: Root,
     /// The way to that folder.
     existing: PathBuf,
@@ -58,8 +58,8 @@ const TRIES: usize = 64;
 
 // === impl Ground ===
 
-impl Ground {
-    pub(crate) fn new(roots: Vec<policy::Root>, closed: Arc<Closed>) -> Self {
+impl GrantedRoots {
+    pub(crate) fn new(roots: Vec<policy::Root>, closed: Arc<ClosedPaths>) -> Self {
         Self { roots, closed }
     }
 
@@ -69,7 +69,7 @@ impl Ground {
 
     /// Finds the folder of a path and opens it: of an absolute one the longest that it is written below, of a relative one
     /// the first.
-    pub(crate) fn way(&self, written: &str) -> Result<Way, Refusal> {
+    pub(crate) fn way(&self, written: &str) -> Result<ResolvedPath, Refusal> {
         let outside = |why: String| Refusal::new(Code::OutsideRoot, why);
         let first = || self.roots.first().ok_or_else(|| outside("this grant has no folder".to_owned()));
         if !written.starts_with('/') {
@@ -106,17 +106,17 @@ impl Ground {
     }
 
     /// The first granted folder itself.
-    pub(crate) fn first(&self) -> Result<Way, Refusal> {
+    pub(crate) fn first(&self) -> Result<ResolvedPath, Refusal> {
         let root = self.roots.first().ok_or_else(|| Refusal::new(Code::OutsideRoot, "this grant has no folder"))?;
         self.root(root)
     }
 
     /// A granted folder itself.
-    pub(crate) fn root(&self, root: &policy::Root) -> Result<Way, Refusal> {
+    pub(crate) fn root(&self, root: &policy::Root) -> Result<ResolvedPath, Refusal> {
         self.in_root(root, &root.to_string(), PathBuf::new())
     }
 
-    fn in_root(&self, root: &policy::Root, written: &str, path: PathBuf) -> Result<Way, Refusal> {
+    fn in_root(&self, root: &policy::Root, written: &str, path: PathBuf) -> Result<ResolvedPath, Refusal> {
         let name = root.to_string();
         let base = Root::open(Path::new(root.base())).map_err(|error| match error {
             RootError::Linked => {
@@ -128,13 +128,13 @@ impl Ground {
             error => refusal(&name, error),
         })?;
         let root = base.beneath(Path::new(root.beneath())).map_err(|error| refusal(&name, error))?;
-        Ok(Way { root, path, written: written.to_owned(), closed: self.closed.clone() })
+        Ok(ResolvedPath { root, path, written: written.to_owned(), closed: self.closed.clone() })
     }
 }
 
 // === impl Way ===
 
-impl Way {
+impl ResolvedPath {
     /// Opens the file that it leads to, for reading.
     pub(crate) fn open_file(&self) -> Result<File, Refusal> {
         self.open_placed().map(|(file, _)| file)
@@ -183,7 +183,7 @@ impl Way {
     }
 
     /// Opens the folder that something new is to be made in; if some on the way to it are missing, the last that is there.
-    pub(crate) fn nearest(&self) -> Result<Nearest, Refusal> {
+    pub(crate) fn nearest(&self) -> Result<MissingPath, Refusal> {
         let written = self.path.to_str().unwrap_or_default();
         let mut parts: Vec<&str> = written.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
         // The system's own rules for names hold for all of it before any of it is looked for.
@@ -204,7 +204,7 @@ impl Way {
                 return Err(self.refusal(RootError::NotFound));
             }
             let place = place(&folder, &self.written);
-            let nearest = Nearest { folder, existing, missing, name: name.to_owned(), place };
+            let nearest = MissingPath { folder, existing, missing, name: name.to_owned(), place };
             self.closed.check(Path::new(&nearest.path()))?;
             return Ok(nearest);
         }
@@ -235,7 +235,7 @@ impl Way {
         if is_still { Ok(()) } else { Err(self.changed("it leads elsewhere now")) }
     }
 
-    pub(crate) fn closed(&self) -> &Arc<Closed> {
+    pub(crate) fn closed(&self) -> &Arc<ClosedPaths> {
         &self.closed
     }
 
@@ -255,7 +255,7 @@ impl Way {
 
 // === impl Nearest ===
 
-impl Nearest {
+impl MissingPath {
     pub(crate) fn path(&self) -> String {
         let mut path = self.place.clone();
         path.extend(&self.missing);
@@ -267,7 +267,7 @@ impl Nearest {
     }
 
     /// Tells whether the name is taken.
-    pub(crate) fn is_taken(&self, way: &Way) -> Result<bool, Refusal> {
+    pub(crate) fn is_taken(&self, way: &ResolvedPath) -> Result<bool, Refusal> {
         if self.is_missing_folders() {
             return Ok(false);
         }
@@ -276,7 +276,7 @@ impl Nearest {
     }
 
     /// Makes the folders that are missing, and returns the name in the last of them.
-    pub(crate) fn make_way(&self, way: &Way) -> Result<Spot, Refusal> {
+    pub(crate) fn make_way(&self, way: &ResolvedPath) -> Result<Spot, Refusal> {
         let now = way.root.beneath(&self.existing);
         if !now.is_ok_and(|now| now.is(&self.folder)) {
             return Err(way.changed("it leads elsewhere now"));
@@ -297,7 +297,7 @@ impl Nearest {
 
 // === impl Closed ===
 
-impl Closed {
+impl ClosedPaths {
     pub(crate) fn new(folders: Vec<PathBuf>) -> Self {
         let folders = folders.into_iter().map(|folder| fs::canonicalize(&folder).unwrap_or(folder)).collect();
         Self { folders, files: RwLock::default() }

@@ -18,7 +18,7 @@ use crate::{
 };
 use fence::Fences;
 use git::Repositories;
-use terminal::Terminals;
+use terminal::HolderTerminals;
 
 /// What runs, and what it is kept within.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub(crate) struct RunState {
     /// What is open and not saved, which no program sees.
     pub(crate) text: Arc<TextState>,
     pub(crate) fences: Arc<Fences>,
-    pub(crate) terminals: Terminals,
+    pub(crate) terminals: HolderTerminals,
     pub(crate) repositories: Repositories,
     pub(crate) commands: Arc<Semaphore>,
 }
@@ -44,7 +44,7 @@ impl RunState {
             editor: text.editor.clone(),
             text,
             fences,
-            terminals: Terminals::default(),
+            terminals: HolderTerminals::default(),
             repositories: Repositories::new(),
             commands: Arc::new(Semaphore::new(MAX_COMMANDS)),
         }

@@ -11,7 +11,7 @@ use prism_core::policy::{Code, Refusal};
 use prism_os::census::Owner;
 use tokio::{sync::Semaphore, task::spawn_blocking};
 
-use crate::{happening::Happenings, refusal::failed, roots::Closed, settings::Settings};
+use crate::{happening::Happenings, refusal::failed, roots::ClosedPaths, settings::Settings};
 pub(crate) use cancellation::Cancellation;
 pub use context::Holder;
 pub(crate) use context::OrderContext;
@@ -24,7 +24,7 @@ pub(crate) struct EditorState {
     pub(crate) owner: Owner,
     pub(crate) settings: Settings,
     pub(crate) happenings: Happenings,
-    pub(crate) closed: Arc<Closed>,
+    pub(crate) closed: Arc<ClosedPaths>,
     at_work: Arc<Semaphore>,
     admitted: Arc<Semaphore>,
 }
@@ -41,7 +41,7 @@ impl EditorState {
         env: BTreeMap<OsString, OsString>,
         owner: Owner,
         settings: Settings,
-        closed: Arc<Closed>,
+        closed: Arc<ClosedPaths>,
     ) -> Self {
         Self {
             env,

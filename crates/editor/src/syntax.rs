@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::{
     args::{Args, wrong},
     encoding,
-    language::Language,
+    language::SourceLanguage,
     prepared::{Opened, Work},
     refusal::failed,
     roots::read::whole,
@@ -24,11 +24,11 @@ use crate::{
     state::Cancellation,
     text::{
         TextContext,
-        edit::{Lines, Span},
+        edit::{Span, TextLines},
     },
 };
 use outline::Symbol;
-use places::Places;
+use places::PlaceIndex;
 
 /// Errors that are told. A text with more is likely not in the language that it is taken for.
 const MAX_ERRORS: usize = 200;
@@ -42,7 +42,7 @@ const USUAL_DEPTH: u64 = 6;
 const MOST_DEPTH: u64 = 64;
 
 /// Which tree is wanted, as it was asked for.
-struct Wish {
+struct TreeRequest {
     depth: usize,
     limit: usize,
     range: Option<Span>,
@@ -55,7 +55,7 @@ pub(crate) fn analyze(mut args: Args, context: &TextContext) -> Result<Opened, R
     let limit = args.number("limit", 1, MOST_NODES)?.unwrap_or(USUAL_NODES) as usize;
     let range = args.range("range")?;
     args.done()?;
-    let wish = wants_tree.then_some(Wish { depth, limit, range });
+    let wish = wants_tree.then_some(TreeRequest { depth, limit, range });
     let way = context.ground.way(&path)?;
     let (file, place) = way.open_placed()?;
     let language = language_of(&place)?;
@@ -79,8 +79,8 @@ pub(crate) fn analyze(mut args: Args, context: &TextContext) -> Result<Opened, R
     Ok((shown, work))
 }
 
-fn language_of(path: &Path) -> Result<Language, Refusal> {
-    Language::of(path).ok_or_else(|| {
+fn language_of(path: &Path) -> Result<SourceLanguage, Refusal> {
+    SourceLanguage::of(path).ok_or_else(|| {
         let message = format!(
             "{:?}: there is no grammar for its kind; there are some for Rust, Python, TypeScript, JavaScript, Go, C, C++, Bash, \
              JSON, TOML and Markdown",
@@ -91,7 +91,12 @@ fn language_of(path: &Path) -> Result<Language, Refusal> {
 }
 
 /// Says of a text all but where it is.
-fn analysis(text: &str, language: Language, wish: Option<&Wish>, stop: &Cancellation) -> Result<Value, Refusal> {
+fn analysis(
+    text: &str,
+    language: SourceLanguage,
+    wish: Option<&TreeRequest>,
+    stop: &Cancellation,
+) -> Result<Value, Refusal> {
     let is_over = || stop.is_stopped();
     let known = grammar::of(language)
         .map_err(|why| failed(format!("its grammar cannot be used: {why}; this is Prism's fault")))?;
@@ -100,11 +105,12 @@ fn analysis(text: &str, language: Language, wish: Option<&Wish>, stop: &Cancella
         let message = format!("it could not be parsed within {} s", parse::MAX_TIME.as_secs());
         return Err(Refusal::new(Code::TooLarge, message));
     };
-    let places = Places::of(text);
+    let places = PlaceIndex::of(text);
     let (faults, are_all_faults) = errors::find(&tree, text, MAX_ERRORS);
     let (symbols, are_all_symbols) = outline::find(known, &tree, text, &is_over);
     let mut is_complete = are_all_faults && are_all_symbols;
-    let told = |fault: &errors::Fault| json!({ "range": places.range(fault.range.clone()), "message": fault.message });
+    let told =
+        |fault: &errors::SyntaxFault| json!({ "range": places.range(fault.range.clone()), "message": fault.message });
     let mut answer = json!({
         "language": language.id(),
         "has_errors": !faults.is_empty(),
@@ -112,7 +118,7 @@ fn analysis(text: &str, language: Language, wish: Option<&Wish>, stop: &Cancella
         "outline": symbols.iter().map(|symbol| shown(symbol, &places)).collect::<Vec<_>>(),
     });
     if let Some(wish) = wish {
-        let part = tree::Part { depth: wish.depth, limit: wish.limit, range: wanted };
+        let part = tree::TreePart { depth: wish.depth, limit: wish.limit, range: wanted };
         let (shown, is_whole) = tree::show(&tree, text, &places, &part);
         answer["tree"] = shown;
         is_complete &= is_whole;
@@ -122,14 +128,14 @@ fn analysis(text: &str, language: Language, wish: Option<&Wish>, stop: &Cancella
 }
 
 fn bytes_of(text: &str, (start, end): Span) -> Result<Range<usize>, Refusal> {
-    let lines = Lines::of(text);
+    let lines = TextLines::of(text);
     let byte = |place| lines.offset(place).map_err(|why| wrong(format!("`range`: {why}")));
     let range = byte(start)?..byte(end)?;
     if range.start > range.end { Err(wrong("`range` ends before it starts")) } else { Ok(range) }
 }
 
 /// Not deeper than `outline::MAX_DEPTH`.
-fn shown(symbol: &Symbol, places: &Places<'_>) -> Value {
+fn shown(symbol: &Symbol, places: &PlaceIndex<'_>) -> Value {
     let children: Vec<Value> = symbol.children.iter().map(|child| shown(child, places)).collect();
     json!({
         "name": symbol.name,

@@ -14,7 +14,7 @@ use crate::{
     encoding,
     prepared::Work,
     roots::{
-        Nearest, Way, place,
+        MissingPath, ResolvedPath, place,
         read::{check_size, whole},
     },
     shown::Shown,
@@ -25,8 +25,8 @@ use crate::{
 };
 
 /// A file that is to be replaced, and what it holds now.
-pub(crate) struct Old {
-    way: Way,
+pub(crate) struct ReplacedFile {
+    way: ResolvedPath,
     spot: Spot,
     pub(crate) path: String,
     pub(crate) bytes: Vec<u8>,
@@ -35,9 +35,9 @@ pub(crate) struct Old {
     is_named: bool,
 }
 
-impl Old {
+impl ReplacedFile {
     /// Reads the file, and refuses if it is another than the one that the change was made for.
-    pub(crate) fn open(way: Way, made_for: Option<&str>) -> Result<Self, Refusal> {
+    pub(crate) fn open(way: ResolvedPath, made_for: Option<&str>) -> Result<Self, Refusal> {
         let spot = way.spot()?;
         let (file, found) = spot.open_file().map_err(|error| way.refusal(error))?;
         if found.is_read_only() {
@@ -105,8 +105,8 @@ impl Old {
 
 /// Has a file made that is not there yet.
 pub(crate) fn creation(
-    way: Way,
-    nearest: Nearest,
+    way: ResolvedPath,
+    nearest: MissingPath,
     new: Vec<u8>,
     context: &TextContext,
 ) -> Result<(Shown, Work), Refusal> {
@@ -125,7 +125,7 @@ pub(crate) fn creation(
 }
 
 /// Says that what was not there when it was shown now is.
-pub(crate) fn appeared(way: &Way, error: RootError) -> Refusal {
+pub(crate) fn appeared(way: &ResolvedPath, error: RootError) -> Refusal {
     match error {
         RootError::Exists => way.changed("somebody else has made it meanwhile"),
         error => way.refusal(error),
@@ -133,7 +133,7 @@ pub(crate) fn appeared(way: &Way, error: RootError) -> Refusal {
 }
 
 /// Where a name is, as a person reads it.
-pub(crate) fn path_of(spot: &Spot, way: &Way) -> String {
+pub(crate) fn path_of(spot: &Spot, way: &ResolvedPath) -> String {
     place(spot.folder(), way.written()).join(spot.name()).display().to_string()
 }
 

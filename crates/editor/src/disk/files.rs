@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 
 use crate::{
     args::{Args, wrong},
-    disk::change::{self, Old},
+    disk::change::{self, ReplacedFile},
     encoding,
     prepared::Work,
     shown::Shown,
     text::{
         TextContext,
-        buffers::{Buffer, Looked},
+        buffers::{Buffer, OpenedFile},
     },
 };
 
@@ -25,8 +25,8 @@ pub(crate) fn open(mut args: Args, context: &TextContext) -> Result<(Shown, Work
     let part = (offset as usize, limit.map(|limit| limit as usize));
     let work = Work::new(move |_| {
         Ok(match &looked {
-            Looked::Text(buffer) => opened(buffer, part),
-            Looked::Other { path, bytes } => json!({
+            OpenedFile::Text(buffer) => opened(buffer, part),
+            OpenedFile::Other { path, bytes } => json!({
                 "path": path, "bytes": bytes.len(), "digest": encoding::digest_of(bytes), "encoding": "base64",
                 "content": encoding::to_base64(bytes), "version": null, "is_dirty": false, "language": null,
             }),
@@ -74,7 +74,7 @@ pub(crate) fn write(mut args: Args, context: &TextContext) -> Result<(Shown, Wor
     let content = args.content("content")?.ok_or_else(|| wrong("`content` is missing: a string"))?;
     let made_for = args.maybe_text("digest")?;
     args.done()?;
-    Old::open(context.ground.way(&path)?, made_for.as_deref())?.replaced_by(content, context)
+    ReplacedFile::open(context.ground.way(&path)?, made_for.as_deref())?.replaced_by(content, context)
 }
 
 fn opened(buffer: &Buffer, (offset, limit): (usize, Option<usize>)) -> Value {

@@ -5,23 +5,23 @@ use serde_json::{Value, json};
 
 use crate::{
     args::{Args, wrong},
-    disk::search::{Engine, Hit, How, MOST_MATCHES, Pattern, USUAL_MATCHES},
+    disk::search::{Engine, MOST_MATCHES, Pattern, SearchHit, SearchOptions, USUAL_MATCHES},
     prepared::Work,
     refusal::failed,
     shown::Shown,
-    text::{TextContext, buffers::Looked},
+    text::{TextContext, buffers::OpenedFile},
 };
 
 pub(crate) fn find(mut args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
     let path = args.text("path")?;
     let words = args.text("text")?;
-    let how = How { ignores_case: args.flag("ignore_case")?, ..How::default() };
+    let how = SearchOptions { ignores_case: args.flag("ignore_case")?, ..SearchOptions::default() };
     let limit = args.number("limit", 1, MOST_MATCHES)?.unwrap_or(USUAL_MATCHES);
     args.done()?;
     let pattern = Pattern::words(&words, how).map_err(|why| wrong(format!("`text` {why}")))?;
     let buffer = match context.state.buffers.look(&context.ground.way(&path)?)? {
-        Looked::Text(buffer) => buffer,
-        Looked::Other { path, .. } => return Err(wrong(format!("{:?} is no text", path.display().to_string()))),
+        OpenedFile::Text(buffer) => buffer,
+        OpenedFile::Other { path, .. } => return Err(wrong(format!("{:?} is no text", path.display().to_string()))),
     };
     let shown = Shown::plain(format!("Search {}", buffer.path().display()));
     let work = Work::new(move |_| {
@@ -29,7 +29,7 @@ pub(crate) fn find(mut args: Args, context: &TextContext) -> Result<(Shown, Work
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let hits = Engine::new(&pattern).text(&now.text, limit, None);
         let hits = hits.map_err(|error| failed(format!("{}: {error}", buffer.path().display())))?;
-        let matches: Vec<Value> = hits.hits.iter().map(Hit::told).collect();
+        let matches: Vec<Value> = hits.hits.iter().map(SearchHit::told).collect();
         Ok(json!({
             "path": buffer.path(), "version": now.version, "digest": now.digest,
             "matches": matches, "is_complete": !hits.is_cut,

@@ -3,21 +3,21 @@
 
 /// A pattern that was understood.
 #[derive(Debug)]
-pub(crate) struct Glob {
-    alternatives: Vec<Vec<Part>>,
+pub(crate) struct PathGlob {
+    alternatives: Vec<Vec<GlobSegment>>,
     /// Without a slash in it, it is about the name alone.
     is_name: bool,
 }
 
 /// What stands between slashes.
 #[derive(Debug)]
-enum Part {
+enum GlobSegment {
     AnyFolders,
-    Name(Vec<Token>),
+    Name(Vec<GlobToken>),
 }
 
 #[derive(Debug)]
-enum Token {
+enum GlobToken {
     One(char),
     AnyOne,
     Any,
@@ -28,7 +28,7 @@ enum Token {
 const MAX_LENGTH: usize = 1024;
 const MAX_ALTERNATIVES: usize = 64;
 
-impl Glob {
+impl PathGlob {
     pub(crate) fn new(pattern: &str) -> Result<Self, String> {
         if pattern.is_empty() || pattern.len() > MAX_LENGTH {
             return Err(format!("must have 1 to {MAX_LENGTH} bytes"));
@@ -42,7 +42,7 @@ impl Glob {
             }
             is_name &= parts.len() == 1;
             let parts = parts.into_iter().filter(|part| !part.is_empty());
-            alternatives.push(parts.map(Part::new).collect::<Result<_, _>>()?);
+            alternatives.push(parts.map(GlobSegment::new).collect::<Result<_, _>>()?);
         }
         Ok(Self { alternatives, is_name })
     }
@@ -55,7 +55,7 @@ impl Glob {
     }
 }
 
-impl Part {
+impl GlobSegment {
     fn new(part: &str) -> Result<Self, String> {
         if part == "**" {
             return Ok(Self::AnyFolders);
@@ -64,18 +64,18 @@ impl Part {
         let mut letters = part.chars();
         while let Some(letter) = letters.next() {
             tokens.push(match letter {
-                '*' => Token::Any,
-                '?' => Token::AnyOne,
-                '\\' => Token::One(letters.next().ok_or("ends in a backslash")?),
+                '*' => GlobToken::Any,
+                '?' => GlobToken::AnyOne,
+                '\\' => GlobToken::One(letters.next().ok_or("ends in a backslash")?),
                 '[' => set(&mut letters)?,
-                letter => Token::One(letter),
+                letter => GlobToken::One(letter),
             });
         }
         Ok(Self::Name(tokens))
     }
 }
 
-fn set(letters: &mut std::str::Chars<'_>) -> Result<Token, String> {
+fn set(letters: &mut std::str::Chars<'_>) -> Result<GlobToken, String> {
     let mut ranges: Vec<(char, char)> = Vec::new();
     let is_not = letters.as_str().starts_with(['!', '^']);
     if is_not {
@@ -84,7 +84,7 @@ fn set(letters: &mut std::str::Chars<'_>) -> Result<Token, String> {
     loop {
         let first = letters.next().ok_or("has a `[` without a `]`")?;
         if first == ']' && !ranges.is_empty() {
-            return Ok(Token::Of { ranges, is_not });
+            return Ok(GlobToken::Of { ranges, is_not });
         }
         let rest = letters.as_str();
         let last = rest.strip_prefix('-').and_then(|rest| rest.chars().next()).filter(|last| *last != ']');
@@ -119,18 +119,18 @@ fn expanded(pattern: &str) -> Result<Vec<String>, String> {
 }
 
 /// In a table, so that no pattern takes longer than its length times that of the path.
-fn matches_parts(parts: &[Part], names: &[&str]) -> bool {
+fn matches_parts(parts: &[GlobSegment], names: &[&str]) -> bool {
     // Whether the parts so far can stand for the first so many names.
     let mut reached = vec![false; names.len() + 1];
     reached[0] = true;
     for part in parts {
         let mut next = vec![false; names.len() + 1];
         match part {
-            Part::AnyFolders => {
+            GlobSegment::AnyFolders => {
                 let first = reached.iter().position(|reached| *reached).unwrap_or(next.len());
                 next[first..].fill(true);
             }
-            Part::Name(tokens) => {
+            GlobSegment::Name(tokens) => {
                 for (i, name) in names.iter().enumerate() {
                     next[i + 1] = reached[i] && matches_name(tokens, name);
                 }
@@ -141,14 +141,14 @@ fn matches_parts(parts: &[Part], names: &[&str]) -> bool {
     reached[names.len()]
 }
 
-fn matches_name(tokens: &[Token], name: &str) -> bool {
+fn matches_name(tokens: &[GlobToken], name: &str) -> bool {
     let letters: Vec<char> = name.chars().collect();
     let (mut i, mut j) = (0, 0);
     // Where the last `*` stands, and the first letter that it does not stand for.
     let mut star = None;
     loop {
         match tokens.get(j) {
-            Some(Token::Any) => {
+            Some(GlobToken::Any) => {
                 star = Some((j, i));
                 j += 1;
                 continue;
@@ -171,7 +171,7 @@ fn matches_name(tokens: &[Token], name: &str) -> bool {
     }
 }
 
-impl Token {
+impl GlobToken {
     fn is(&self, letter: char) -> bool {
         match self {
             Self::One(one) => *one == letter,
@@ -222,7 +222,7 @@ mod tests {
             ("", "a", false),
             ("A", "a", false),
         ] {
-            let matches = Glob::new(pattern).is_ok_and(|glob| glob.matches(path));
+            let matches = PathGlob::new(pattern).is_ok_and(|glob| glob.matches(path));
             assert_eq!(matches, expected, "{pattern} {path}");
         }
     }
@@ -232,14 +232,14 @@ mod tests {
         let many = "{a,b}".repeat(7);
         let long = "a".repeat(MAX_LENGTH + 1);
         for wrong in ["", "../*", "a/../b", "/etc/*", "{..,a}/b", "{/etc,a}", "[a", "{a", "a}", "\\", &many, &long] {
-            assert!(Glob::new(wrong).is_err(), "{wrong}");
+            assert!(PathGlob::new(wrong).is_err(), "{wrong}");
         }
     }
 
     #[test]
     fn no_pattern_takes_long() {
-        let glob = Glob::new(&"*a".repeat(400)).unwrap();
+        let glob = PathGlob::new(&"*a".repeat(400)).unwrap();
         assert!(!glob.matches(&"a".repeat(250)));
-        assert!(!Glob::new(&"**/*a/".repeat(100)).unwrap().matches(&"a/".repeat(1000)));
+        assert!(!PathGlob::new(&"**/*a/".repeat(100)).unwrap().matches(&"a/".repeat(1000)));
     }
 }

@@ -6,7 +6,7 @@ use prism_core::policy::{Effect, Named, Refusal, Whose};
 use prism_os::root::{Clobber, Found, Kind, RootError, Spot};
 use serde_json::json;
 
-use crate::{args::Args, disk::change::path_of, prepared::Work, roots::Way, shown::Shown, text::TextContext};
+use crate::{args::Args, disk::change::path_of, prepared::Work, roots::ResolvedPath, shown::Shown, text::TextContext};
 
 pub(crate) fn delete(mut args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
     let path = args.text("path")?;
@@ -85,7 +85,7 @@ pub(crate) fn rename(mut args: Args, context: &TextContext) -> Result<(Shown, Wo
     Ok((shown, work.affecting(effects)))
 }
 
-fn existing(way: &Way) -> Result<(Spot, Found), Refusal> {
+fn existing(way: &ResolvedPath) -> Result<(Spot, Found), Refusal> {
     let spot = way.spot()?;
     let found = spot.look().map_err(|error| way.refusal(error))?;
     let found = found.ok_or_else(|| way.refusal(RootError::NotFound))?;
@@ -97,7 +97,7 @@ fn is_empty(spot: &Spot) -> Result<bool, RootError> {
 }
 
 /// Refuses if what is there by a name is another than when it was shown.
-fn still(way: &Way, spot: &Spot, found: Option<Found>) -> Result<(), Refusal> {
+fn still(way: &ResolvedPath, spot: &Spot, found: Option<Found>) -> Result<(), Refusal> {
     way.still_leads_to(spot.folder())?;
     let now = spot.look().map_err(|error| way.refusal(error))?;
     if now == found { Ok(()) } else { Err(way.changed("it has changed since it was shown")) }

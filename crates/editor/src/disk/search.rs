@@ -12,9 +12,9 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use engine::Hits;
-pub(crate) use engine::{Engine, Hit};
-pub(crate) use pattern::{How, Pattern};
+use engine::SearchHits;
+pub(crate) use engine::{Engine, SearchHit};
+pub(crate) use pattern::{Pattern, SearchOptions};
 use prism_core::policy::{Code, Refusal};
 use prism_os::root::{Listing, Root};
 pub(crate) use replace::replace;
@@ -23,12 +23,12 @@ use serde_json::{Value, json};
 use crate::{
     args::{Args, wrong},
     disk::{
-        glob::Glob,
-        walk::{Also, Best, MOST_LEVELS, Visitor, Walk},
+        glob::PathGlob,
+        walk::{BestPaths, FolderWalk, MOST_LEVELS, WalkOptions, WalkVisitor},
     },
     prepared::Work,
     refusal::failed,
-    roots::{Way, place},
+    roots::{ResolvedPath, place},
     shown::Shown,
     state::Cancellation,
     text::{TextContext, buffers::Buffers},
@@ -42,35 +42,43 @@ pub(crate) const USUAL_MATCHES: u64 = 1_000;
 type Unsaved = HashMap<PathBuf, Arc<str>>;
 
 /// Where is searched.
-enum Where {
+enum SearchStart {
     Folder(Root),
     File(File),
 }
 
 /// What is searched for, and which files count.
-struct Search {
+struct FileSearch {
     pattern: Pattern,
-    glob: Option<Glob>,
-    also: Also,
+    glob: Option<PathGlob>,
+    also: WalkOptions,
     limit: usize,
 }
 
 /// What was found, by path and in order.
-struct Found {
-    files: Vec<(PathBuf, Vec<Hit>)>,
+struct SearchResults {
+    files: Vec<(PathBuf, Vec<SearchHit>)>,
     is_complete: bool,
 }
 
 pub(crate) fn words(mut args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
     let words = args.text("text")?;
-    let how = How { ignores_case: args.flag("ignore_case")?, is_word: args.flag("word")?, ..How::default() };
+    let how = SearchOptions {
+        ignores_case: args.flag("ignore_case")?,
+        is_word: args.flag("word")?,
+        ..SearchOptions::default()
+    };
     let pattern = Pattern::words(&words, how).map_err(|why| wrong(format!("`text` {why}")))?;
     search(args, context, pattern)
 }
 
 pub(crate) fn expression(mut args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
     let expression = args.text("pattern")?;
-    let how = How { ignores_case: args.flag("ignore_case")?, is_multiline: args.flag("multiline")?, ..How::default() };
+    let how = SearchOptions {
+        ignores_case: args.flag("ignore_case")?,
+        is_multiline: args.flag("multiline")?,
+        ..SearchOptions::default()
+    };
     let pattern = Pattern::expression(&expression, how).map_err(|why| wrong(format!("`pattern` {why}")))?;
     search(args, context, pattern)
 }
@@ -78,18 +86,18 @@ pub(crate) fn expression(mut args: Args, context: &TextContext) -> Result<(Shown
 fn search(mut args: Args, context: &TextContext, pattern: Pattern) -> Result<(Shown, Work), Refusal> {
     let path = args.maybe_text("path")?;
     let glob = glob(&mut args)?;
-    let also = Also { hidden: args.flag("hidden")?, ignored: args.flag("ignored")? };
+    let also = WalkOptions { hidden: args.flag("hidden")?, ignored: args.flag("ignored")? };
     let limit = args.number("limit", 1, MOST_MATCHES)?.unwrap_or(USUAL_MATCHES);
     args.done()?;
-    let search = Search { pattern, glob, also, limit: usize::try_from(limit).unwrap_or(usize::MAX) };
+    let search = FileSearch { pattern, glob, also, limit: usize::try_from(limit).unwrap_or(usize::MAX) };
     let way = path.as_deref().map_or_else(|| context.ground.first(), |path| context.ground.way(path))?;
-    let (at, place) = Where::of(&way)?;
+    let (at, place) = SearchStart::of(&way)?;
     let shown = Shown::plain(format!("Search {}", place.display()));
     let state = context.state.clone();
     let work = Work::new(move |stop| {
         let found = search.run(&way, at, &place, &unsaved_beneath(&state.buffers, &place), stop)?;
         let files = found.files.len();
-        let told = |(path, hits): (PathBuf, Vec<Hit>)| {
+        let told = |(path, hits): (PathBuf, Vec<SearchHit>)| {
             let path = path.display().to_string();
             hits.into_iter().map(move |hit| {
                 let mut told = hit.told();
@@ -108,16 +116,16 @@ fn unsaved_beneath(buffers: &Buffers, place: &Path) -> Unsaved {
     dirty.map(|buffer| (buffer.path().to_owned(), buffer.snapshot().text)).collect()
 }
 
-fn glob(args: &mut Args) -> Result<Option<Glob>, Refusal> {
+fn glob(args: &mut Args) -> Result<Option<PathGlob>, Refusal> {
     let glob = args.maybe_text("glob")?;
-    glob.map(|glob| Glob::new(&glob).map_err(|why| wrong(format!("`glob` {why}")))).transpose()
+    glob.map(|glob| PathGlob::new(&glob).map_err(|why| wrong(format!("`glob` {why}")))).transpose()
 }
 
 // === impl Where ===
 
-impl Where {
+impl SearchStart {
     /// Opens what a way leads to, and says where it is.
-    fn of(way: &Way) -> Result<(Self, PathBuf), Refusal> {
+    fn of(way: &ResolvedPath) -> Result<(Self, PathBuf), Refusal> {
         match way.folder() {
             Ok(folder) => {
                 let place = place(&folder, way.written());
@@ -135,32 +143,32 @@ impl Where {
 
 // === impl Search ===
 
-impl Search {
+impl FileSearch {
     /// Searches, and gives the whole paths of what was found.
     fn run(
         &self,
-        way: &Way,
-        at: Where,
+        way: &ResolvedPath,
+        at: SearchStart,
         place: &Path,
         unsaved: &Unsaved,
         stop: &Cancellation,
-    ) -> Result<Found, Refusal> {
+    ) -> Result<SearchResults, Refusal> {
         let folder = match at {
-            Where::Folder(folder) => folder,
-            Where::File(file) => return self.one(file, place, unsaved, stop),
+            SearchStart::Folder(folder) => folder,
+            SearchStart::File(file) => return self.one(file, place, unsaved, stop),
         };
-        let walk = Walk::new(way, &folder, self.also, MOST_LEVELS, stop);
-        let found = Mutex::new(Best::new(self.limit));
-        let visit = Visit { search: self, place, unsaved, found };
+        let walk = FolderWalk::new(way, &folder, self.also, MOST_LEVELS, stop);
+        let found = Mutex::new(BestPaths::new(self.limit));
+        let visit = SearchVisitor { search: self, place, unsaved, found };
         let is_all = walk.run(way, &folder, &visit)?;
         visit.look_without_file(&folder);
         let found = visit.found.into_inner().unwrap_or_else(PoisonError::into_inner);
         let is_complete = is_all && !found.is_over();
         let files = found.into_found().into_iter().map(|(path, hits)| (place.join(path), hits)).collect();
-        Ok(Found { files, is_complete })
+        Ok(SearchResults { files, is_complete })
     }
 
-    fn one(&self, file: File, place: &Path, unsaved: &Unsaved, stop: &Cancellation) -> Result<Found, Refusal> {
+    fn one(&self, file: File, place: &Path, unsaved: &Unsaved, stop: &Cancellation) -> Result<SearchResults, Refusal> {
         let mut engine = Engine::new(&self.pattern);
         let searched = match unsaved.get(place) {
             Some(text) => engine.text(text, self.limit, None).map(Some),
@@ -174,13 +182,13 @@ impl Search {
         };
         let is_complete = !hits.is_cut;
         let files = if hits.hits.is_empty() { Vec::new() } else { vec![(place.to_owned(), hits.hits)] };
-        Ok(Found { files, is_complete })
+        Ok(SearchResults { files, is_complete })
     }
 }
 
 // === impl Hit ===
 
-impl Hit {
+impl SearchHit {
     pub(crate) fn told(&self) -> Value {
         let at = |(line, character): (u64, u64)| json!({ "line": line, "character": character });
         json!({ "range": { "start": at(self.start), "end": at(self.end) }, "line_text": self.line_text })
@@ -188,14 +196,14 @@ impl Hit {
 }
 
 /// A search on its way.
-struct Visit<'a> {
-    search: &'a Search,
+struct SearchVisitor<'a> {
+    search: &'a FileSearch,
     place: &'a Path,
     unsaved: &'a Unsaved,
-    found: Mutex<Best<Hit>>,
+    found: Mutex<BestPaths<SearchHit>>,
 }
 
-impl Visit<'_> {
+impl SearchVisitor<'_> {
     /// Searches unsaved text whose file somebody has removed: no walk meets it.
     fn look_without_file(&self, folder: &Root) {
         for (path, text) in self.unsaved {
@@ -211,7 +219,7 @@ impl Visit<'_> {
         }
     }
 
-    fn insert(&self, path: &Path, hits: Hits) {
+    fn insert(&self, path: &Path, hits: SearchHits) {
         if !hits.hits.is_empty() {
             let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
             found.insert(path, hits.hits, hits.is_cut);
@@ -219,7 +227,7 @@ impl Visit<'_> {
     }
 }
 
-impl Visitor for Visit<'_> {
+impl WalkVisitor for SearchVisitor<'_> {
     type Own = Engine;
 
     fn own(&self) -> Engine {
@@ -234,7 +242,7 @@ impl Visitor for Visit<'_> {
         self.search.glob.as_ref().is_none_or(|glob| glob.matches(&path.to_string_lossy()))
     }
 
-    fn look(&self, engine: &mut Engine, folder: &Listing, path: &Path, walk: &Walk<'_>) {
+    fn look(&self, engine: &mut Engine, folder: &Listing, path: &Path, walk: &FolderWalk<'_>) {
         let limit = self.search.limit;
         let unsaved = if self.unsaved.is_empty() { None } else { self.unsaved.get(&self.place.join(path)) };
         let searched = match unsaved {

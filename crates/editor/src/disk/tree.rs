@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use crate::{
     args::{Args, wrong},
     disk::{
-        glob::Glob,
-        walk::{Also, Best, MOST_LEVELS, Visitor, Walk},
+        glob::PathGlob,
+        walk::{BestPaths, FolderWalk, MOST_LEVELS, WalkOptions, WalkVisitor},
     },
     prepared::Work,
     roots::place,
@@ -35,7 +35,7 @@ pub(crate) fn explore(mut args: Args, context: &TextContext) -> Result<(Shown, W
 
 pub(crate) fn search(mut args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
     let pattern = args.text("pattern")?;
-    let glob = Glob::new(&pattern).map_err(|why| wrong(format!("`pattern` {why}")))?;
+    let glob = PathGlob::new(&pattern).map_err(|why| wrong(format!("`pattern` {why}")))?;
     list(args, context, "Search", MOST_LEVELS, Some(glob))
 }
 
@@ -44,18 +44,19 @@ fn list(
     context: &TextContext,
     verb: &str,
     levels: u64,
-    glob: Option<Glob>,
+    glob: Option<PathGlob>,
 ) -> Result<(Shown, Work), Refusal> {
     let path = args.maybe_text("path")?;
     let limit = args.number("limit", 1, MOST_ENTRIES)?.unwrap_or(USUAL_ENTRIES);
-    let also = Also { hidden: args.flag("hidden")?, ignored: args.flag("ignored")? };
+    let also = WalkOptions { hidden: args.flag("hidden")?, ignored: args.flag("ignored")? };
     args.done()?;
     let way = path.as_deref().map_or_else(|| context.ground.first(), |path| context.ground.way(path))?;
     let folder = way.folder()?;
     let shown = Shown::plain(format!("{verb} {}", place(&folder, way.written()).display()));
     let work = Work::new(move |stop| {
-        let listed = Listed { glob, found: Mutex::new(Best::new(usize::try_from(limit).unwrap_or(usize::MAX))) };
-        let walk = Walk::new(&way, &folder, also, levels, stop);
+        let listed =
+            TreeListing { glob, found: Mutex::new(BestPaths::new(usize::try_from(limit).unwrap_or(usize::MAX))) };
+        let walk = FolderWalk::new(&way, &folder, also, levels, stop);
         let is_all = walk.run(&way, &folder, &listed)?;
         let found = listed.found.into_inner().unwrap_or_else(PoisonError::into_inner);
         let is_complete = is_all && !found.is_over();
@@ -67,12 +68,12 @@ fn list(
     Ok((shown, work))
 }
 
-struct Listed {
-    glob: Option<Glob>,
-    found: Mutex<Best<Kind>>,
+struct TreeListing {
+    glob: Option<PathGlob>,
+    found: Mutex<BestPaths<Kind>>,
 }
 
-impl Visitor for Listed {
+impl WalkVisitor for TreeListing {
     type Own = ();
 
     fn own(&self) {}

@@ -19,15 +19,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-pub(crate) use best::Best;
+pub(crate) use best::BestPaths;
 use prism_core::policy::{Code, Refusal};
 use prism_os::root::{Kind, Listing, Names, Root, RootError};
-use queue::Queue;
-pub(crate) use rules::{Also, Rules, Sources};
+use queue::WalkQueue;
+pub(crate) use rules::{IgnoreRules, IgnoreSources, WalkOptions};
 
 use crate::{
     refusal::failed,
-    roots::{Closed, Way, place},
+    roots::{ClosedPaths, ResolvedPath, place},
     state::Cancellation,
 };
 
@@ -47,7 +47,7 @@ const MAX_THREADS: usize = 8;
 const AT_ONCE: usize = 64;
 
 /// Who is told what is met.
-pub(crate) trait Visitor: Sync {
+pub(crate) trait WalkVisitor: Sync {
     /// What each thread has for itself.
     type Own;
 
@@ -65,42 +65,48 @@ pub(crate) trait Visitor: Sync {
     }
 
     /// Looks into a file.
-    fn look(&self, _own: &mut Self::Own, _folder: &Listing, _path: &Path, _walk: &Walk<'_>) {}
+    fn look(&self, _own: &mut Self::Own, _folder: &Listing, _path: &Path, _walk: &FolderWalk<'_>) {}
 }
 
 /// One walk through a folder.
 #[derive(Debug)]
-pub(crate) struct Walk<'a> {
+pub(crate) struct FolderWalk<'a> {
     stop: &'a Cancellation,
     until: Instant,
     levels: u64,
-    also: Also,
+    also: WalkOptions,
     /// Where the folder is.
     place: PathBuf,
     /// The way to it from the granted folder, which ignore files are about.
     way: PathBuf,
-    closed: Option<Arc<Closed>>,
+    closed: Option<Arc<ClosedPaths>>,
     seen: AtomicUsize,
     is_cut: AtomicBool,
 }
 
 /// What waits for a thread.
-enum Job {
-    Folder { above: Arc<Here>, name: OsString },
-    Files { here: Arc<Here>, names: Vec<OsString> },
+enum WalkJob {
+    Folder { above: Arc<WalkFolder>, name: OsString },
+    Files { here: Arc<WalkFolder>, names: Vec<OsString> },
 }
 
 /// A folder that is gone through.
-struct Here {
+struct WalkFolder {
     folder: Listing,
     /// From the folder that is walked.
     path: PathBuf,
-    rules: Arc<Rules>,
+    rules: Arc<IgnoreRules>,
     level: u64,
 }
 
-impl<'a> Walk<'a> {
-    pub(crate) fn new(way: &Way, folder: &Root, also: Also, levels: u64, stop: &'a Cancellation) -> Self {
+impl<'a> FolderWalk<'a> {
+    pub(crate) fn new(
+        way: &ResolvedPath,
+        folder: &Root,
+        also: WalkOptions,
+        levels: u64,
+        stop: &'a Cancellation,
+    ) -> Self {
         let place = place(folder, way.written());
         let closed = Some(way.closed().clone()).filter(|closed| closed.is_beneath(&place));
         let granted = prism_os::root::place(way.root()).ok();
@@ -119,15 +125,15 @@ impl<'a> Walk<'a> {
     }
 
     /// Goes through the folder, and tells whether nothing had to be left out.
-    pub(crate) fn run<V: Visitor>(&self, way: &Way, folder: &Root, visitor: &V) -> Result<bool, Refusal> {
+    pub(crate) fn run<V: WalkVisitor>(&self, way: &ResolvedPath, folder: &Root, visitor: &V) -> Result<bool, Refusal> {
         let unreadable = |error: RootError| Refusal::new(Code::Failed, format!("{}: {error}", self.place.display()));
-        let first = Here {
+        let first = WalkFolder {
             folder: folder.listing().map_err(unreadable)?,
             path: PathBuf::new(),
-            rules: if self.also.ignored { Arc::default() } else { Rules::above(way.root(), &self.way) },
+            rules: if self.also.ignored { Arc::default() } else { IgnoreRules::above(way.root(), &self.way) },
             level: 1,
         };
-        let queue = Queue::default();
+        let queue = WalkQueue::default();
         let mut names = Names::default();
         self.list(first, &mut names, &queue, visitor).map_err(unreadable)?;
         let threads = thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
@@ -168,7 +174,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn work<V: Visitor>(&self, names: &mut Names, queue: &Queue<Job>, visitor: &V) {
+    fn work<V: WalkVisitor>(&self, names: &mut Names, queue: &WalkQueue<WalkJob>, visitor: &V) {
         let mut own = visitor.own();
         while let Some(job) = queue.take() {
             if self.is_over() {
@@ -176,19 +182,26 @@ impl<'a> Walk<'a> {
                 return;
             }
             match &*job {
-                Job::Folder { above, name } => self.enter(above, name, names, queue, visitor),
-                Job::Files { here, names } => self.look(here, names, &mut own, visitor),
+                WalkJob::Folder { above, name } => self.enter(above, name, names, queue, visitor),
+                WalkJob::Files { here, names } => self.look(here, names, &mut own, visitor),
             }
         }
     }
 
-    fn enter<V: Visitor>(&self, above: &Here, name: &OsStr, names: &mut Names, queue: &Queue<Job>, visitor: &V) {
+    fn enter<V: WalkVisitor>(
+        &self,
+        above: &WalkFolder,
+        name: &OsStr,
+        names: &mut Names,
+        queue: &WalkQueue<WalkJob>,
+        visitor: &V,
+    ) {
         let path = above.path.join(name);
         if visitor.is_beyond(&path) {
             return;
         }
         let listed = above.folder.folder(name).and_then(|folder| {
-            let here = Here { folder, path, rules: above.rules.clone(), level: above.level + 1 };
+            let here = WalkFolder { folder, path, rules: above.rules.clone(), level: above.level + 1 };
             self.list(here, names, queue, visitor)
         });
         if let Err(error) = listed {
@@ -197,14 +210,14 @@ impl<'a> Walk<'a> {
     }
 
     /// Lists a folder, tells what is in it, and has the rest looked into.
-    fn list<V: Visitor>(
+    fn list<V: WalkVisitor>(
         &self,
-        mut here: Here,
+        mut here: WalkFolder,
         names: &mut Names,
-        queue: &Queue<Job>,
+        queue: &WalkQueue<WalkJob>,
         visitor: &V,
     ) -> Result<(), RootError> {
-        let mut sources = Sources::default();
+        let mut sources = IgnoreSources::default();
         let mut listed = Vec::new();
         let all = here.folder.each(names, |name, kind| {
             sources.note(name);
@@ -216,7 +229,7 @@ impl<'a> Walk<'a> {
             self.cut();
         }
         if !self.also.ignored {
-            here.rules = Rules::of(here.rules, &here.folder, &self.way_to(&here.path), sources);
+            here.rules = IgnoreRules::of(here.rules, &here.folder, &self.way_to(&here.path), sources);
         }
         listed.retain(|(path, kind)| !self.leaves_out(&here, path, *kind));
         visitor.met(&listed);
@@ -231,16 +244,16 @@ impl<'a> Walk<'a> {
                 Kind::File if visitor.wants(path) => {
                     files.push(name_of(path));
                     if files.len() == AT_ONCE {
-                        jobs.push(Job::Files { here: here.clone(), names: std::mem::take(&mut files) });
+                        jobs.push(WalkJob::Files { here: here.clone(), names: std::mem::take(&mut files) });
                     }
                 }
                 Kind::Folder if here.level == self.levels => self.cut(),
-                Kind::Folder => jobs.push(Job::Folder { above: here.clone(), name: name_of(path) }),
+                Kind::Folder => jobs.push(WalkJob::Folder { above: here.clone(), name: name_of(path) }),
                 _ => {}
             }
         }
         if !files.is_empty() {
-            jobs.push(Job::Files { here, names: files });
+            jobs.push(WalkJob::Files { here, names: files });
         }
         // The first last, so that it is taken first: then the first of what is found is found soon.
         if !queue.put(jobs.into_iter().rev()) {
@@ -249,7 +262,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn leaves_out(&self, here: &Here, path: &Path, kind: Kind) -> bool {
+    fn leaves_out(&self, here: &WalkFolder, path: &Path, kind: Kind) -> bool {
         // No link was followed down here, so its path is where it is.
         if self.closed.as_ref().is_some_and(|closed| closed.holds(&self.place.join(path))) {
             return true;
@@ -268,7 +281,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn look<V: Visitor>(&self, here: &Here, names: &[OsString], own: &mut V::Own, visitor: &V) {
+    fn look<V: WalkVisitor>(&self, here: &WalkFolder, names: &[OsString], own: &mut V::Own, visitor: &V) {
         for name in names {
             if self.is_over() {
                 return;

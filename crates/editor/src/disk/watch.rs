@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use choice::Chosen;
+use choice::WatchChoice;
 use prism_core::policy::{Code, Refusal};
 use prism_os::{
     root::{self, Root},
@@ -22,15 +22,15 @@ use prism_os::{
 use tokio::{runtime::Handle, task::AbortHandle, time::sleep};
 pub(crate) use verb::watch;
 
-use crate::{refusal::failed, roots::Ground, state::OrderContext, text::TextState};
+use crate::{refusal::failed, roots::GrantedRoots, state::OrderContext, text::TextState};
 
 /// All that is watched. One for the runtime.
 #[derive(Debug)]
 pub(crate) struct Watches {
     text: Arc<TextState>,
     repositories: Option<Box<dyn RepositoryObserver>>,
-    wanted: Mutex<Wanted>,
-    eyes: Mutex<Option<Eyes>>,
+    wanted: Mutex<WatchRequests>,
+    eyes: Mutex<Option<ActiveWatch>>,
 }
 
 /// Where an order to watch something is carried out.
@@ -39,32 +39,32 @@ pub(crate) type WatchContext = OrderContext<Watches>;
 /// Makes news of what changes in the repositories of watched folders.
 pub(crate) trait RepositoryObserver: fmt::Debug + Send + Sync {
     /// A work tree is watched from now on.
-    fn attend(&self, ground: &Ground, folder: &Path);
+    fn attend(&self, ground: &GrantedRoots, folder: &Path);
 
     /// Something has changed in its `.git`: HEAD, refs, index, logs or MERGE_HEAD.
-    fn changed(&self, ground: &Ground, folder: &Path);
+    fn changed(&self, ground: &GrantedRoots, folder: &Path);
 }
 
 /// Who has asked for what.
 #[derive(Debug, Default)]
-struct Wanted {
+struct WatchRequests {
     /// Each holder's folders.
-    grounds: HashMap<u128, Ground>,
+    grounds: HashMap<u128, GrantedRoots>,
     /// Each holder's files, with the folder that each is in.
-    files: HashMap<u128, BTreeMap<PathBuf, Watched>>,
+    files: HashMap<u128, BTreeMap<PathBuf, WatchedFile>>,
 }
 
 #[derive(Debug)]
-struct Watched {
+struct WatchedFile {
     folder: Root,
-    ground: Ground,
+    ground: GrantedRoots,
 }
 
 /// What looks, and what it looks at.
 #[derive(Debug)]
-struct Eyes {
+struct ActiveWatch {
     tree: Tree,
-    chosen: Chosen,
+    chosen: WatchChoice,
     /// The folders that are watched, as they were asked for.
     roots: BTreeSet<PathBuf>,
     follower: AbortHandle,
@@ -82,7 +82,7 @@ impl Watches {
     }
 
     /// Has what changes beneath a holder's folders told, until it leaves. Blocks; what changes from then on is told.
-    pub(crate) fn want(self: &Arc<Self>, holder: u128, ground: Ground) -> Result<(), Refusal> {
+    pub(crate) fn want(self: &Arc<Self>, holder: u128, ground: GrantedRoots) -> Result<(), Refusal> {
         self.wanted().grounds.insert(holder, ground);
         self.look_at_what_is_wanted()
     }
@@ -99,12 +99,12 @@ impl Watches {
 
     /// Ends all watching.
     pub(crate) fn close(&self) {
-        *self.wanted() = Wanted::default();
+        *self.wanted() = WatchRequests::default();
         *self.eyes() = None;
     }
 
     /// Watches a file for a holder, or no longer.
-    fn watch_file(self: &Arc<Self>, holder: u128, path: PathBuf, watched: Option<Watched>) -> Result<(), Refusal> {
+    fn watch_file(self: &Arc<Self>, holder: u128, path: PathBuf, watched: Option<WatchedFile>) -> Result<(), Refusal> {
         let mut wanted = self.wanted();
         let files = wanted.files.entry(holder).or_default();
         match watched {
@@ -137,7 +137,7 @@ impl Watches {
             closed => {
                 let tree = Tree::new().map_err(|error| failed(format!("nothing can be watched: {error}")))?;
                 let follower = Handle::current().spawn(follow(tree.bell(), Arc::downgrade(self))).abort_handle();
-                closed.insert(Eyes { tree, chosen: Chosen::default(), roots: BTreeSet::new(), follower })
+                closed.insert(ActiveWatch { tree, chosen: WatchChoice::default(), roots: BTreeSet::new(), follower })
             }
         };
         // What has happened until now, as it would be forgotten.
@@ -174,7 +174,7 @@ impl Watches {
     }
 
     /// The granted folders of somebody who may reach a path.
-    fn ground_of(&self, path: &Path) -> Option<Ground> {
+    fn ground_of(&self, path: &Path) -> Option<GrantedRoots> {
         let wanted = self.wanted();
         let of_files = wanted.files.values().flat_map(|files| files.values()).map(|file| &file.ground);
         wanted.grounds.values().chain(of_files).find(|ground| ground.holds(path)).cloned()
@@ -207,19 +207,19 @@ impl Watches {
         all.map(|all| all.iter().filter(|path| is_root(path, all)).cloned().collect()).unwrap_or_default()
     }
 
-    fn wanted(&self) -> MutexGuard<'_, Wanted> {
+    fn wanted(&self) -> MutexGuard<'_, WatchRequests> {
         self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn eyes(&self) -> MutexGuard<'_, Option<Eyes>> {
+    fn eyes(&self) -> MutexGuard<'_, Option<ActiveWatch>> {
         self.eyes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Wanted {
+impl WatchRequests {
     /// What is to be watched, and the folders that this is in.
-    fn chosen(&self) -> (Chosen, Vec<Root>) {
-        let mut chosen = Chosen::default();
+    fn chosen(&self) -> (WatchChoice, Vec<Root>) {
+        let mut chosen = WatchChoice::default();
         let mut folders = Vec::new();
         for ground in self.grounds.values() {
             for root in ground.roots() {
@@ -241,7 +241,7 @@ impl Wanted {
     }
 }
 
-impl Drop for Eyes {
+impl Drop for ActiveWatch {
     fn drop(&mut self) {
         self.follower.abort();
     }

@@ -10,7 +10,7 @@ use tokio::task::spawn_blocking;
 use crate::{
     dispatch::{Order, Runtime},
     happening::Happening,
-    roots::{Ground, Way, place},
+    roots::{GrantedRoots, ResolvedPath, place},
     state::Cancellation,
     text::buffers::Surrendered,
 };
@@ -29,7 +29,7 @@ impl Runtime {
     /// Finds what an order is about. Nothing is changed.
     pub async fn locate(&self, order: &Order) -> Result<Located, Refusal> {
         let (verb, args, roots, editor) = (order.verb, order.args.clone(), order.roots.clone(), &self.state().editor);
-        let ground = Ground::new(roots, editor.closed.clone());
+        let ground = GrantedRoots::new(roots, editor.closed.clone());
         editor.blocking(move |_| located(verb, args, &ground)).await
     }
 
@@ -47,7 +47,7 @@ impl Runtime {
         let (root, path) = names.ok_or_else(|| Refusal::new(Code::Failed, "its path is no text"))?;
         let (editor, open, text) = (&self.state().editor, self.state().text.clone(), text.to_owned());
         let adopt = move |_: &Cancellation| {
-            let ground = Ground::new(vec![root], open.editor.closed.clone());
+            let ground = GrantedRoots::new(vec![root], open.editor.closed.clone());
             open.buffers.adopt(&ground.way(&path)?, &text)
         };
         editor.blocking(adopt).await
@@ -59,7 +59,7 @@ impl Runtime {
     }
 }
 
-fn located(verb: &Action, mut args: Map<String, Value>, ground: &Ground) -> Result<Located, Refusal> {
+fn located(verb: &Action, mut args: Map<String, Value>, ground: &GrantedRoots) -> Result<Located, Refusal> {
     // Who does it may have more than was granted open: what stands for the granted folder is said.
     if let Some(name) = folder_of(verb)
         && args.get(name).is_none_or(Value::is_null)
@@ -106,7 +106,7 @@ fn folder_of(verb: &Action) -> Option<&'static str> {
     }
 }
 
-fn real(verb: &Action, name: &str, way: &Way) -> Result<PathBuf, Refusal> {
+fn real(verb: &Action, name: &str, way: &ResolvedPath) -> Result<PathBuf, Refusal> {
     match (verb.verb, name) {
         // These are about a name, not about what a link by that name leads to.
         ("delete_file" | "rename_file", "path") => {

@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 use super::RuntimeState;
 use crate::{
     args::Args,
-    disk::walk::{Also, MOST_LEVELS, Visitor, Walk},
-    language::Language,
+    disk::walk::{FolderWalk, MOST_LEVELS, WalkOptions, WalkVisitor},
+    language::SourceLanguage,
     prepared::{Opened, Work},
-    roots::{Way, place},
+    roots::{ResolvedPath, place},
     run::{fence, git, project},
     shown::Shown,
     state::Cancellation,
@@ -29,13 +29,13 @@ use crate::{
 const MAX_PROJECTS: usize = 200;
 
 /// A folder that is open, or why it is not, and its name.
-type Named = (Result<(Root, Way), Refusal>, String);
+type Named = (Result<(Root, ResolvedPath), Refusal>, String);
 
 pub(crate) fn info(mut args: Args, context: &OrderContext<RuntimeState>) -> Result<Opened, Refusal> {
     let path = args.maybe_text("path")?;
     args.done()?;
     let ground = context.ground.clone();
-    let opened = |way: Way| Ok((way.folder()?, way));
+    let opened = |way: ResolvedPath| Ok((way.folder()?, way));
     let folders: Vec<Named> = match path {
         Some(path) => vec![(Ok(opened(ground.way(&path)?)?), path)],
         None => {
@@ -59,15 +59,16 @@ pub(crate) fn info(mut args: Args, context: &OrderContext<RuntimeState>) -> Resu
 
 fn about(
     folder: &Root,
-    way: &Way,
+    way: &ResolvedPath,
     context: &OrderContext<RuntimeState>,
     stop: &Cancellation,
 ) -> Result<Value, Refusal> {
     let OrderContext { ground, state, .. } = context;
     let path = place(folder, way.written());
-    let census = Census::default();
-    let is_complete = Walk::new(way, folder, Also::default(), MOST_LEVELS, stop).run(way, folder, &census)?;
-    let Counted { languages, marked } = census.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let census = TallyVisitor::default();
+    let is_complete =
+        FolderWalk::new(way, folder, WalkOptions::default(), MOST_LEVELS, stop).run(way, folder, &census)?;
+    let FolderTally { languages, marked } = census.0.into_inner().unwrap_or_else(PoisonError::into_inner);
     let languages: BTreeMap<&str, u64> =
         languages.into_iter().map(|(language, files)| (language.id(), files)).collect();
     let is_all = is_complete && marked.len() <= MAX_PROJECTS;
@@ -92,16 +93,16 @@ fn about(
 
 /// Counts what is met.
 #[derive(Default)]
-struct Census(Mutex<Counted>);
+struct TallyVisitor(Mutex<FolderTally>);
 
 #[derive(Default)]
-struct Counted {
-    languages: BTreeMap<Language, u64>,
+struct FolderTally {
+    languages: BTreeMap<SourceLanguage, u64>,
     /// Folders that may be projects, in order.
     marked: BTreeSet<PathBuf>,
 }
 
-impl Visitor for Census {
+impl WalkVisitor for TallyVisitor {
     type Own = ();
 
     fn own(&self) {}
@@ -113,7 +114,7 @@ impl Visitor for Census {
     fn met(&self, entries: &[(PathBuf, Kind)]) {
         let mut counted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for (path, kind) in entries {
-            if let Some(language) = Language::of(path).filter(|_| *kind == Kind::File) {
+            if let Some(language) = SourceLanguage::of(path).filter(|_| *kind == Kind::File) {
                 *counted.languages.entry(language).or_default() += 1;
             }
             // One more than is looked at, to know that there are more.

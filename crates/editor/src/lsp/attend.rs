@@ -18,12 +18,12 @@ use tokio::{
 };
 
 use super::{
-    client::Command,
-    conversation::Change,
-    documents::Document,
+    client::LspCommand,
+    conversation::DiskChange,
+    documents::LspDocument,
     errors::severity,
-    known::{Diagnosed, Facts},
-    servers::Servers,
+    known::{Diagnosed, ServerFacts},
+    servers::LanguageServers,
     uri,
 };
 use crate::{
@@ -80,27 +80,27 @@ pub(super) async fn attend(state: Weak<LspState>, mut happenings: Receiver<Arc<H
     }
 }
 
-fn pass_on(servers: &Servers, happening: &Happening, path: &Path) {
+fn pass_on(servers: &LanguageServers, happening: &Happening, path: &Path) {
     match happening.event.name {
         "file_saved" => servers.saved(path),
         "file_closed" => servers.closed(path),
-        "file_created" => servers.changed_on_disk(path, Change::Created),
+        "file_created" => servers.changed_on_disk(path, DiskChange::Created),
         "file_deleted" => {
             servers.closed(path);
-            servers.changed_on_disk(path, Change::Deleted);
+            servers.changed_on_disk(path, DiskChange::Deleted);
         }
         "file_renamed" => {
             servers.closed(path);
-            servers.changed_on_disk(path, Change::Deleted);
+            servers.changed_on_disk(path, DiskChange::Deleted);
             if let Some(new_path) = happening.data["new_path"].as_str() {
-                servers.changed_on_disk(Path::new(new_path), Change::Created);
+                servers.changed_on_disk(Path::new(new_path), DiskChange::Created);
             }
         }
         "file_watched" => {
             let change = match happening.data["change"].as_str() {
-                Some("created") => Change::Created,
-                Some("deleted" | "removed") => Change::Deleted,
-                _ => Change::Changed,
+                Some("created") => DiskChange::Created,
+                Some("deleted" | "removed") => DiskChange::Deleted,
+                _ => DiskChange::Changed,
             };
             servers.changed_on_disk(path, change);
         }
@@ -117,17 +117,18 @@ fn ask_for_errors(state: &LspState, path: &Path, asking: &Arc<Semaphore>) {
         });
         let Some(document) = super::site::document(&buffer).filter(|_| is_open) else { continue };
         if !is_asked {
-            client.tell(Command::Sync(vec![document]));
+            client.tell(LspCommand::Sync(vec![document]));
             continue;
         }
         let Ok(turn) = asking.clone().try_acquire_owned() else { continue };
         let until = Instant::now() + PATIENCE;
         tokio::spawn(async move {
             let _turn = turn;
-            let quiet = |facts: &Facts| (facts.busy_with().is_none() || facts.phase.end().is_some()).then_some(());
+            let quiet =
+                |facts: &ServerFacts| (facts.busy_with().is_none() || facts.phase.end().is_some()).then_some(());
             client.known.wait(until, quiet).await;
             let params = json!({ "textDocument": { "uri": uri::of(&document.path) } });
-            let documents = move || vec![Document::clone(&document)];
+            let documents = move || vec![LspDocument::clone(&document)];
             // What it says is noted, and told to who listens, by the server's task.
             let _ = client.ask(&documents, "textDocument/diagnostic", &params, until).await;
         });

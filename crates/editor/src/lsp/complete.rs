@@ -10,7 +10,7 @@ use crate::{
     lsp::LspContext,
     prepared::{Doing, Work},
     shown::Shown,
-    text::edit::Lines,
+    text::edit::TextLines,
 };
 
 const USUAL_LIMIT: u64 = 50;
@@ -56,7 +56,7 @@ async fn complete(site: &Site, position: (u64, u64), limit: usize) -> Result<Val
 
 /// The word that stands before a place. Servers leave it to the editor to choose by it.
 fn typed(text: &str, position: (u64, u64)) -> String {
-    let before = Lines::of(text).offset(position).map_or("", |offset| &text[..offset]);
+    let before = TextLines::of(text).offset(position).map_or("", |offset| &text[..offset]);
     let start = before.rfind(|letter: char| !(letter.is_alphanumeric() || letter == '_' || letter == '$'));
     let start = start.map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8));
     before[start..].to_lowercase()

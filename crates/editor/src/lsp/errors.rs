@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::{
-    client::Client,
-    conversation::Fault,
-    known::{Diagnosed, Facts},
+    client::LspClient,
+    conversation::LspFault,
+    known::{Diagnosed, ServerFacts},
     site::{Ability, Site, ready},
 };
 use crate::{
@@ -55,9 +55,9 @@ async fn of_file(site: &Site, until: Instant, progress: &Progress) -> Result<Val
     let client = loop {
         let client = site.client().await?;
         match fetch(site, &client, until, progress).await {
-            Err(Fault::Gone(_)) if !has_died => has_died = true,
+            Err(LspFault::Gone(_)) if !has_died => has_died = true,
             // Whatever is known by now is told, with what it is about.
-            Ok(()) | Err(Fault::TimedOut) => break client,
+            Ok(()) | Err(LspFault::TimedOut) => break client,
             Err(fault) => return Err(site.refusal(fault, Some(DIAGNOSTIC))),
         }
     };
@@ -78,9 +78,14 @@ async fn of_file(site: &Site, until: Instant, progress: &Progress) -> Result<Val
 }
 
 /// Brings what is known of the file up to its text, as far as that goes until then.
-pub(super) async fn fetch(site: &Site, client: &Client, until: Instant, progress: &Progress) -> Result<(), Fault> {
+pub(super) async fn fetch(
+    site: &Site,
+    client: &LspClient,
+    until: Instant,
+    progress: &Progress,
+) -> Result<(), LspFault> {
     ready(client, until).await?;
-    let is_asked = |facts: &Facts| facts.offers(DIAGNOSTIC.capability, DIAGNOSTIC.method);
+    let is_asked = |facts: &ServerFacts| facts.offers(DIAGNOSTIC.capability, DIAGNOSTIC.method);
     loop {
         // Some servers say only after a while that they want to be asked.
         if client.known.read(is_asked) {
@@ -89,13 +94,13 @@ pub(super) async fn fetch(site: &Site, client: &Client, until: Instant, progress
         let version = site.snapshot().version;
         let number = client.freshen(site.documents(client), site.path().to_owned(), until).await?;
         say(client, progress);
-        let heard = |facts: &Facts| match facts.phase.end() {
-            Some(reason) => Some(Err(Fault::Gone(reason.to_owned()))),
+        let heard = |facts: &ServerFacts| match facts.phase.end() {
+            Some(reason) => Some(Err(LspFault::Gone(reason.to_owned()))),
             None if is_asked(facts) => Some(Ok(false)),
             None if facts.pushed_number(site.path()) >= Some(number) && facts.busy_with().is_none() => Some(Ok(true)),
             None => None,
         };
-        let has_told = client.known.wait(until, heard).await.unwrap_or(Err(Fault::TimedOut))?;
+        let has_told = client.known.wait(until, heard).await.unwrap_or(Err(LspFault::TimedOut))?;
         if has_told {
             client.has_told();
         }
@@ -105,7 +110,7 @@ pub(super) async fn fetch(site: &Site, client: &Client, until: Instant, progress
     }
 }
 
-async fn pull(site: &Site, client: &Client, until: Instant, progress: &Progress) -> Result<(), Fault> {
+async fn pull(site: &Site, client: &LspClient, until: Instant, progress: &Progress) -> Result<(), LspFault> {
     let identifier = client.known.read(|facts| facts.option(DIAGNOSTIC.capability, DIAGNOSTIC.method, "identifier"));
     let mut params = json!({ "textDocument": site.named() });
     if !identifier.is_null() {
@@ -121,14 +126,15 @@ async fn pull(site: &Site, client: &Client, until: Instant, progress: &Progress)
         if is_current {
             // It has answered with what it had loaded; when it has the rest, it is asked again.
             say(client, progress);
-            let quiet = |facts: &Facts| (facts.busy_with().is_none() || facts.phase.end().is_some()).then_some(());
-            client.known.wait(until, quiet).await.ok_or(Fault::TimedOut)?;
+            let quiet =
+                |facts: &ServerFacts| (facts.busy_with().is_none() || facts.phase.end().is_some()).then_some(());
+            client.known.wait(until, quiet).await.ok_or(LspFault::TimedOut)?;
         }
     }
 }
 
-fn say(client: &Client, progress: &Progress) {
-    if let Some(busy) = client.known.read(Facts::busy_with) {
+fn say(client: &LspClient, progress: &Progress) {
+    if let Some(busy) = client.known.read(ServerFacts::busy_with) {
         progress.say(&format!("the language server is busy: {busy}"), None, None);
     }
 }
@@ -136,8 +142,8 @@ fn say(client: &Client, progress: &Progress) {
 /// All that is known of what was granted. Nothing is started for it.
 async fn all(context: &LspContext, until: Instant) -> Value {
     let running = context.state.servers.running();
-    let clients: Vec<&Arc<Client>> = running.iter().map(|(_, _, client)| client).collect();
-    let quiet = |facts: &Facts| (facts.busy_with().is_none() || facts.phase.end().is_some()).then_some(());
+    let clients: Vec<&Arc<LspClient>> = running.iter().map(|(_, _, client)| client).collect();
+    let quiet = |facts: &ServerFacts| (facts.busy_with().is_none() || facts.phase.end().is_some()).then_some(());
     let (mut told_all, mut is_complete, mut names) = (Vec::new(), !clients.is_empty(), Vec::new());
     let mut notes: BTreeSet<String> = BTreeSet::new();
     for (key, kind, client) in &running {
@@ -151,7 +157,7 @@ async fn all(context: &LspContext, until: Instant) -> Value {
         names.push(kind.name);
         is_complete &= client.known.wait(until, quiet).await.is_some();
         is_complete &= client.known.read(|facts| !facts.is_cut) && client.sees_all();
-        notes.extend(client.known.read(Facts::note));
+        notes.extend(client.known.read(ServerFacts::note));
         let files: Vec<Diagnosed> = client.known.read(|facts| facts.all().collect());
         for file in files.iter().filter(|file| context.ground.holds(&file.path)) {
             let now = context.state.text.buffers.at(&file.path).map(|buffer| buffer.snapshot().version);

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::{
-    conversation::Answer,
-    edits::{self, Mode},
+    conversation::LspAnswer,
+    edits::{self, EditsMode},
     errors,
     site::{Ability, PATIENCE, Site},
 };
@@ -34,7 +34,7 @@ pub(crate) fn fix(mut args: Args, context: LspContext) -> Doing<(Shown, Work)> {
         let range = args.range("range")?.ok_or_else(|| wrong("`range` is missing: {start, end}"))?;
         let title = args.maybe_text("title")?;
         let version = args.number("version", 0, u64::MAX)?;
-        let mode = Mode::of(args.flag("preview")?);
+        let mode = EditsMode::of(args.flag("preview")?);
         args.done()?;
         let site = Site::open(context, path).await?;
         let now = site.snapshot().version;
@@ -62,7 +62,7 @@ pub(crate) fn fix(mut args: Args, context: LspContext) -> Doing<(Shown, Work)> {
 }
 
 /// Asks what is offered. Some servers only have fixes for the errors that they are told back.
-async fn offered(site: &Site, range: Range, named: &Value) -> Result<Answer, Refusal> {
+async fn offered(site: &Site, range: Range, named: &Value) -> Result<LspAnswer, Refusal> {
     let until = Instant::now() + PATIENCE;
     let client = site.client().await?;
     // Without them there may still be other offers, so what became of it does not matter.

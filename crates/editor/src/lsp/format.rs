@@ -13,7 +13,7 @@ use crate::{
     prepared::{Doing, Work},
     shown::Shown,
     text::{
-        buffers::{Edited, stale},
+        buffers::{MadeEdit, stale},
         edit::planned,
     },
 };
@@ -66,8 +66,8 @@ pub(crate) fn format(mut args: Args, context: LspContext) -> Doing<(Shown, Work)
     })
 }
 
-fn formatted(made: &[Edited]) -> Value {
-    let mut file = made.first().map_or(Value::Null, Edited::told);
+fn formatted(made: &[MadeEdit]) -> Value {
+    let mut file = made.first().map_or(Value::Null, MadeEdit::told);
     file["is_changed"] = true.into();
     file
 }

@@ -20,7 +20,7 @@ use crate::{
     lsp::LspContext,
     prepared::{Doing, Work},
     shown::Shown,
-    text::edit::Lines,
+    text::edit::TextLines,
 };
 
 /// Places in one answer. Of more the answer says that it is not complete.
@@ -81,7 +81,7 @@ pub(crate) fn locate(mut args: Args, context: LspContext) -> Doing<(Shown, Work)
 }
 
 /// A place that a server names.
-struct Found {
+struct LspLocation {
     path: PathBuf,
     range: Value,
     /// Name, kind and what it is in, of a symbol.
@@ -102,7 +102,7 @@ fn told(site: &Site, answer: &Value, was_busy: bool) -> Value {
     json!({ "locations": locations, "is_complete": is_complete })
 }
 
-fn collect(site: &Site, item: &Value, within: Option<&str>, found: &mut Vec<Found>) {
+fn collect(site: &Site, item: &Value, within: Option<&str>, found: &mut Vec<LspLocation>) {
     if found.len() > MAX_PLACES {
         return;
     }
@@ -122,7 +122,7 @@ fn collect(site: &Site, item: &Value, within: Option<&str>, found: &mut Vec<Foun
         None => symbol.is_some().then(|| site.path().to_owned()),
     };
     if let (Some(path), true) = (path, range.is_object()) {
-        found.push(Found { path, range: range.clone(), symbol });
+        found.push(LspLocation { path, range: range.clone(), symbol });
     }
     for child in item["children"].as_array().into_iter().flatten() {
         collect(site, child, item["name"].as_str(), found);
@@ -136,11 +136,11 @@ struct Texts<'a> {
 }
 
 impl Texts<'_> {
-    fn told(&mut self, found: &Found) -> Value {
+    fn told(&mut self, found: &LspLocation) -> Value {
         let text = self.known.entry(found.path.clone()).or_insert_with(|| open(self.context, &found.path));
         let mut told = json!({ "path": found.path, "range": found.range, "is_granted": text.is_some() });
         let line = found.range["start"]["line"].as_u64().and_then(|line| usize::try_from(line).ok());
-        let shown = text.as_deref().zip(line).and_then(|(text, line)| Lines::of(text).iter().nth(line));
+        let shown = text.as_deref().zip(line).and_then(|(text, line)| TextLines::of(text).iter().nth(line));
         if let Some(shown) = shown {
             told["line_text"] = shown.chars().take(MAX_LINE).collect::<String>().into();
         }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::catalogue;
 use crate::{
     args::{Args, wrong},
-    language::Language,
+    language::SourceLanguage,
     lsp::LspContext,
     prepared::{Doing, Work},
     shown::Shown,
@@ -60,7 +60,7 @@ fn others(context: &LspContext, running: &[Value], asked: Option<&str>) -> Vec<V
     let Some(root) = context.ground.roots().first().map(ToString::to_string) else { return Vec::new() };
     let root = Path::new(&root);
     let idle = catalogue::languages(context.state.servers.settings()).into_iter();
-    let is_told = |language: &Language| {
+    let is_told = |language: &SourceLanguage| {
         asked.is_none_or(|asked| asked == language.id()) && !running.iter().any(|running| running == language.id())
     };
     let told = idle.filter(is_told).map(|language| {

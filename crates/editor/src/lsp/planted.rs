@@ -15,10 +15,10 @@ use std::{
 use prism_core::policy::{Code, Refusal};
 use prism_os::root;
 
-use super::catalogue::Kind;
+use super::catalogue::ServerKind;
 use crate::{
-    disk::walk::{Also, MOST_LEVELS, Visitor, Walk},
-    roots::{Ground, Way},
+    disk::walk::{FolderWalk, MOST_LEVELS, WalkOptions, WalkVisitor},
+    roots::{GrantedRoots, ResolvedPath},
     state::Cancellation,
 };
 
@@ -39,7 +39,7 @@ const CARGO: [&str; 2] = [".cargo/config.toml", ".cargo/config"];
 const REFUSED: [&str; 3] = ["env", "include", "credential-alias"];
 
 /// Refuses a project that would have its server run something. `reach` is the granted folder that it is in. Blocks.
-pub(crate) fn refuse(kind: &Kind, folder: &Path, reach: &Path, ground: &Ground) -> Result<(), Refusal> {
+pub(crate) fn refuse(kind: &ServerKind, folder: &Path, reach: &Path, ground: &GrantedRoots) -> Result<(), Refusal> {
     if !is_led(kind) {
         return Ok(());
     }
@@ -50,24 +50,30 @@ pub(crate) fn refuse(kind: &Kind, folder: &Path, reach: &Path, ground: &Ground) 
 }
 
 /// Tells whether a file, or a folder, may be one that `refuse` has to look at.
-pub(crate) fn may_be(kind: &Kind, path: &Path) -> bool {
+pub(crate) fn may_be(kind: &ServerKind, path: &Path) -> bool {
     let is_one = || OWN.iter().chain(&PROJECTS).chain(&CARGO).any(|name| path.ends_with(name));
     is_led(kind) && (path.ends_with(".cargo") || is_one())
 }
 
-fn is_led(kind: &Kind) -> bool {
+fn is_led(kind: &ServerKind) -> bool {
     kind.name == "rust-analyzer"
 }
 
 /// Such files in a project. Of cargo's only those at the top and one level below: it is run where a project begins, and
 /// reads what is there and above.
-fn beneath(folder: &Path, ground: &Ground) -> Result<Vec<PathBuf>, Refusal> {
+fn beneath(folder: &Path, ground: &GrantedRoots) -> Result<Vec<PathBuf>, Refusal> {
     let written = folder.display().to_string();
     let way = ground.way(&written)?;
     let handle = way.folder()?;
-    let found = Found::default();
-    let is_all = Walk::new(&way, &handle, Also { hidden: true, ignored: true }, MOST_LEVELS, &Cancellation::never())
-        .run(&way, &handle, &found)?;
+    let found = PlantedFiles::default();
+    let is_all = FolderWalk::new(
+        &way,
+        &handle,
+        WalkOptions { hidden: true, ignored: true },
+        MOST_LEVELS,
+        &Cancellation::never(),
+    )
+    .run(&way, &handle, &found)?;
     if !is_all {
         return Err(refusal(
             folder,
@@ -79,9 +85,9 @@ fn beneath(folder: &Path, ground: &Ground) -> Result<Vec<PathBuf>, Refusal> {
 }
 
 #[derive(Default)]
-struct Found(Mutex<Vec<PathBuf>>);
+struct PlantedFiles(Mutex<Vec<PathBuf>>);
 
-impl Visitor for Found {
+impl WalkVisitor for PlantedFiles {
     type Own = ();
 
     fn own(&self) {}
@@ -109,9 +115,9 @@ impl Visitor for Found {
     }
 }
 
-fn check(path: &Path, reach: &Path, ground: &Ground) -> Result<(), Refusal> {
+fn check(path: &Path, reach: &Path, ground: &GrantedRoots) -> Result<(), Refusal> {
     let written = path.display().to_string();
-    let file = match ground.way(&written).and_then(|way: Way| way.open_file()) {
+    let file = match ground.way(&written).and_then(|way: ResolvedPath| way.open_file()) {
         Ok(file) => file,
         Err(refusal) if refusal.code == Code::NotFound => return Ok(()),
         Err(_) => return Err(refusal(path, "it cannot be read, and a language server might")),

@@ -5,14 +5,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::catalogue::Kind;
-use crate::roots::Ground;
+use super::catalogue::ServerKind;
+use crate::roots::GrantedRoots;
 
 /// Bytes of a project's file that are looked at.
 const MAX_LOOKED_AT: u64 = 1 << 20;
 
 /// Returns the project's folder; the granted folder itself where nothing looks like one. `None` if the file is not granted.
-pub(crate) fn of(path: &Path, kind: &Kind, ground: &Ground) -> Option<PathBuf> {
+pub(crate) fn of(path: &Path, kind: &ServerKind, ground: &GrantedRoots) -> Option<PathBuf> {
     let root = root_of(path, ground)?;
     let above: Vec<&Path> = path.ancestors().skip(1).take_while(|folder| folder.starts_with(&root)).collect();
     let is_marked = |folder: &Path| kind.markers.iter().any(|marker| is_file(&folder.join(marker), ground));
@@ -25,16 +25,16 @@ pub(crate) fn of(path: &Path, kind: &Kind, ground: &Ground) -> Option<PathBuf> {
 }
 
 /// The narrowest granted folder that a path lies in by name.
-pub(crate) fn root_of(path: &Path, ground: &Ground) -> Option<PathBuf> {
+pub(crate) fn root_of(path: &Path, ground: &GrantedRoots) -> Option<PathBuf> {
     let roots = ground.roots().iter().map(|root| PathBuf::from(root.to_string()));
     roots.filter(|root| path.starts_with(root)).max_by_key(|root| root.as_os_str().len())
 }
 
-fn is_file(path: &Path, ground: &Ground) -> bool {
+fn is_file(path: &Path, ground: &GrantedRoots) -> bool {
     path.to_str().is_some_and(|path| ground.way(path).and_then(|way| way.open_file()).is_ok())
 }
 
-fn holds(path: &Path, sign: &str, ground: &Ground) -> bool {
+fn holds(path: &Path, sign: &str, ground: &GrantedRoots) -> bool {
     let file = path.to_str().and_then(|path| ground.way(path).and_then(|way| way.open_file()).ok());
     let mut text = String::new();
     let read = file.map(|file| file.take(MAX_LOOKED_AT).read_to_string(&mut text));

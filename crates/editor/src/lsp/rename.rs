@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::{
-    edits::{self, Mode},
+    edits::{self, EditsMode},
     site::{Ability, PATIENCE, Site},
 };
 use crate::{
@@ -27,7 +27,7 @@ pub(crate) fn rename(mut args: Args, context: LspContext) -> Doing<(Shown, Work)
         let position = args.position("position")?.ok_or_else(|| wrong("`position` is missing: {line, character}"))?;
         let new_name = args.text("new_name")?;
         let version = args.number("version", 0, u64::MAX)?;
-        let mode = Mode::of(args.flag("preview")?);
+        let mode = EditsMode::of(args.flag("preview")?);
         args.done()?;
         let is_name = !new_name.trim().is_empty() && !new_name.contains(char::is_control);
         if !is_name || new_name.chars().count() > MAX_NAME {

@@ -21,12 +21,12 @@ use crate::{
     args::{Args, kind_of, wrong},
     prepared::Work,
     run::{RunContext, fence},
-    shown::{Shown, Words},
+    shown::{CommandWords, Shown},
 };
 
-pub(crate) use attend::{DEATH, Ended, Status, attend};
-pub(crate) use launch::{Launch, Started};
-pub(crate) use output::Output;
+pub(crate) use attend::{ChildStatus, CommandOutcome, DEATH, attend};
+pub(crate) use launch::{Launch, StartedProgram};
+pub(crate) use output::BoundedOutput;
 
 /// How long a command may run, if nothing else is said, and at most.
 const USUAL_TIME: Duration = Duration::from_secs(60);
@@ -55,14 +55,14 @@ pub(crate) fn prepare(mut args: Args, context: &RunContext) -> Result<(Shown, Wo
 async fn run(launch: Launch, patience: Duration) -> Result<Value, Refusal> {
     let state = launch.context.state.clone();
     let _turn = launch.turn()?;
-    let Started { what: child, launch, run, around } = launch.child().await?;
+    let StartedProgram { what: child, launch, run, around } = launch.child().await?;
     let unsaved = state.text.buffers.unsaved_beneath(&launch.cwd);
     let mut fence = fence::told(child.enforced.as_ref());
     let pid = child.group.pid();
     launch.tell("process_started", json!({ "command": launch.line(), "pid": pid }));
     let ended = |exit_code: Option<i32>| json!({ "command": launch.line(), "pid": pid, "exit_code": exit_code });
     let ending = launch.ending("process_ended", ended(None));
-    let Ended { status, timed_out, over, out, err, duration } =
+    let CommandOutcome { status, timed_out, over, out, err, duration } =
         attend(child, run, patience, &around.limits, |_| ()).await;
     drop(around);
 
@@ -98,22 +98,24 @@ pub(crate) fn tell_over(answer: &mut Value, over: Option<&fence::Overrun>) {
     }
 }
 
-pub(crate) fn words(given: Option<Value>) -> Result<Words, Refusal> {
+pub(crate) fn words(given: Option<Value>) -> Result<CommandWords, Refusal> {
     let words = match given {
-        Some(Value::String(line)) => Words::Shell(line),
+        Some(Value::String(line)) => CommandWords::Shell(line),
         Some(Value::Array(list)) => {
             let word = |word| match word {
                 Value::String(word) => Ok(word),
                 other => Err(wrong(format!("`command` must hold strings, not {}", kind_of(&other)))),
             };
-            Words::List(list.into_iter().map(word).collect::<Result<_, _>>()?)
+            CommandWords::List(list.into_iter().map(word).collect::<Result<_, _>>()?)
         }
         Some(other) => return Err(wrong(format!("`command` must be a string or an array, not {}", kind_of(&other)))),
         None => return Err(wrong("`command` is missing: a line for the shell, or a program and its arguments")),
     };
     let (is_empty, has_nul) = match &words {
-        Words::Shell(line) => (line.trim().is_empty(), line.contains('\0')),
-        Words::List(list) => (list.first().is_none_or(String::is_empty), list.iter().any(|word| word.contains('\0'))),
+        CommandWords::Shell(line) => (line.trim().is_empty(), line.contains('\0')),
+        CommandWords::List(list) => {
+            (list.first().is_none_or(String::is_empty), list.iter().any(|word| word.contains('\0')))
+        }
     };
     match (is_empty, has_nul) {
         (true, _) => Err(wrong("`command` is empty")),

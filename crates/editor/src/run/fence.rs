@@ -32,11 +32,11 @@ use serde_json::{Value, json};
 
 use crate::{
     refusal::failed,
-    roots::{Closed, Ground},
+    roots::{ClosedPaths, GrantedRoots},
     settings::Settings,
     state::Holder,
 };
-use temporary::Temporary;
+use temporary::TemporaryFolder;
 
 pub(crate) use limits::{Overrun, RunLimits};
 pub use quarters::{Lodger, Lodging, Quarters, QuartersError};
@@ -46,29 +46,29 @@ pub use quarters::{Lodger, Lodging, Quarters, QuartersError};
 pub(crate) struct Fences {
     /// `None`: they are switched off.
     usual: Option<Usual>,
-    sandbox: Found,
-    closed: Arc<Closed>,
+    sandbox: SandboxSearch,
+    closed: Arc<ClosedPaths>,
     settings: Settings,
     /// Where folders for temporary files are made.
     base: PathBuf,
-    temporary: Mutex<HashMap<u128, Arc<Temporary>>>,
+    temporary: Mutex<HashMap<u128, Arc<TemporaryFolder>>>,
 }
 
 /// The sandbox, or why there is landlock alone. Looking for it starts processes, so nobody waits for that before he needs it.
 #[derive(Debug)]
-struct Found {
+struct SandboxSearch {
     env: BTreeMap<OsString, OsString>,
     home: Option<PathBuf>,
     /// What is the first to run inside; `None`: no sandbox is wanted.
     inner: Option<PathBuf>,
     /// Ports of the daemon's that are kept out of reach.
     ports: Mutex<BTreeSet<u16>>,
-    found: Mutex<Option<Result<Arc<Sandbox>, Lack>>>,
+    found: Mutex<Option<Result<Arc<Sandbox>, SandboxLack>>>,
 }
 
 /// Why there was no sandbox when it was last looked for.
 #[derive(Debug)]
-struct Lack {
+struct SandboxLack {
     why: String,
     at: Instant,
 }
@@ -83,7 +83,7 @@ struct Usual {
     write: Vec<PathBuf>,
     /// The person's caches: what may be written of them with landlock alone, and what is read of them in a sandbox.
     caches: Vec<PathBuf>,
-    read_caches: Vec<(PathBuf, Access)>,
+    read_caches: Vec<(PathBuf, CacheAccess)>,
     /// Where toolchains write outside of the home folder. In a sandbox something else lies there.
     elsewhere: Vec<PathBuf>,
     home: Option<PathBuf>,
@@ -96,7 +96,7 @@ struct Usual {
 
 /// What tools do to a cache of the person's, of which nothing is ever changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Access {
+enum CacheAccess {
     /// They read it.
     IsRead,
     /// They add to it what they fetch, where they have a network: a holder who has one gets a copy.
@@ -107,7 +107,7 @@ enum Access {
 
 /// A fence for one child, and what the child's environment says of it. To be kept while the child runs.
 #[derive(Debug)]
-pub(crate) struct Around {
+pub(crate) struct ChildFence {
     /// `None`: they are switched off.
     pub(crate) fence: Option<Fence>,
     pub(crate) env: BTreeMap<OsString, OsString>,
@@ -119,7 +119,7 @@ pub(crate) struct Around {
 
 impl Fences {
     /// `env` is what the children are given, and `closed` what they never touch.
-    pub(crate) fn new(settings: &Settings, env: &BTreeMap<OsString, OsString>, closed: Arc<Closed>) -> Self {
+    pub(crate) fn new(settings: &Settings, env: &BTreeMap<OsString, OsString>, closed: Arc<ClosedPaths>) -> Self {
         let base = env.get(OsStr::new("TMPDIR")).map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
         if settings.fence {
             temporary::clear(&base);
@@ -127,12 +127,12 @@ impl Fences {
         let usual = settings.fence.then(|| Usual::new(settings, env, closed.folders().to_vec()));
         let inner = settings.inner.clone().filter(|_| settings.fence);
         let (env, home) = (env.clone(), settings.home.clone());
-        let sandbox = Found { env, home, inner, ports: Mutex::default(), found: Mutex::default() };
+        let sandbox = SandboxSearch { env, home, inner, ports: Mutex::default(), found: Mutex::default() };
         Self { usual, sandbox, closed, settings: settings.clone(), base, temporary: Mutex::default() }
     }
 
     /// A fence around granted folders, for a holder. Blocks.
-    pub(crate) fn around(&self, ground: &Ground, holder: &Holder) -> Result<Around, Refusal> {
+    pub(crate) fn around(&self, ground: &GrantedRoots, holder: &Holder) -> Result<ChildFence, Refusal> {
         // One that is not there cannot be touched either.
         let held = ground.roots().iter().filter_map(|root| ground.root(root).and_then(|way| way.folder()).ok());
         self.around_folders(held.collect(), holder).map_err(|error| {
@@ -143,11 +143,11 @@ impl Fences {
         })
     }
 
-    pub(crate) fn around_folders(&self, held: Vec<Root>, holder: &Holder) -> io::Result<Around> {
+    pub(crate) fn around_folders(&self, held: Vec<Root>, holder: &Holder) -> io::Result<ChildFence> {
         let folders: Vec<PathBuf> = held.iter().filter_map(|root| place(root).ok()).collect();
         let Some(usual) = &self.usual else {
             let limits = RunLimits::new(&self.settings, None, &folders);
-            return Ok(Around { fence: None, env: BTreeMap::new(), limits });
+            return Ok(ChildFence { fence: None, env: BTreeMap::new(), limits });
         };
         let temporary = self.temporary_of(holder.id)?;
         let (mut read, mut write, mut closed) = (usual.read.clone(), usual.write.clone(), usual.closed.clone());
@@ -167,9 +167,9 @@ impl Fences {
                 }
                 read.extend(usual.read_caches.iter().filter_map(|(cache, access)| {
                     let is_own = match access {
-                        Access::IsRead => false,
-                        Access::Grows => is_online,
-                        Access::IsWritten => true,
+                        CacheAccess::IsRead => false,
+                        CacheAccess::Grows => is_online,
+                        CacheAccess::IsWritten => true,
                     };
                     let copy = if is_own { temporary.copy(cache, cache) } else { None };
                     // What is too large to be copied is fetched anew, or read as far as that goes.
@@ -197,15 +197,15 @@ impl Fences {
         env.extend(["TMPDIR", "TMP", "TEMP"].map(|name| (name.into(), seems.as_os_str().to_owned())));
         let fence = Fence { read, write, held, exec: None, closed, room };
         let limits = RunLimits::new(&self.settings, Some(temporary), &folders);
-        Ok(Around { fence: Some(fence), env, limits })
+        Ok(ChildFence { fence: Some(fence), env, limits })
     }
 
-    fn temporary_of(&self, holder: u128) -> io::Result<Arc<Temporary>> {
+    fn temporary_of(&self, holder: u128) -> io::Result<Arc<TemporaryFolder>> {
         let mut all = self.temporary.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(made) = all.get(&holder).filter(|made| made.can_be_used()) {
             return Ok(made.clone());
         }
-        let made = Arc::new(Temporary::make(&self.base)?);
+        let made = Arc::new(TemporaryFolder::make(&self.base)?);
         all.insert(holder, made.clone());
         Ok(made)
     }
@@ -218,7 +218,7 @@ impl Fences {
     /// Removes the temporary files of all. Blocks.
     pub(crate) fn close(&self) {
         let all = std::mem::take(&mut *self.temporary.lock().unwrap_or_else(PoisonError::into_inner));
-        all.into_values().filter_map(Arc::into_inner).for_each(Temporary::remove);
+        all.into_values().filter_map(Arc::into_inner).for_each(TemporaryFolder::remove);
     }
 
     pub(crate) fn is_on(&self) -> bool {
@@ -251,7 +251,7 @@ impl Fences {
 
 // === impl Found ===
 
-impl Found {
+impl SandboxSearch {
     fn sandbox(&self) -> Result<Arc<Sandbox>, String> {
         let inner = self.inner.as_deref().ok_or("it was not asked for")?;
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
@@ -261,7 +261,7 @@ impl Found {
             Some(Err(_)) | None => {}
         }
         let looked = Sandbox::find(&self.env, self.home.as_deref(), inner);
-        *found = Some(looked.clone().map_err(|why| Lack { why, at: Instant::now() }));
+        *found = Some(looked.clone().map_err(|why| SandboxLack { why, at: Instant::now() }));
         looked
     }
 }
@@ -269,7 +269,7 @@ impl Found {
 // === impl Around ===
 
 #[cfg(test)]
-impl Around {
+impl ChildFence {
     /// The folder for temporary files, where there is one.
     pub(crate) fn temporary(&self) -> Option<&std::path::Path> {
         self.limits.scratch()

@@ -22,7 +22,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use crate::{
     args::Args,
     refusal::failed,
-    roots::Ground,
+    roots::GrantedRoots,
     run::{RunContext, RunState},
 };
 pub(crate) use add::add;
@@ -30,16 +30,16 @@ pub(crate) use branch::branch;
 use call::Git;
 pub(crate) use commit::commit;
 pub(crate) use diff::diff;
-use news::Known;
+use news::KnownRepositories;
 use repository::Repository;
-use state::State;
+use state::RepositoryState;
 pub(crate) use status::status;
 
 /// What is known of the repositories that somebody has asked about, and how many ask at a time.
 #[derive(Debug)]
 pub(crate) struct Repositories {
     turns: Semaphore,
-    known: Known,
+    known: KnownRepositories,
 }
 
 /// Runs of git at the same time. Further ones wait for their turn, which their actions' deadlines bound: each takes
@@ -51,7 +51,7 @@ const WITHIN: Duration = Duration::from_secs(60);
 
 impl Repositories {
     pub(crate) fn new() -> Self {
-        Self { turns: Semaphore::new(MAX_RUNS), known: Known::default() }
+        Self { turns: Semaphore::new(MAX_RUNS), known: KnownRepositories::default() }
     }
 
     async fn turn(&self) -> Result<SemaphorePermit<'_>, Refusal> {
@@ -81,11 +81,11 @@ async fn tell(context: &RunContext, git: &Git) {
 
 /// Says what is checked out in a folder, without running git: nothing where there is no repository, and why it is not told
 /// where that lies elsewhere.
-pub(crate) fn glance(ground: &Ground, folder: &str) -> Value {
+pub(crate) fn glance(ground: &GrantedRoots, folder: &str) -> Value {
     match Repository::look(ground, Some(folder)) {
         Ok(repository) => {
             let (own, common) = repository.halves();
-            let state = State::read(own, common);
+            let state = RepositoryState::read(own, common);
             json!({
                 "path": repository.worktree.display().to_string(),
                 "branch": state.branch,

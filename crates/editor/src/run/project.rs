@@ -20,13 +20,13 @@ use crate::{
     progress::Progress,
     run::{
         RunContext,
-        command::{Ended, Launch, Output, SLACK, Started, attend, tell_over},
+        command::{BoundedOutput, CommandOutcome, Launch, SLACK, StartedProgram, attend, tell_over},
         fence,
     },
-    shown::{Shown, Words},
+    shown::{CommandWords, Shown},
 };
-use findings::{Base, Counts, Findings};
-use tool::{Project, Tool};
+use findings::{Findings, PathBase, TestCounts};
+use tool::{BuildTool, Project};
 pub(crate) use tool::{is_mark, tool_of};
 
 /// What is wished of a project.
@@ -56,7 +56,7 @@ pub(crate) fn test(args: Args, context: &RunContext) -> Result<(Shown, Work), Re
 
 fn prepare(mut args: Args, context: &RunContext, goal: Goal) -> Result<(Shown, Work), Refusal> {
     let cwd = args.maybe_text("cwd")?;
-    let tool = args.maybe_text("tool")?.map(|name| Tool::named(&name)).transpose()?;
+    let tool = args.maybe_text("tool")?.map(|name| BuildTool::named(&name)).transpose()?;
     let part_name = if goal == Goal::Build { "target" } else { "filter" };
     let part = args.maybe_text(part_name)?;
     let most = LONGEST_TIME.as_millis() as u64;
@@ -68,7 +68,7 @@ fn prepare(mut args: Args, context: &RunContext, goal: Goal) -> Result<(Shown, W
     }
     let project = Project::find(&context.ground, cwd.as_deref(), tool)?;
     let (words, env) = project.plan(goal, part.as_deref())?;
-    let words = Words::List(words);
+    let words = CommandWords::List(words);
     let launch = Launch::open(context, &words, env, Some(&project.folder))?;
     let shown = launch.shown(words, timeout_ms);
     let patience = Duration::from_millis(timeout_ms);
@@ -85,7 +85,7 @@ async fn run(
     progress: Progress,
 ) -> Result<Value, Refusal> {
     let _turn = launch.turn()?;
-    let Started { what: child, launch, run, around } = launch.child().await?;
+    let StartedProgram { what: child, launch, run, around } = launch.child().await?;
     let unsaved = launch.context.state.text.buffers.unsaved_beneath(&launch.cwd);
     let mut fence = fence::told(child.enforced.as_ref());
     let tool = project.tool.name();
@@ -105,7 +105,7 @@ async fn run(
             say(&progress, line, &found, goal);
         }
     };
-    let Ended { status, timed_out, over, out, err, duration } =
+    let CommandOutcome { status, timed_out, over, out, err, duration } =
         attend(child, run, patience, &around.limits, seen).await;
     reader.end(&mut found);
     drop(around);
@@ -116,7 +116,7 @@ async fn run(
     if let Some(hint) = fence::hint(&fence, &[&stdout, &stderr]).filter(|_| !is_ok) {
         fence["hint"] = hint.into();
     }
-    let base = Base { folder: launch.cwd.clone(), root: project.root.clone() };
+    let base = PathBase { folder: launch.cwd.clone(), root: project.root.clone() };
     let mut answer = json!({
         "tool": tool,
         "command": launch.words(),
@@ -140,7 +140,7 @@ async fn run(
         ending.is(json!({ "tool": tool, "is_ok": is_ok, "errors": found.errors, "warnings": found.warnings }));
     } else {
         answer["tests"] = found.told_tests(&base);
-        let Counts { passed, failed, ignored } = found.counts();
+        let TestCounts { passed, failed, ignored } = found.counts();
         let data = json!({ "tool": tool, "is_ok": is_ok, "passed": passed, "failed": failed, "ignored": ignored });
         launch.tell("test_results", data);
     }
@@ -158,7 +158,7 @@ fn say(progress: &Progress, line: &str, found: &Findings, goal: Goal) {
 }
 
 /// The end of what was printed, without what is for machines and was read already.
-fn end_of(output: Output) -> String {
+fn end_of(output: BoundedOutput) -> String {
     let (text, _) = output.told();
     let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with("{\"")).collect();
     let mut bytes = 0;

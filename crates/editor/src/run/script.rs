@@ -16,13 +16,13 @@ use prism_core::policy::Refusal;
 use ring::digest::{Context, SHA256};
 
 use crate::{
-    roots::{Ground, Way},
-    shown::{Script, Words},
+    roots::{GrantedRoots, ResolvedPath},
+    shown::{CommandWords, Script},
 };
 
 /// The files of one command, each with the way to it.
 #[derive(Debug, Default)]
-pub(crate) struct Scripts(Vec<(Way, Script)>);
+pub(crate) struct Scripts(Vec<(ResolvedPath, Script)>);
 
 /// Files that are shown of a command, and of each so many bytes. A person reads no more; the digest is of all of it.
 const MAX_SCRIPTS: usize = 8;
@@ -30,8 +30,8 @@ const MAX_SHOWN: usize = 16 << 10;
 
 impl Scripts {
     /// Finds them. Blocks.
-    pub(crate) fn of(ground: &Ground, command: &Words, cwd: &Path) -> Self {
-        let mut scripts: Vec<(Way, Script)> = Vec::new();
+    pub(crate) fn of(ground: &GrantedRoots, command: &CommandWords, cwd: &Path) -> Self {
+        let mut scripts: Vec<(ResolvedPath, Script)> = Vec::new();
         for named in words::named(command, cwd) {
             if scripts.len() >= MAX_SCRIPTS {
                 break;
@@ -61,7 +61,7 @@ impl Scripts {
 }
 
 /// What a name leads to, if that is a file that was granted: others cannot have been written by the holder.
-fn found(ground: &Ground, named: &Path) -> Option<(Way, PathBuf, Script)> {
+fn found(ground: &GrantedRoots, named: &Path) -> Option<(ResolvedPath, PathBuf, Script)> {
     let way = ground.way(named.to_str()?).ok()?;
     let (file, path) = way.open_placed().ok()?;
     let (bytes, begin, digest) = read(file).ok()?;

@@ -28,19 +28,19 @@ use crate::{
     refusal::failed,
     run::{command, fence},
 };
-use history::History;
+use history::OutputHistory;
 
 pub(crate) use verbs::{input, open, output};
 
 /// All terminals, by number.
 #[derive(Debug, Default)]
-pub(crate) struct Terminals {
-    all: Mutex<BTreeMap<u64, Arc<Terminal>>>,
+pub(crate) struct HolderTerminals {
+    all: Mutex<BTreeMap<u64, Arc<HolderTerminal>>>,
     opened: AtomicU64,
 }
 
 #[derive(Debug)]
-struct Terminal {
+struct HolderTerminal {
     number: u64,
     holder: u128,
     /// What runs in it, as it would be typed.
@@ -54,17 +54,17 @@ struct Terminal {
     typed: mpsc::Sender<Vec<u8>>,
     /// Set once: it shall end.
     stop: watch::Sender<bool>,
-    state: Mutex<State>,
+    state: Mutex<TerminalState>,
     /// Told after each change of the state.
     changed: watch::Sender<()>,
 }
 
 #[derive(Debug)]
-struct State {
-    history: History,
+struct TerminalState {
+    history: OutputHistory,
     size: Size,
     /// How it has ended; `None` while it runs.
-    ended: Option<command::Status>,
+    ended: Option<command::ChildStatus>,
     /// What it was ended for, if that is what it used.
     over: Option<fence::Overrun>,
 }
@@ -87,7 +87,7 @@ const ENDING: Duration = Duration::from_secs(5);
 
 // === impl Terminals ===
 
-impl Terminals {
+impl HolderTerminals {
     /// Ends what a holder had. What runs is killed while nobody waits.
     pub(crate) fn left(&self, holder: u128) {
         let mut all = self.lock();
@@ -110,7 +110,7 @@ impl Terminals {
     /// Refuses one too many. Of those that have ended, the oldest makes room.
     fn admit(&self, holder: u128) -> Result<(), Refusal> {
         let mut all = self.lock();
-        let is_full = |all: &BTreeMap<u64, Arc<Terminal>>| {
+        let is_full = |all: &BTreeMap<u64, Arc<HolderTerminal>>| {
             let own = all.values().filter(|terminal| terminal.holder == holder).count();
             (own >= MAX_OF_HOLDER, all.len() >= MAX_TERMINALS)
         };
@@ -119,7 +119,7 @@ impl Terminals {
             if !own_are_full && !all_are_full {
                 return Ok(());
             }
-            let ended = |terminal: &&Arc<Terminal>| {
+            let ended = |terminal: &&Arc<HolderTerminal>| {
                 (!own_are_full || terminal.holder == holder) && terminal.state().ended.is_some()
             };
             let Some(number) = all.values().find(ended).map(|terminal| terminal.number) else {
@@ -132,7 +132,7 @@ impl Terminals {
     }
 
     /// Takes one in that was just opened, if there still is room.
-    fn add(&self, make: impl FnOnce(u64) -> Terminal, holder: u128) -> Result<Arc<Terminal>, Refusal> {
+    fn add(&self, make: impl FnOnce(u64) -> HolderTerminal, holder: u128) -> Result<Arc<HolderTerminal>, Refusal> {
         self.admit(holder)?;
         let number = self.opened.fetch_add(1, Ordering::Relaxed) + 1;
         let terminal = Arc::new(make(number));
@@ -140,7 +140,7 @@ impl Terminals {
         Ok(terminal)
     }
 
-    fn named(&self, name: &str, holder: u128) -> Result<Arc<Terminal>, Refusal> {
+    fn named(&self, name: &str, holder: u128) -> Result<Arc<HolderTerminal>, Refusal> {
         let number = name.strip_prefix("terminal-").and_then(|number| number.parse::<u64>().ok());
         let found = number.and_then(|number| self.lock().get(&number).cloned());
         found.filter(|terminal| terminal.holder == holder).ok_or_else(|| {
@@ -148,7 +148,7 @@ impl Terminals {
         })
     }
 
-    fn of(&self, holder: u128) -> Vec<Arc<Terminal>> {
+    fn of(&self, holder: u128) -> Vec<Arc<HolderTerminal>> {
         self.lock().values().filter(|terminal| terminal.holder == holder).cloned().collect()
     }
 
@@ -156,19 +156,19 @@ impl Terminals {
         self.lock().remove(&number);
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Terminal>>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<HolderTerminal>>> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 // === impl Terminal ===
 
-impl Terminal {
+impl HolderTerminal {
     fn name(&self) -> String {
         format!("terminal-{}", self.number)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, TerminalState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -258,7 +258,7 @@ impl Terminal {
     }
 }
 
-impl State {
+impl TerminalState {
     fn exit_code(&self) -> Option<i32> {
         self.ended.and_then(|status| status.code)
     }

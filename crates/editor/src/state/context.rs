@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use prism_os::sandbox::Network;
 
-use crate::roots::Ground;
+use crate::roots::GrantedRoots;
 
 /// Whom an order is from. Terminals, watches, panes and cursors are a holder's own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct Holder {
 /// The surroundings of one order. `S` is the state of the room that carries it out.
 #[derive(Debug)]
 pub(crate) struct OrderContext<S> {
-    pub(crate) ground: Ground,
+    pub(crate) ground: GrantedRoots,
     pub(crate) holder: Holder,
     pub(crate) state: Arc<S>,
 }

@@ -5,10 +5,10 @@ use std::ops::Range;
 use serde_json::{Value, json};
 use tree_sitter::{Node, Tree};
 
-use super::places::Places;
+use super::places::PlaceIndex;
 
 /// What of a tree is wanted.
-pub(super) struct Part {
+pub(super) struct TreePart {
     pub(super) depth: usize,
     pub(super) limit: usize,
     /// The nodes that touch this, and all others only as far as they hold such; everything if `None`.
@@ -19,7 +19,7 @@ pub(super) struct Part {
 const MAX_TEXT: usize = 80;
 
 /// Returns the part, and whether nothing of it was left out for its depth or number.
-pub(super) fn show(tree: &Tree, text: &str, places: &Places<'_>, part: &Part) -> (Value, bool) {
+pub(super) fn show(tree: &Tree, text: &str, places: &PlaceIndex<'_>, part: &TreePart) -> (Value, bool) {
     let mut drawing = Drawing { text, places, part, left: part.limit, is_whole: true };
     let root = tree.root_node();
     let shown = drawing.node(root, None, part.depth);
@@ -28,8 +28,8 @@ pub(super) fn show(tree: &Tree, text: &str, places: &Places<'_>, part: &Part) ->
 
 struct Drawing<'a> {
     text: &'a str,
-    places: &'a Places<'a>,
-    part: &'a Part,
+    places: &'a PlaceIndex<'a>,
+    part: &'a TreePart,
     left: usize,
     is_whole: bool,
 }

@@ -29,16 +29,16 @@ use serde_json::json;
 use crate::{
     encoding,
     happening::Happenings,
-    roots::{Way, place, read::whole},
+    roots::{ResolvedPath, place, read::whole},
     state::Holder,
-    text::deeds::Deeds,
+    text::deeds::OwnWrites,
 };
 pub(crate) use buffer::{Buffer, Snapshot, stale};
 pub use handover::Surrendered;
 pub(crate) use history::Steps;
-use keep::Keeper;
+use keep::UnsavedKeeper;
 pub(crate) use keep::keeping;
-pub(crate) use plan::{Change, Edited, Plan};
+pub(crate) use plan::{BufferChange, EditPlan, MadeEdit};
 pub(crate) use verbs::{close, list, save};
 
 /// All that is open. One for the runtime.
@@ -48,9 +48,9 @@ pub(crate) struct Buffers {
     happenings: Happenings,
     versions: Versions,
     /// `None` where unsaved text need not outlive the runtime.
-    keeper: Option<Arc<Keeper>>,
+    keeper: Option<Arc<UnsavedKeeper>>,
     /// What was done to files here.
-    pub(crate) deeds: Deeds,
+    pub(crate) deeds: OwnWrites,
 }
 
 /// Gives each change a number.
@@ -58,7 +58,7 @@ pub(crate) struct Buffers {
 struct Versions(AtomicU64);
 
 /// What a file turned out to be.
-pub(crate) enum Looked {
+pub(crate) enum OpenedFile {
     Text(Arc<Buffer>),
     /// What no editor would show as text.
     Other {
@@ -81,23 +81,23 @@ const SETTLED: Duration = Duration::from_millis(30);
 impl Buffers {
     /// Takes up what was left unsaved in a folder, if one is named.
     pub(crate) fn new(happenings: Happenings, unsaved: Option<PathBuf>) -> Self {
-        let keeper = unsaved.map(|folder| Arc::new(Keeper::new(folder)));
-        let (open, deeds) = (Mutex::default(), Deeds::default());
+        let keeper = unsaved.map(|folder| Arc::new(UnsavedKeeper::new(folder)));
+        let (open, deeds) = (Mutex::default(), OwnWrites::default());
         let this = Self { open, happenings, versions: Versions::new(), keeper, deeds };
         this.restore();
         this
     }
 
     /// Finds the buffer of a text file, as the file is now, or opens it.
-    pub(crate) fn open(&self, way: &Way) -> Result<Arc<Buffer>, Refusal> {
+    pub(crate) fn open(&self, way: &ResolvedPath) -> Result<Arc<Buffer>, Refusal> {
         match self.look(way)? {
-            Looked::Text(buffer) => Ok(buffer),
-            Looked::Other { .. } => Err(way.wrong("it is no text; write_file replaces it as a whole")),
+            OpenedFile::Text(buffer) => Ok(buffer),
+            OpenedFile::Other { .. } => Err(way.wrong("it is no text; write_file replaces it as a whole")),
         }
     }
 
     /// The same, of any file.
-    pub(crate) fn look(&self, way: &Way) -> Result<Looked, Refusal> {
+    pub(crate) fn look(&self, way: &ResolvedPath) -> Result<OpenedFile, Refusal> {
         let (file, path) = match way.open_placed() {
             Ok(placed) => placed,
             // Somebody has removed the file, and its unsaved text is all that is left.
@@ -109,7 +109,7 @@ impl Buffers {
                 return match left {
                     Some(buffer) => {
                         buffer.is_gone();
-                        Ok(Looked::Text(buffer))
+                        Ok(OpenedFile::Text(buffer))
                     }
                     None => Err(refusal),
                 };
@@ -118,7 +118,7 @@ impl Buffers {
         };
         let Some(buffer) = self.at(&path) else { return self.take_in(file, path) };
         if buffer.is_as_of(Stamp::of_file(&file).ok()) {
-            return Ok(Looked::Text(buffer));
+            return Ok(OpenedFile::Text(buffer));
         }
         // While it is being saved, what was opened a moment ago may be the file that is replaced; so it is opened again.
         let _turn = buffer.saving();
@@ -165,7 +165,7 @@ impl Buffers {
     }
 
     /// Makes a buffer follow its file, if it is open: something has happened there. Reads through the way that was granted.
-    pub(crate) fn refresh(&self, way: &Way) {
+    pub(crate) fn refresh(&self, way: &ResolvedPath) {
         let _ = self.look(way);
     }
 
@@ -209,7 +209,7 @@ impl Buffers {
     }
 
     /// Brings the table up to date with a file that was just opened.
-    fn take_in(&self, file: File, path: PathBuf) -> Result<Looked, Refusal> {
+    fn take_in(&self, file: File, path: PathBuf) -> Result<OpenedFile, Refusal> {
         let stamp = Stamp::of_file(&file).ok();
         // One that was written this moment may be written again without its times telling.
         let settled = stamp.filter(|stamp| stamp.is_older_than(SETTLED));
@@ -219,11 +219,11 @@ impl Buffers {
             Err(bytes) => {
                 // A text that has become something else is a text no longer; unsaved changes of it stay.
                 match self.at(&path) {
-                    Some(buffer) if buffer.is_dirty() => return Ok(Looked::Text(buffer)),
+                    Some(buffer) if buffer.is_dirty() => return Ok(OpenedFile::Text(buffer)),
                     Some(buffer) => self.shut(&buffer, None),
                     None => {}
                 }
-                return Ok(Looked::Other { path, bytes });
+                return Ok(OpenedFile::Other { path, bytes });
             }
         };
         let digest = encoding::digest_of(text.as_bytes());
@@ -233,11 +233,11 @@ impl Buffers {
                 let reason = if by.is_some() { "edit" } else { "disk" };
                 self.tell("buffer_changed", &buffer, by.as_ref(), json!({ "version": version, "reason": reason }));
             }
-            return Ok(Looked::Text(buffer));
+            return Ok(OpenedFile::Text(buffer));
         }
         let version = self.versions.next();
         let buffer = self.add(Arc::new(Buffer::new(path, text, digest, settled, version)))?;
-        Ok(Looked::Text(buffer))
+        Ok(OpenedFile::Text(buffer))
     }
 
     /// Makes room for a buffer, and puts it there; if somebody has opened the same file at this moment, theirs is returned.

@@ -18,23 +18,23 @@ use crate::{
     state::Holder,
     text::{
         TextContext, TextState,
-        buffers::{Buffer, Change, Edited, Plan, Snapshot, Steps, stale},
+        buffers::{Buffer, BufferChange, EditPlan, MadeEdit, Snapshot, Steps, stale},
     },
 };
 pub(crate) use apply::{TextEdit, apply};
-pub(crate) use position::{Lines, Position, Span};
+pub(crate) use position::{Position, Span, TextLines};
 
 /// Edits of one action, and files. The text is gone through for each of them.
 const MAX_EDITS: usize = 1_000;
 const MAX_FILES: usize = 200;
 
 /// One edit as it was given.
-pub(crate) struct Edit {
-    place: Place,
+pub(crate) struct RequestedEdit {
+    place: EditTarget,
     new_text: String,
 }
 
-enum Place {
+enum EditTarget {
     /// With what must stand there, if that was said.
     Range { start: Position, end: Position, old_text: Option<String> },
     /// Where this stands.
@@ -46,7 +46,7 @@ pub(crate) fn edit(mut args: Args, context: &TextContext) -> Result<(Shown, Work
         args.done()?;
         return edit_files(files, context);
     }
-    let (order, path) = Asked::read(&mut args)?;
+    let (order, path) = EditBasis::read(&mut args)?;
     let (undo, redo) = (args.number("undo", 1, MAX_EDITS as u64)?, args.number("redo", 1, MAX_EDITS as u64)?);
     let what = what(&mut args)?;
     args.done()?;
@@ -86,7 +86,7 @@ fn edit_files(files: Value, context: &TextContext) -> Result<(Shown, Work), Refu
     for (i, file) in files.into_iter().enumerate() {
         let read = || {
             let mut args = members("files", file)?;
-            let (order, path) = Asked::read(&mut args)?;
+            let (order, path) = EditBasis::read(&mut args)?;
             let edits = what(&mut args)?.ok_or_else(|| wrong("`edits` is missing"))?;
             args.done()?;
             let buffer = context.state.buffers.open(&context.ground.way(&path)?)?;
@@ -102,12 +102,12 @@ fn edit_files(files: Value, context: &TextContext) -> Result<(Shown, Work), Refu
 }
 
 /// Which text an edit was made for.
-struct Asked {
+struct EditBasis {
     version: Option<u64>,
     digest: Option<String>,
 }
 
-impl Asked {
+impl EditBasis {
     fn read(args: &mut Args) -> Result<(Self, String), Refusal> {
         let path = args.text("path")?;
         let version = args.number("version", 0, u64::MAX)?;
@@ -131,19 +131,24 @@ impl Asked {
     }
 }
 
-fn change(buffer: Arc<Buffer>, snapshot: &Snapshot, edits: Vec<Edit>, names_version: bool) -> Result<Change, Refusal> {
-    let is_blind = |edit: &Edit| matches!(edit.place, Place::Range { old_text: None, .. });
+fn change(
+    buffer: Arc<Buffer>,
+    snapshot: &Snapshot,
+    edits: Vec<RequestedEdit>,
+    names_version: bool,
+) -> Result<BufferChange, Refusal> {
+    let is_blind = |edit: &RequestedEdit| matches!(edit.place, EditTarget::Range { old_text: None, .. });
     if !names_version && edits.iter().any(is_blind) {
         let why = "a `range` is about one version of the text: give `version` (or `digest`) as open_file told it, or the \
                    `old_text` that stands there";
         return Err(wrong(why));
     }
     let edits = placed(&snapshot.text, edits)?;
-    Ok(Change { buffer, version: snapshot.version, edits })
+    Ok(BufferChange { buffer, version: snapshot.version, edits })
 }
 
 /// What is to be changed, if that is what was given.
-pub(crate) fn what(args: &mut Args) -> Result<Option<Vec<Edit>>, Refusal> {
+pub(crate) fn what(args: &mut Args) -> Result<Option<Vec<RequestedEdit>>, Refusal> {
     let listed = args.take("edits");
     let (old_text, new_text) = (args.take("old_text"), args.take("new_text"));
     match (listed, old_text, new_text) {
@@ -164,11 +169,11 @@ pub(crate) fn what(args: &mut Args) -> Result<Option<Vec<Edit>>, Refusal> {
 pub(crate) fn planned(
     state: &Arc<TextState>,
     holder: &Holder,
-    changes: Vec<Change>,
+    changes: Vec<BufferChange>,
     reason: &'static str,
-    told: impl FnOnce(&[Edited]) -> Value + Send + 'static,
+    told: impl FnOnce(&[MadeEdit]) -> Value + Send + 'static,
 ) -> Result<(Shown, Work), Refusal> {
-    let plan = Arc::new(Plan::of(changes, reason)?);
+    let plan = Arc::new(EditPlan::of(changes, reason)?);
     let (state, by) = (state.clone(), holder.clone());
     let shown = Shown::plain(plan.title());
     let (picture, writes, effects) = (plan.clone(), plan.written_bytes(), plan.effects());
@@ -176,15 +181,15 @@ pub(crate) fn planned(
     Ok((shown, work.writing(writes).affecting(effects).pictured(move || picture.shown())))
 }
 
-fn one(edited: &[Edited]) -> Value {
-    edited.first().map_or(Value::Null, Edited::told)
+fn one(edited: &[MadeEdit]) -> Value {
+    edited.first().map_or(Value::Null, MadeEdit::told)
 }
 
-fn all(edited: &[Edited]) -> Value {
-    json!({ "files": edited.iter().map(Edited::told).collect::<Vec<_>>() })
+fn all(edited: &[MadeEdit]) -> Value {
+    json!({ "files": edited.iter().map(MadeEdit::told).collect::<Vec<_>>() })
 }
 
-fn read(listed: Vec<Value>) -> Result<Vec<Edit>, Refusal> {
+fn read(listed: Vec<Value>) -> Result<Vec<RequestedEdit>, Refusal> {
     if listed.is_empty() || listed.len() > MAX_EDITS {
         return Err(wrong(format!("`edits` must hold 1 to {MAX_EDITS} edits, not {}", listed.len())));
     }
@@ -195,7 +200,7 @@ fn read(listed: Vec<Value>) -> Result<Vec<Edit>, Refusal> {
     listed.into_iter().enumerate().map(read).collect()
 }
 
-fn read_one(edit: Map<String, Value>) -> Result<Edit, Refusal> {
+fn read_one(edit: Map<String, Value>) -> Result<RequestedEdit, Refusal> {
     let mut args = Args::new(edit);
     let range = args.take("range");
     let old_text = args.maybe_text("old_text")?;
@@ -204,28 +209,28 @@ fn read_one(edit: Map<String, Value>) -> Result<Edit, Refusal> {
     let place = match (range, old_text) {
         (Some(range), old_text) => {
             let (start, end) = position::range("range", range)?;
-            Place::Range { start, end, old_text }
+            EditTarget::Range { start, end, old_text }
         }
         (None, Some(old_text)) if old_text.is_empty() => return Err(wrong("`old_text` is empty")),
-        (None, Some(old_text)) => Place::Words(old_text),
+        (None, Some(old_text)) => EditTarget::Words(old_text),
         (None, None) => return Err(wrong("it needs a `range` or an `old_text`")),
     };
-    Ok(Edit { place, new_text })
+    Ok(RequestedEdit { place, new_text })
 }
 
 /// Finds where each edit is in a text, and makes sure that no two meet.
-pub(crate) fn placed(text: &str, edits: Vec<Edit>) -> Result<Vec<TextEdit>, Refusal> {
-    let lines = Lines::of(text);
-    let place = |(i, edit): (usize, Edit)| {
+pub(crate) fn placed(text: &str, edits: Vec<RequestedEdit>) -> Result<Vec<TextEdit>, Refusal> {
+    let lines = TextLines::of(text);
+    let place = |(i, edit): (usize, RequestedEdit)| {
         let range = place_of(text, &lines, &edit.place).map_err(|why| wrong(format!("edit {i}: {why}")))?;
         Ok(TextEdit { range, new_text: edit.new_text })
     };
     edits.into_iter().enumerate().map(place).collect()
 }
 
-fn place_of(text: &str, lines: &Lines<'_>, place: &Place) -> Result<Range<usize>, String> {
+fn place_of(text: &str, lines: &TextLines<'_>, place: &EditTarget) -> Result<Range<usize>, String> {
     match place {
-        Place::Range { start, end, old_text } => {
+        EditTarget::Range { start, end, old_text } => {
             let range = lines.offset(*start)?..lines.offset(*end)?;
             if range.start > range.end {
                 return Err("`range` ends before it starts".to_owned());
@@ -237,7 +242,7 @@ fn place_of(text: &str, lines: &Lines<'_>, place: &Place) -> Result<Range<usize>
                 _ => Ok(range),
             }
         }
-        Place::Words(old_text) => {
+        EditTarget::Words(old_text) => {
             let start = text.find(old_text).ok_or("`old_text` is not in the text; open it again")?;
             // It may overlap with itself, too.
             let next = start + text[start..].chars().next().map_or(1, char::len_utf8);

@@ -17,25 +17,25 @@ use crate::{
     text::{
         TextContext,
         buffers::Buffer,
-        edit::{Lines, Position, Span},
+        edit::{Position, Span, TextLines},
     },
 };
 
 /// What holders look at.
 #[derive(Debug, Default)]
-pub(crate) struct Panes(Mutex<HashMap<u128, View>>);
+pub(crate) struct Panes(Mutex<HashMap<u128, HolderView>>);
 
 /// What one holder looks at.
 #[derive(Debug, Default)]
-struct View {
-    panes: Vec<Pane>,
+struct HolderView {
+    panes: Vec<TextPane>,
     active: usize,
     next: u64,
-    spots: HashMap<PathBuf, Spot>,
+    spots: HashMap<PathBuf, ViewSpot>,
 }
 
 #[derive(Clone, Debug)]
-struct Pane {
+struct TextPane {
     id: u64,
     path: PathBuf,
     direction: Option<&'static str>,
@@ -43,7 +43,7 @@ struct Pane {
 
 /// Where a holder is in a text. Lines and UTF-16 units from zero.
 #[derive(Clone, Copy, Debug, Default)]
-struct Spot {
+struct ViewSpot {
     cursor: Position,
     selection: Option<Span>,
     viewport: Option<(u64, u64)>,
@@ -108,7 +108,7 @@ pub(crate) fn set_cursor(mut args: Args, context: &TextContext) -> Result<(Shown
     args.done()?;
     let buffer = context.state.buffers.open(&context.ground.way(&path)?)?;
     let snapshot = buffer.snapshot();
-    let lines = Lines::of(&snapshot.text);
+    let lines = TextLines::of(&snapshot.text);
     for place in [Some(position), selection.map(|range| range.0), selection.map(|range| range.1)].into_iter().flatten()
     {
         lines.offset(place).map_err(wrong)?;
@@ -139,7 +139,7 @@ pub(crate) fn selection(mut args: Args, context: &TextContext) -> Result<(Shown,
     let work = Work::new(move |_| {
         let spot = state.panes.spot(holder, buffer.path());
         let text = buffer.snapshot().text;
-        let lines = Lines::of(&text);
+        let lines = TextLines::of(&text);
         // The text may be shorter by now; what is left of the selection counts.
         let range = spot.selection.unwrap_or((spot.cursor, spot.cursor));
         let range = (lines.nearest(range.0), lines.nearest(range.1));
@@ -165,7 +165,7 @@ pub(crate) fn viewport(mut args: Args, context: &TextContext) -> Result<(Shown, 
     let buffer = context.state.buffers.open(&context.ground.way(&path)?)?;
     let (state, by) = (context.state.clone(), context.holder.clone());
     let work = Work::new(move |_| {
-        let end = Lines::of(&buffer.snapshot().text).count() as u64 - 1;
+        let end = TextLines::of(&buffer.snapshot().text).count() as u64 - 1;
         let known = state.panes.spot(by.id, buffer.path()).viewport;
         let first = first.or(last.map(|last| last.saturating_sub(SCREEN - 1))).or(known.map(|known| known.0));
         let first = first.unwrap_or(0).min(end);
@@ -195,7 +195,7 @@ fn looked_at(context: &TextContext, path: Option<String>) -> Result<Arc<Buffer>,
 }
 
 fn within(buffer: &Buffer, place: Position) -> Position {
-    Lines::of(&buffer.snapshot().text).nearest(place)
+    TextLines::of(&buffer.snapshot().text).nearest(place)
 }
 
 fn place((line, character): Position) -> Value {
@@ -230,15 +230,15 @@ impl Panes {
         self.views().remove(&holder);
     }
 
-    fn spot(&self, holder: u128, path: &Path) -> Spot {
+    fn spot(&self, holder: u128, path: &Path) -> ViewSpot {
         self.views().get(&holder).and_then(|view| view.spots.get(path)).copied().unwrap_or_default()
     }
 
-    fn with<T>(&self, holder: u128, with: impl FnOnce(&mut View) -> T) -> T {
+    fn with<T>(&self, holder: u128, with: impl FnOnce(&mut HolderView) -> T) -> T {
         with(self.views().entry(holder).or_default())
     }
 
-    fn views(&self) -> MutexGuard<'_, HashMap<u128, View>> {
+    fn views(&self) -> MutexGuard<'_, HashMap<u128, HolderView>> {
         // Nothing panics while it holds the lock, and each change of a view is whole.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -246,7 +246,7 @@ impl Panes {
 
 // === impl View ===
 
-impl View {
+impl HolderView {
     /// Shows a text in the pane that has it, or else in the active one. Returns the pane.
     fn show(&mut self, path: &Path) -> u64 {
         if let Some(at) = self.panes.iter().position(|pane| pane.path == path) {
@@ -267,18 +267,18 @@ impl View {
         }
         let direction = (!self.panes.is_empty()).then_some(direction);
         let id = self.add(path, direction);
-        let told = |(at, pane): (usize, &Pane)| json!({ "id": pane.id, "path": pane.path, "direction": pane.direction, "is_active": at == self.active });
+        let told = |(at, pane): (usize, &TextPane)| json!({ "id": pane.id, "path": pane.path, "direction": pane.direction, "is_active": at == self.active });
         Ok((id, self.panes.iter().enumerate().map(told).collect()))
     }
 
     fn add(&mut self, path: PathBuf, direction: Option<&'static str>) -> u64 {
         self.next += 1;
-        self.panes.push(Pane { id: self.next, path, direction });
+        self.panes.push(TextPane { id: self.next, path, direction });
         self.active = self.panes.len() - 1;
         self.next
     }
 
-    fn spot(&mut self, path: &Path) -> &mut Spot {
+    fn spot(&mut self, path: &Path) -> &mut ViewSpot {
         if self.spots.len() >= MAX_SPOTS && !self.spots.contains_key(path) {
             self.spots.clear();
         }

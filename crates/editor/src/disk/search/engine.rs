@@ -9,7 +9,7 @@ use std::{
 
 use grep_searcher::{Searcher, Sink, SinkMatch};
 
-use super::pattern::{New, Pattern};
+use super::pattern::{Pattern, ReplacementText};
 
 /// What searches; one for each thread.
 pub(crate) struct Engine {
@@ -19,7 +19,7 @@ pub(crate) struct Engine {
 
 /// One place where it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Hit {
+pub(crate) struct SearchHit {
     pub(crate) start: (u64, u64),
     pub(crate) end: (u64, u64),
     /// The beginning of the line that it starts in.
@@ -30,8 +30,8 @@ pub(crate) struct Hit {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Hits {
-    pub(crate) hits: Vec<Hit>,
+pub(crate) struct SearchHits {
+    pub(crate) hits: Vec<SearchHit>,
     /// Whether there are more than asked for.
     pub(crate) is_cut: bool,
 }
@@ -54,21 +54,21 @@ impl Engine {
         from: impl Read,
         limit: usize,
         is_over: impl Fn() -> bool,
-    ) -> io::Result<Option<Hits>> {
-        let read = RefCell::new(Seen::default());
-        let source = Source { from, is_over, seen: &read };
-        let mut sink = Collected::new(&self.pattern, limit, None, &read);
+    ) -> io::Result<Option<SearchHits>> {
+        let read = RefCell::new(ScanNotes::default());
+        let source = ScannedSource { from, is_over, seen: &read };
+        let mut sink = HitCollector::new(&self.pattern, limit, None, &read);
         self.searcher.search_reader(&self.pattern.matcher, source, &mut sink)?;
         Ok(if sink.is_binary { None } else { Some(sink.found) })
     }
 
     /// Searches a text. With a replacement, each place comes with what it is to be replaced by.
-    pub(crate) fn text(&mut self, text: &str, limit: usize, new: Option<&New>) -> io::Result<Hits> {
+    pub(crate) fn text(&mut self, text: &str, limit: usize, new: Option<&ReplacementText>) -> io::Result<SearchHits> {
         // As a file is searched: a byte order mark is not part of the first line.
         let bare = text.strip_prefix('\u{FEFF}').unwrap_or(text);
-        let read = RefCell::new(Seen::default());
+        let read = RefCell::new(ScanNotes::default());
         read.borrow_mut().note(text.as_bytes());
-        let mut sink = Collected::new(&self.pattern, limit, new, &read);
+        let mut sink = HitCollector::new(&self.pattern, limit, new, &read);
         self.searcher.search_slice(&self.pattern.matcher, bare.as_bytes(), &mut sink)?;
         Ok(sink.found)
     }
@@ -76,7 +76,7 @@ impl Engine {
 
 /// What was seen in the bytes as they went by.
 #[derive(Debug, Default)]
-struct Seen {
+struct ScanNotes {
     length: usize,
     first: [u8; 3],
     /// Where each carriage return stands that has no line feed.
@@ -85,7 +85,7 @@ struct Seen {
     is_open: bool,
 }
 
-impl Seen {
+impl ScanNotes {
     fn note(&mut self, bytes: &[u8]) {
         let Some(first) = bytes.first() else { return };
         if self.is_open && *first != b'\n' {
@@ -119,13 +119,13 @@ impl Seen {
     }
 }
 
-struct Source<'a, R, F> {
+struct ScannedSource<'a, R, F> {
     from: R,
     is_over: F,
-    seen: &'a RefCell<Seen>,
+    seen: &'a RefCell<ScanNotes>,
 }
 
-impl<R: Read, F: Fn() -> bool> Read for Source<'_, R, F> {
+impl<R: Read, F: Fn() -> bool> Read for ScannedSource<'_, R, F> {
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
         if (self.is_over)() {
             return Err(io::ErrorKind::TimedOut.into());
@@ -136,22 +136,22 @@ impl<R: Read, F: Fn() -> bool> Read for Source<'_, R, F> {
     }
 }
 
-struct Collected<'a> {
+struct HitCollector<'a> {
     pattern: &'a Pattern,
     limit: usize,
-    new: Option<&'a New>,
-    seen: &'a RefCell<Seen>,
-    found: Hits,
+    new: Option<&'a ReplacementText>,
+    seen: &'a RefCell<ScanNotes>,
+    found: SearchHits,
     is_binary: bool,
 }
 
-impl<'a> Collected<'a> {
-    fn new(pattern: &'a Pattern, limit: usize, new: Option<&'a New>, seen: &'a RefCell<Seen>) -> Self {
-        Self { pattern, limit, new, seen, found: Hits::default(), is_binary: false }
+impl<'a> HitCollector<'a> {
+    fn new(pattern: &'a Pattern, limit: usize, new: Option<&'a ReplacementText>, seen: &'a RefCell<ScanNotes>) -> Self {
+        Self { pattern, limit, new, seen, found: SearchHits::default(), is_binary: false }
     }
 }
 
-impl Sink for &mut Collected<'_> {
+impl Sink for &mut HitCollector<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, matched: &SinkMatch<'_>) -> io::Result<bool> {
@@ -162,7 +162,7 @@ impl Sink for &mut Collected<'_> {
         let line = matched.line_number().map_or(0, |number| number - 1) + seen.returns_before(begin) as u64;
         // The mark is a letter of the first line, as the text has it.
         let marked = u64::from(seen.mark() > 0 && begin == seen.mark());
-        let mut place = Place { bytes: lines, at: 0, line_at: 0, line, units: marked };
+        let mut place = LineCursor { bytes: lines, at: 0, line_at: 0, line, units: marked };
         let (found, limit) = (&mut self.found, self.limit);
         self.pattern.each(searched, self.new, |start, end, new_text| {
             // That is the beginning of what comes next, and found there.
@@ -176,10 +176,10 @@ impl Sink for &mut Collected<'_> {
             let from = place.go_to(start);
             let line_text = place.line_text();
             let to = place.clone().go_to(end);
-            found.hits.push(Hit { start: from, end: to, line_text, bytes: begin + start..begin + end, new_text });
+            found.hits.push(SearchHit { start: from, end: to, line_text, bytes: begin + start..begin + end, new_text });
             true
         });
-        Ok(!self.found.is_cut && self.new.is_none_or(New::is_within_bounds))
+        Ok(!self.found.is_cut && self.new.is_none_or(ReplacementText::is_within_bounds))
     }
 
     fn binary_data(&mut self, _: &Searcher, _: u64) -> io::Result<bool> {
@@ -190,7 +190,7 @@ impl Sink for &mut Collected<'_> {
 
 /// A place in some lines, which only goes forward.
 #[derive(Clone)]
-struct Place<'a> {
+struct LineCursor<'a> {
     bytes: &'a [u8],
     at: usize,
     /// Where its line begins.
@@ -200,7 +200,7 @@ struct Place<'a> {
     units: u64,
 }
 
-impl Place<'_> {
+impl LineCursor<'_> {
     fn go_to(&mut self, at: usize) -> (u64, u64) {
         // Rarely are there breaks before it: only in a match of several lines, or behind a bare carriage return.
         while let Some(found) = memchr::memchr2(b'\r', b'\n', &self.bytes[self.at..at]) {

@@ -17,7 +17,7 @@ pub(crate) struct Pattern {
 
 /// How it is looked for.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct How {
+pub(crate) struct SearchOptions {
     pub(crate) ignores_case: bool,
     pub(crate) is_word: bool,
     pub(crate) is_multiline: bool,
@@ -25,7 +25,7 @@ pub(crate) struct How {
 
 /// What is put in the place of what was found.
 #[derive(Debug)]
-pub(crate) struct New {
+pub(crate) struct ReplacementText {
     text: String,
     /// Parts of what was found that may be in it.
     captures: usize,
@@ -48,21 +48,21 @@ const MAX_REMEMBERED: usize = 16 << 20;
 const MAX_HELD: usize = 32 << 20;
 
 impl Pattern {
-    pub(crate) fn words(words: &str, how: How) -> Result<Self, String> {
+    pub(crate) fn words(words: &str, how: SearchOptions) -> Result<Self, String> {
         if words.is_empty() || words.contains(['\n', '\r']) {
             return Err("must be a part of one line".to_owned());
         }
         Self::new(words, how, RegexMatcherBuilder::new().fixed_strings(true))
     }
 
-    pub(crate) fn expression(expression: &str, how: How) -> Result<Self, String> {
+    pub(crate) fn expression(expression: &str, how: SearchOptions) -> Result<Self, String> {
         if expression.is_empty() {
             return Err("is empty".to_owned());
         }
         Self::new(expression, how, &mut RegexMatcherBuilder::new())
     }
 
-    fn new(pattern: &str, how: How, builder: &mut RegexMatcherBuilder) -> Result<Self, String> {
+    fn new(pattern: &str, how: SearchOptions, builder: &mut RegexMatcherBuilder) -> Result<Self, String> {
         if pattern.len() > MAX_LENGTH {
             return Err(format!("must have at most {MAX_LENGTH} bytes"));
         }
@@ -100,7 +100,12 @@ impl Pattern {
 
     /// Finds all in some lines, from left to right, where they do not overlap. With a replacement, each comes with what it is
     /// replaced by.
-    pub(super) fn each(&self, lines: &[u8], new: Option<&New>, mut found: impl FnMut(usize, usize, String) -> bool) {
+    pub(super) fn each(
+        &self,
+        lines: &[u8],
+        new: Option<&ReplacementText>,
+        mut found: impl FnMut(usize, usize, String) -> bool,
+    ) {
         let Some(new) = new else {
             let _ = self.matcher.find_iter(lines, |at| found(at.start(), at.end(), String::new()));
             return;
@@ -124,7 +129,7 @@ impl Pattern {
 
 // === impl New ===
 
-impl New {
+impl ReplacementText {
     /// Words that are put in as they are.
     pub(crate) fn words(words: &str) -> Self {
         Self::with_captures(&words.replace('$', "$$"))

@@ -7,20 +7,20 @@ use prism_core::policy::{Code, Refusal};
 use serde_json::{Value, json};
 
 use super::{
-    Engine, How, MOST_MATCHES, Pattern, Search, Where, glob,
-    pattern::{MAX_NEW, New},
+    Engine, FileSearch, MOST_MATCHES, Pattern, SearchOptions, SearchStart, glob,
+    pattern::{MAX_NEW, ReplacementText},
     unsaved_beneath,
 };
 use crate::{
     args::{Args, wrong},
-    disk::walk::Also,
+    disk::walk::WalkOptions,
     prepared::Work,
     refusal::failed,
     shown::Shown,
     state::Cancellation,
     text::{
         TextContext,
-        buffers::{Change, Edited, Plan},
+        buffers::{BufferChange, EditPlan, MadeEdit},
         edit::TextEdit,
     },
 };
@@ -37,7 +37,7 @@ const MAX_DIFF: usize = 1 << 20;
 /// What is to be replaced.
 struct Replacement {
     pattern: Pattern,
-    new: New,
+    new: ReplacementText,
     limit: usize,
 }
 
@@ -46,25 +46,31 @@ pub(crate) fn replace(mut args: Args, context: &TextContext) -> Result<(Shown, W
     let new_text = args.text("new_text")?;
     let path = args.maybe_text("path")?;
     let glob = glob(&mut args)?;
-    let how = How { ignores_case: args.flag("ignore_case")?, ..How::default() };
+    let how = SearchOptions { ignores_case: args.flag("ignore_case")?, ..SearchOptions::default() };
     let is_preview = args.flag("preview")?;
     let limit = args.number("limit", 1, MOST_MATCHES)?.unwrap_or(USUAL_PLACES);
     args.done()?;
     let (pattern, new) = match (text, pattern) {
-        (Some(text), None) => {
-            (Pattern::words(&text, how).map_err(|why| wrong(format!("`text` {why}")))?, New::words(&new_text))
-        }
+        (Some(text), None) => (
+            Pattern::words(&text, how).map_err(|why| wrong(format!("`text` {why}")))?,
+            ReplacementText::words(&new_text),
+        ),
         (None, Some(pattern)) => {
             let pattern = Pattern::expression(&pattern, how).map_err(|why| wrong(format!("`pattern` {why}")))?;
-            (pattern, New::with_captures(&new_text))
+            (pattern, ReplacementText::with_captures(&new_text))
         }
         (None, None) => return Err(wrong("`text` is missing: a string; or `pattern`, an expression")),
         (Some(_), Some(_)) => return Err(wrong("give `text` or `pattern`, not both")),
     };
     let way = path.as_deref().map_or_else(|| context.ground.first(), |path| context.ground.way(path))?;
-    let (at, place) = Where::of(&way)?;
+    let (at, place) = SearchStart::of(&way)?;
     let replacement = Replacement { pattern, new, limit: usize::try_from(limit).unwrap_or(usize::MAX) };
-    let search = Search { pattern: replacement.pattern.clone(), glob, also: Also::default(), limit: replacement.limit };
+    let search = FileSearch {
+        pattern: replacement.pattern.clone(),
+        glob,
+        also: WalkOptions::default(),
+        limit: replacement.limit,
+    };
     // Nothing is changed yet, and the walk has a deadline of its own.
     let unsaved = unsaved_beneath(&context.state.buffers, &place);
     let found = search.run(&way, at, &place, &unsaved, &Cancellation::never())?;
@@ -80,7 +86,7 @@ pub(crate) fn replace(mut args: Args, context: &TextContext) -> Result<(Shown, W
     }
     let is_complete = found.is_complete;
     let changes = found.files.iter().map(|(path, _)| replacement.change(path, context));
-    let changes: Vec<Change> = changes.filter_map(Result::transpose).collect::<Result<_, _>>()?;
+    let changes: Vec<BufferChange> = changes.filter_map(Result::transpose).collect::<Result<_, _>>()?;
     if changes.iter().map(|change| change.edits.len()).sum::<usize>() > replacement.limit {
         return Err(failed("the files change while they are searched; try again"));
     }
@@ -89,7 +95,7 @@ pub(crate) fn replace(mut args: Args, context: &TextContext) -> Result<(Shown, W
 
 impl Replacement {
     /// What becomes of one file, by the text that its buffer has now; `None` if nothing does.
-    fn change(&self, path: &std::path::Path, context: &TextContext) -> Result<Option<Change>, Refusal> {
+    fn change(&self, path: &std::path::Path, context: &TextContext) -> Result<Option<BufferChange>, Refusal> {
         let buffer = context.state.buffers.open(&context.ground.way(&path.to_string_lossy())?)?;
         let now = buffer.snapshot();
         let mut engine = Engine::new(&self.pattern);
@@ -99,15 +105,15 @@ impl Replacement {
         if !self.new.is_within_bounds() {
             return Err(too_many(format!("it would put in more than {MAX_NEW} bytes")));
         }
-        let edit = |hit: super::Hit| TextEdit { range: hit.bytes, new_text: hit.new_text };
+        let edit = |hit: super::SearchHit| TextEdit { range: hit.bytes, new_text: hit.new_text };
         let edits: Vec<TextEdit> =
             hits.hits.into_iter().map(edit).filter(|edit| now.text[edit.range.clone()] != edit.new_text).collect();
-        Ok((!edits.is_empty()).then_some(Change { buffer, version: now.version, edits }))
+        Ok((!edits.is_empty()).then_some(BufferChange { buffer, version: now.version, edits }))
     }
 }
 
 fn planned(
-    changes: Vec<Change>,
+    changes: Vec<BufferChange>,
     is_preview: bool,
     is_complete: bool,
     context: &TextContext,
@@ -118,7 +124,7 @@ fn planned(
         .collect();
     let replacements: usize = changes.iter().map(|change| change.edits.len()).sum();
     let answer = move |files: Vec<Value>| json!({ "files": files, "replacements": replacements, "is_preview": is_preview, "is_complete": is_complete });
-    let plan = Arc::new(Plan::of(changes, "replace")?);
+    let plan = Arc::new(EditPlan::of(changes, "replace")?);
     if plan.written_bytes() > MAX_NEW as u64 {
         return Err(too_many(format!("it would put in more than {MAX_NEW} bytes")));
     }
@@ -143,8 +149,7 @@ fn planned(
     let (shown, writes, effects) = (Shown::plain(plan.title()), plan.written_bytes(), plan.effects());
     let work = Work::new(move |_| {
         let made = state.buffers.make(&plan, &by)?;
-        let file =
-            |made: &Edited| json!({ "path": made.buffer.path(), "version": made.version, "replacements": made.edits });
+        let file = |made: &MadeEdit| json!({ "path": made.buffer.path(), "version": made.version, "replacements": made.edits });
         Ok(answer(made.iter().map(file).collect()))
     });
     Ok((shown, work.writing(writes).affecting(effects).pictured(move || picture.shown())))

@@ -10,8 +10,8 @@ use std::{
 
 /// At most so many things, each in a file or being one.
 #[derive(Debug)]
-pub(crate) struct Best<T> {
-    found: BTreeMap<Key, Vec<T>>,
+pub(crate) struct BestPaths<T> {
+    found: BTreeMap<TreeOrder, Vec<T>>,
     limit: usize,
     total: usize,
     /// Whether anything was found that the answer does not hold.
@@ -20,9 +20,9 @@ pub(crate) struct Best<T> {
 
 /// Paths in the order of a tree: what is in a folder stands right behind it.
 #[derive(Debug, PartialEq, Eq)]
-struct Key(PathBuf);
+struct TreeOrder(PathBuf);
 
-impl<T> Best<T> {
+impl<T> BestPaths<T> {
     pub(crate) fn new(limit: usize) -> Self {
         Self { found: BTreeMap::new(), limit, total: 0, is_over: false }
     }
@@ -39,7 +39,7 @@ impl<T> Best<T> {
         }
         self.is_over |= is_cut;
         self.total += things.len();
-        self.found.insert(Key(path.to_owned()), things);
+        self.found.insert(TreeOrder(path.to_owned()), things);
         if self.total > self.limit {
             self.is_over = true;
         }
@@ -58,7 +58,7 @@ impl<T> Best<T> {
     /// What was found, in order, and no more than asked for.
     pub(crate) fn into_found(self) -> Vec<(PathBuf, Vec<T>)> {
         let mut left = self.limit;
-        let cut = |(path, mut things): (Key, Vec<T>)| {
+        let cut = |(path, mut things): (TreeOrder, Vec<T>)| {
             things.truncate(left);
             left -= things.len();
             (path.0, things)
@@ -72,13 +72,13 @@ fn in_order(one: &Path, other: &Path) -> Ordering {
     one.as_os_str().as_bytes().iter().map(rank).cmp(other.as_os_str().as_bytes().iter().map(rank))
 }
 
-impl Ord for Key {
+impl Ord for TreeOrder {
     fn cmp(&self, other: &Self) -> Ordering {
         in_order(&self.0, &other.0)
     }
 }
 
-impl PartialOrd for Key {
+impl PartialOrd for TreeOrder {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
@@ -92,7 +92,7 @@ mod tests {
     fn the_first_are_kept_whatever_order_they_come_in() {
         for order in [[0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1]] {
             let paths = ["a", "a/b", "a-b", "c"];
-            let mut best = Best::new(3);
+            let mut best = BestPaths::new(3);
             for i in order {
                 best.insert(Path::new(paths[i]), vec![i], false);
             }
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_file_with_more_than_fits_is_cut() {
-        let mut best = Best::new(3);
+        let mut best = BestPaths::new(3);
         best.insert(Path::new("b"), vec![1, 2, 3], false);
         assert!(!best.is_over());
         best.insert(Path::new("a"), vec![0], false);
@@ -112,11 +112,11 @@ mod tests {
         best.insert(Path::new("A"), vec![9], true);
         best.insert(Path::new("B"), vec![8], false);
         assert_eq!(best.into_found(), [("A".into(), vec![9]), ("B".into(), vec![8]), ("a".into(), vec![0])]);
-        let mut best = Best::new(2);
+        let mut best = BestPaths::new(2);
         best.insert(Path::new("a"), vec![1, 2], true);
         assert!(best.is_over() && best.is_beyond(Path::new("b")));
         assert_eq!(best.into_found(), [("a".into(), vec![1, 2])]);
-        let mut best = Best::new(3);
+        let mut best = BestPaths::new(3);
         best.insert(Path::new("b"), vec![1, 2, 3], false);
         best.insert(Path::new("a"), vec![0], false);
         assert_eq!(best.into_found(), [("a".into(), vec![0]), ("b".into(), vec![1, 2])]);

@@ -6,12 +6,12 @@ use std::{
 };
 
 /// The last that was put in is taken first, so that a tree is gone through to its depth and few folders are open at a time.
-pub(super) struct Queue<T> {
-    state: Mutex<State<T>>,
+pub(super) struct WalkQueue<T> {
+    state: Mutex<QueueState<T>>,
     changed: Condvar,
 }
 
-struct State<T> {
+struct QueueState<T> {
     waiting: Vec<T>,
     /// Those at work, who may put in more.
     at_work: usize,
@@ -19,8 +19,8 @@ struct State<T> {
 }
 
 /// Something that is being done until it is dropped.
-pub(super) struct Taken<'a, T> {
-    queue: &'a Queue<T>,
+pub(super) struct TakenJob<'a, T> {
+    queue: &'a WalkQueue<T>,
     thing: T,
 }
 
@@ -28,9 +28,9 @@ pub(super) struct Taken<'a, T> {
 /// it would be a folder with that many in it.
 const MAX_WAITING: usize = 100_000;
 
-impl<T> Queue<T> {
+impl<T> WalkQueue<T> {
     /// Returns what to do next; `None` when all is done, or it is over.
-    pub(super) fn take(&self) -> Option<Taken<'_, T>> {
+    pub(super) fn take(&self) -> Option<TakenJob<'_, T>> {
         let mut state = self.state();
         loop {
             if state.is_closed {
@@ -38,7 +38,7 @@ impl<T> Queue<T> {
             }
             if let Some(thing) = state.waiting.pop() {
                 state.at_work += 1;
-                return Some(Taken { queue: self, thing });
+                return Some(TakenJob { queue: self, thing });
             }
             if state.at_work == 0 {
                 return None;
@@ -67,19 +67,19 @@ impl<T> Queue<T> {
         self.changed.notify_all();
     }
 
-    fn state(&self) -> MutexGuard<'_, State<T>> {
+    fn state(&self) -> MutexGuard<'_, QueueState<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<T> Default for Queue<T> {
+impl<T> Default for WalkQueue<T> {
     fn default() -> Self {
-        let state = State { waiting: Vec::new(), at_work: 0, is_closed: false };
+        let state = QueueState { waiting: Vec::new(), at_work: 0, is_closed: false };
         Self { state: Mutex::new(state), changed: Condvar::new() }
     }
 }
 
-impl<T> Deref for Taken<'_, T> {
+impl<T> Deref for TakenJob<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -87,7 +87,7 @@ impl<T> Deref for Taken<'_, T> {
     }
 }
 
-impl<T> Drop for Taken<'_, T> {
+impl<T> Drop for TakenJob<'_, T> {
     fn drop(&mut self) {
         let mut state = self.queue.state();
         state.at_work -= 1;

@@ -11,14 +11,14 @@ use prism_os::root::{Kind, Listing, Root};
 
 /// What is wanted of what is usually left out.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Also {
+pub(crate) struct WalkOptions {
     pub(crate) hidden: bool,
     pub(crate) ignored: bool,
 }
 
 /// The rules that hold in a folder: its own, and those of the folders above.
 #[derive(Debug, Default)]
-pub(crate) struct Rules {
+pub(crate) struct IgnoreRules {
     above: Option<Arc<Self>>,
     /// The folder's path, as long as it is; what its files say is about paths below.
     at: usize,
@@ -33,7 +33,7 @@ pub(crate) struct Rules {
 
 /// The names in a folder that rules come from.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sources {
+pub(crate) struct IgnoreSources {
     pub(crate) ignore: bool,
     pub(crate) gitignore: bool,
     pub(crate) git: bool,
@@ -42,7 +42,7 @@ pub(crate) struct Sources {
 /// Of an ignore file so much is read; nobody has written the rest by hand.
 const MAX_RULES: u64 = 1 << 20;
 
-impl Rules {
+impl IgnoreRules {
     /// Reads what the folders above say, from the granted one down to that at `path`, and not of that one itself.
     pub(crate) fn above(root: &Root, path: &Path) -> Arc<Self> {
         let mut rules = Arc::new(Self::default());
@@ -50,8 +50,11 @@ impl Rules {
         for name in path.components() {
             if let Ok(folder) = root.listing_beneath(&way) {
                 let is_there = |name: &str| folder.kind_of(OsStr::new(name)).is_some();
-                let sources =
-                    Sources { ignore: is_there(".ignore"), gitignore: is_there(".gitignore"), git: is_there(".git") };
+                let sources = IgnoreSources {
+                    ignore: is_there(".ignore"),
+                    gitignore: is_there(".gitignore"),
+                    git: is_there(".git"),
+                };
                 rules = Self::of(rules, &folder, &way, sources);
             }
             way.push(name);
@@ -60,7 +63,7 @@ impl Rules {
     }
 
     /// Adds what a folder itself says.
-    pub(crate) fn of(above: Arc<Self>, folder: &Listing, path: &Path, sources: Sources) -> Arc<Self> {
+    pub(crate) fn of(above: Arc<Self>, folder: &Listing, path: &Path, sources: IgnoreSources) -> Arc<Self> {
         if !(sources.ignore || sources.gitignore || sources.git) {
             return above;
         }
@@ -82,7 +85,7 @@ impl Rules {
     }
 
     /// Tells whether something in this folder is left out. Its path is that from the granted folder.
-    pub(crate) fn leave_out(&self, path: &Path, kind: Kind, also: Also) -> bool {
+    pub(crate) fn leave_out(&self, path: &Path, kind: Kind, also: WalkOptions) -> bool {
         let name = path.file_name().unwrap_or_default();
         // Git's own: who looks for hidden files does not look for these.
         if name == ".git" && !(also.hidden && also.ignored) {
@@ -125,7 +128,7 @@ impl Rules {
     }
 }
 
-impl Sources {
+impl IgnoreSources {
     pub(crate) fn note(&mut self, name: &OsStr) {
         match name.as_bytes() {
             b".ignore" => self.ignore = true,

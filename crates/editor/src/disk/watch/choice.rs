@@ -15,23 +15,23 @@ use prism_os::{
 };
 
 use crate::{
-    disk::walk::{Also, Rules, Sources},
-    roots::Closed,
+    disk::walk::{IgnoreRules, IgnoreSources, WalkOptions},
+    roots::ClosedPaths,
 };
 
 /// The folders and files that are wanted, and what is known of each folder that is watched.
 #[derive(Debug, Default)]
-pub(super) struct Chosen {
-    roots: BTreeMap<PathBuf, Arc<Closed>>,
+pub(super) struct WatchChoice {
+    roots: BTreeMap<PathBuf, Arc<ClosedPaths>>,
     files: std::collections::BTreeSet<PathBuf>,
-    folders: HashMap<PathBuf, State>,
+    folders: HashMap<PathBuf, WatchedFolder>,
     repositories: Vec<PathBuf>,
 }
 
 #[derive(Clone, Debug)]
-enum State {
+enum WatchedFolder {
     /// All of it, by the rules that hold there; with the granted folder that they are read from.
-    Whole { rules: Arc<Rules>, root: PathBuf },
+    Whole { rules: Arc<IgnoreRules>, root: PathBuf },
     /// `.git`, or a folder in it.
     Git { depth: usize },
     /// Nothing but files that are watched by name.
@@ -59,8 +59,8 @@ const OF_GIT: [&str; 6] = ["HEAD", "index", "MERGE_HEAD", "packed-refs", "refs",
 /// Repositories beneath the watched folders whose state is attended to.
 const MAX_REPOSITORIES: usize = 64;
 
-impl Chosen {
-    pub(super) fn add_root(&mut self, place: PathBuf, closed: Arc<Closed>) {
+impl WatchChoice {
+    pub(super) fn add_root(&mut self, place: PathBuf, closed: Arc<ClosedPaths>) {
         self.roots.insert(place, closed);
     }
 
@@ -84,15 +84,17 @@ impl Chosen {
         mem::take(&mut self.repositories)
     }
 
-    fn state(&self, path: &Path) -> Option<State> {
+    fn state(&self, path: &Path) -> Option<WatchedFolder> {
         if self.roots.contains_key(path) {
-            return Some(State::Whole { rules: Arc::default(), root: path.to_owned() });
+            return Some(WatchedFolder::Whole { rules: Arc::default(), root: path.to_owned() });
         }
         match self.folders.get(path.parent()?)? {
-            _ if path.file_name().is_some_and(|name| name == ".git") => Some(State::Git { depth: 0 }),
-            State::Whole { rules, root } => Some(State::Whole { rules: rules.clone(), root: root.clone() }),
-            State::Git { depth } => Some(State::Git { depth: depth + 1 }),
-            State::FilesOnly => None,
+            _ if path.file_name().is_some_and(|name| name == ".git") => Some(WatchedFolder::Git { depth: 0 }),
+            WatchedFolder::Whole { rules, root } => {
+                Some(WatchedFolder::Whole { rules: rules.clone(), root: root.clone() })
+            }
+            WatchedFolder::Git { depth } => Some(WatchedFolder::Git { depth: depth + 1 }),
+            WatchedFolder::FilesOnly => None,
         }
     }
 
@@ -101,7 +103,7 @@ impl Chosen {
     }
 }
 
-impl Choice for Chosen {
+impl Choice for WatchChoice {
     fn enter(&mut self, folder: &Listing, path: &Path, names: &[(OsString, Kind)]) {
         // A folder that is watched for a file in it alone is no part of what is above it.
         let is_left_out = path.parent().is_some_and(|above| {
@@ -109,15 +111,15 @@ impl Choice for Chosen {
         });
         let state = if is_left_out { None } else { self.state(path) };
         let state = match state {
-            None => State::FilesOnly,
-            Some(State::Whole { rules, root }) => {
-                let mut sources = Sources::default();
+            None => WatchedFolder::FilesOnly,
+            Some(WatchedFolder::Whole { rules, root }) => {
+                let mut sources = IgnoreSources::default();
                 names.iter().for_each(|(name, _)| sources.note(name));
                 if sources.git && self.repositories.len() < MAX_REPOSITORIES {
                     self.repositories.push(path.to_owned());
                 }
                 let from_root = path.strip_prefix(&root).unwrap_or(Path::new(""));
-                State::Whole { rules: Rules::of(rules, folder, from_root, sources), root }
+                WatchedFolder::Whole { rules: IgnoreRules::of(rules, folder, from_root, sources), root }
             }
             Some(git) => git,
         };
@@ -131,14 +133,14 @@ impl Choice for Chosen {
         let name = path.file_name().unwrap_or_default();
         let above = path.parent().and_then(|above| self.folders.get(above));
         match above {
-            None | Some(State::FilesOnly) => true,
-            Some(State::Git { depth: 0 }) => !OF_GIT.iter().any(|kept| name == *kept),
+            None | Some(WatchedFolder::FilesOnly) => true,
+            Some(WatchedFolder::Git { depth: 0 }) => !OF_GIT.iter().any(|kept| name == *kept),
             // Of the logs that of HEAD; the branches' own say the same.
-            Some(State::Git { .. }) => {
+            Some(WatchedFolder::Git { .. }) => {
                 let is_log = path.parent().and_then(Path::file_name).is_some_and(|above| above == "logs");
                 name.as_bytes().ends_with(b".lock") || (is_log && name != "HEAD")
             }
-            Some(State::Whole { rules, root }) => {
+            Some(WatchedFolder::Whole { rules, root }) => {
                 if name == ".git" {
                     return kind != Kind::Folder;
                 }
@@ -146,7 +148,7 @@ impl Choice for Chosen {
                 (kind == Kind::Folder && MADE_BY_TOOLS.iter().any(|made| name == *made))
                     || is_temporary(name.as_bytes())
                     || self.is_closed(path)
-                    || rules.leave_out(from_root, kind, Also { hidden: true, ignored: false })
+                    || rules.leave_out(from_root, kind, WalkOptions { hidden: true, ignored: false })
             }
         }
     }
@@ -170,7 +172,7 @@ mod tests {
         folder: tempfile::TempDir,
         path: PathBuf,
         tree: Tree,
-        chosen: Chosen,
+        chosen: WatchChoice,
     }
 
     impl Repository {
@@ -178,7 +180,7 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().canonicalize().unwrap().join("work");
             fs::create_dir(&path).unwrap();
-            let mut chosen = Chosen::default();
+            let mut chosen = WatchChoice::default();
             chosen.add_root(path.clone(), Arc::default());
             let this = Self { folder, path, tree: Tree::new().unwrap(), chosen };
             this.git(&["init", "-q", "-b", "main"]);

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::Watches;
 use crate::{
     encoding,
-    roots::{Way, read::whole},
+    roots::{ResolvedPath, read::whole},
     state::Holder,
     text::buffers::Buffers,
 };
@@ -63,7 +63,7 @@ pub(super) fn has_rules(changes: &[Change]) -> bool {
 }
 
 pub(super) fn tell(watches: &Watches, changes: Vec<Change>) {
-    let mut news = News { watches, work_trees: BTreeSet::new(), folders: BTreeSet::new(), told: 0 };
+    let mut news = ChangeReport { watches, work_trees: BTreeSet::new(), folders: BTreeSet::new(), told: 0 };
     let is_lost = changes.contains(&Change::Lost) || changes.len() > MAX_TOLD;
     for change in changes {
         news.take(change);
@@ -71,7 +71,7 @@ pub(super) fn tell(watches: &Watches, changes: Vec<Change>) {
     news.finish(is_lost);
 }
 
-struct News<'a> {
+struct ChangeReport<'a> {
     watches: &'a Watches,
     /// Work trees whose `.git` has changed.
     work_trees: BTreeSet<PathBuf>,
@@ -80,7 +80,7 @@ struct News<'a> {
     told: usize,
 }
 
-impl News<'_> {
+impl ChangeReport<'_> {
     fn take(&mut self, change: Change) {
         match change {
             Change::Created(path, _) | Change::Deleted(path, _) | Change::Written(path) if self.is_git(&path) => {}
@@ -194,7 +194,7 @@ impl News<'_> {
         deeds.writer_of(path, &encoding::digest_of(&bytes))
     }
 
-    fn way(&self, path: &Path) -> Option<Way> {
+    fn way(&self, path: &Path) -> Option<ResolvedPath> {
         self.watches.ground_of(path)?.way(path.to_str()?).ok()
     }
 

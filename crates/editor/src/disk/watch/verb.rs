@@ -6,7 +6,7 @@ use prism_core::policy::Refusal;
 use prism_os::root::Kind;
 use serde_json::json;
 
-use super::Watched;
+use super::WatchedFile;
 use crate::{args::Args, disk::watch::WatchContext, prepared::Work, roots::place, shown::Shown};
 
 pub(crate) fn watch(mut args: Args, context: &WatchContext) -> Result<(Shown, Work), Refusal> {
@@ -24,7 +24,7 @@ pub(crate) fn watch(mut args: Args, context: &WatchContext) -> Result<(Shown, Wo
     let title = if stops { "Watch no longer" } else { "Watch" };
     let shown = Shown::plain(format!("{title} {}", place.display()));
     let work = Work::new(move |_| {
-        let watched = (!stops).then_some(Watched { folder, ground: context.ground });
+        let watched = (!stops).then_some(WatchedFile { folder, ground: context.ground });
         context.state.watch_file(context.holder.id, place.clone(), watched)?;
         Ok(json!({ "path": place, "is_watched": !stops }))
     });

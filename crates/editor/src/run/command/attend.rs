@@ -14,23 +14,23 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use super::Output;
+use super::BoundedOutput;
 use crate::run::fence::{Overrun, RunLimits};
 
 /// How a child has ended, and what it has printed.
-pub(crate) struct Ended {
-    pub(crate) status: Status,
+pub(crate) struct CommandOutcome {
+    pub(crate) status: ChildStatus,
     pub(crate) timed_out: bool,
     /// What it went over, and was ended for.
     pub(crate) over: Option<Overrun>,
-    pub(crate) out: Output,
-    pub(crate) err: Output,
+    pub(crate) out: BoundedOutput,
+    pub(crate) err: BoundedOutput,
     /// In milliseconds.
     pub(crate) duration: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Status {
+pub(crate) struct ChildStatus {
     pub(crate) code: Option<i32>,
     pub(crate) signal: Option<i32>,
 }
@@ -50,12 +50,12 @@ pub(crate) async fn attend(
     patience: Duration,
     limits: &RunLimits,
     seen: impl FnMut(&str) + Send,
-) -> Ended {
+) -> CommandOutcome {
     let began = Instant::now();
     let Child { stdin, mut stdout, mut stderr, group, .. } = child;
     // There is nothing to read for it.
     drop(stdin);
-    let (mut out, mut err) = (Output::default(), Output::default());
+    let (mut out, mut err) = (BoundedOutput::default(), BoundedOutput::default());
     let seen = Mutex::new(seen);
     let (timed_out, over) = {
         let reading = async { tokio::join!(out.read(&mut stdout, &seen), err.read(&mut stderr, &seen)) };
@@ -76,7 +76,7 @@ pub(crate) async fn attend(
     // Whatever it has started and left behind ends with it.
     group.kill();
     let is_gone = timeout(DEATH, group.exited()).await.is_ok();
-    let status = if is_gone { group.finish().ok().map(Status::of) } else { None };
+    let status = if is_gone { group.finish().ok().map(ChildStatus::of) } else { None };
     let _ = timeout(DEATH, spawn_blocking(move || run.end())).await;
     let rest = async { tokio::join!(out.read(&mut stdout, &seen), err.read(&mut stderr, &seen)) };
     let _ = timeout(LAST_WORDS, rest).await;
@@ -84,10 +84,10 @@ pub(crate) async fn attend(
     err.end(&seen);
     let over = over.or_else(|| limits.kept());
     let duration = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-    Ended { status: status.unwrap_or_default(), timed_out, over, out, err, duration }
+    CommandOutcome { status: status.unwrap_or_default(), timed_out, over, out, err, duration }
 }
 
-impl Status {
+impl ChildStatus {
     pub(crate) fn of(status: ExitStatus) -> Self {
         Self { code: status.code(), signal: status.signal() }
     }

@@ -22,9 +22,9 @@ use super::MAX_WORDS;
 use crate::{
     happening::Happenings,
     refusal::failed,
-    roots::{Way, place},
-    run::{RunContext, fence::Around, script::Scripts},
-    shown::{Shown, Words},
+    roots::{ResolvedPath, place},
+    run::{RunContext, fence::ChildFence, script::Scripts},
+    shown::{CommandWords, Shown},
 };
 
 #[derive(Debug)]
@@ -32,7 +32,7 @@ pub(crate) struct Launch {
     words: Vec<String>,
     /// What is added to the usual environment.
     env: BTreeMap<String, String>,
-    way: Way,
+    way: ResolvedPath,
     folder: Root,
     work_dir: WorkDir,
     pub(crate) cwd: PathBuf,
@@ -43,24 +43,24 @@ pub(crate) struct Launch {
 
 /// What was started, and what has to be kept while it runs.
 #[derive(Debug)]
-pub(crate) struct Started<T> {
+pub(crate) struct StartedProgram<T> {
     pub(crate) what: T,
     pub(crate) launch: Launch,
     pub(crate) run: Run,
-    pub(crate) around: Around,
+    pub(crate) around: ChildFence,
 }
 
 impl Launch {
     /// Opens the folder that it is to run in. Blocks.
     pub(crate) fn open(
         context: &RunContext,
-        words: &Words,
+        words: &CommandWords,
         env: BTreeMap<String, String>,
         cwd: Option<&str>,
     ) -> Result<Self, Refusal> {
         let words = match words {
-            Words::Shell(line) => ["sh", "-c", line].map(str::to_owned).to_vec(),
-            Words::List(list) => list.clone(),
+            CommandWords::Shell(line) => ["sh", "-c", line].map(str::to_owned).to_vec(),
+            CommandWords::List(list) => list.clone(),
         };
         let additions = env.iter().map(|(name, value)| name.len() + value.len() + 2);
         let bytes: usize = words.iter().map(|word| word.len() + 1).chain(additions).sum();
@@ -76,13 +76,13 @@ impl Launch {
     }
 
     /// Has it shown with the files that its words run, which must be the same when it is started (L10). Blocks.
-    pub(crate) fn with_scripts(mut self, words: &Words) -> Self {
+    pub(crate) fn with_scripts(mut self, words: &CommandWords) -> Self {
         self.scripts = Scripts::of(&self.context.ground, words, &self.cwd);
         self
     }
 
     /// What a person sees of it, with the words as they were given.
-    pub(crate) fn shown(&self, words: Words, timeout_ms: u64) -> Shown {
+    pub(crate) fn shown(&self, words: CommandWords, timeout_ms: u64) -> Shown {
         let (cwd, env, runs) = (self.cwd.display().to_string(), self.env.clone(), self.scripts.shown());
         Shown::Command { command: words, cwd, env, timeout_ms, runs }
     }
@@ -96,11 +96,11 @@ impl Launch {
         })
     }
 
-    pub(crate) async fn child(self) -> Result<Started<Child>, Refusal> {
+    pub(crate) async fn child(self) -> Result<StartedProgram<Child>, Refusal> {
         self.start(|spec, launch| Child::spawn(spec, &launch.context.state.editor.owner)).await
     }
 
-    pub(crate) async fn at_terminal(self, size: Size) -> Result<Started<Pty>, Refusal> {
+    pub(crate) async fn at_terminal(self, size: Size) -> Result<StartedProgram<Pty>, Refusal> {
         self.start(move |spec, launch| Pty::spawn(spec, &launch.context.state.editor.owner, size)).await
     }
 
@@ -108,7 +108,7 @@ impl Launch {
     async fn start<T: Send + 'static>(
         self,
         spawn: impl FnOnce(&Spec<'_>, &Self) -> Result<T, SpawnError> + Send + 'static,
-    ) -> Result<Started<T>, Refusal> {
+    ) -> Result<StartedProgram<T>, Refusal> {
         let state = self.context.state.clone();
         state
             .editor
@@ -130,7 +130,7 @@ impl Launch {
                 let cgroup = around.limits.cgroup();
                 let spec = Spec { command: &self.words, env: &env, cwd: Some(&cwd), cgroup, fence };
                 let what = spawn(&spec, &self).map_err(|error| self.refusal(&error, fence.is_some()))?;
-                Ok(Started { what, launch: self, run, around })
+                Ok(StartedProgram { what, launch: self, run, around })
             })
             .await
     }
@@ -162,9 +162,9 @@ impl Launch {
     }
 
     /// Has its end told in any case: as `data`, unless something better is known by then.
-    pub(crate) fn ending(&self, name: &'static str, data: Value) -> Ending {
+    pub(crate) fn ending(&self, name: &'static str, data: Value) -> EndNotice {
         let happenings = self.context.state.editor.happenings.clone();
-        Ending { happenings, cwd: self.cwd.clone(), by: self.context.holder.id, untold: Some((name, data)) }
+        EndNotice { happenings, cwd: self.cwd.clone(), by: self.context.holder.id, untold: Some((name, data)) }
     }
 
     /// Tells of something that happened to it.
@@ -175,7 +175,7 @@ impl Launch {
 
 /// Tells of an end, also if nobody waits for it any more and the work is dropped.
 #[derive(Debug)]
-pub(crate) struct Ending {
+pub(crate) struct EndNotice {
     happenings: Happenings,
     cwd: PathBuf,
     by: u128,
@@ -183,7 +183,7 @@ pub(crate) struct Ending {
     untold: Option<(&'static str, Value)>,
 }
 
-impl Ending {
+impl EndNotice {
     /// Tells how it has ended.
     pub(crate) fn is(mut self, data: Value) {
         if let Some((_, untold)) = &mut self.untold {
@@ -192,7 +192,7 @@ impl Ending {
     }
 }
 
-impl Drop for Ending {
+impl Drop for EndNotice {
     fn drop(&mut self) {
         if let Some((name, data)) = self.untold.take() {
             self.happenings.tell_of(name, Some(&self.cwd), self.by, data);

@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// The beginning and the end of a stream; what is between them is only counted.
 #[derive(Default)]
-pub(crate) struct Output {
+pub(crate) struct BoundedOutput {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     left_out: u64,
@@ -24,7 +24,7 @@ pub(super) const HALF: usize = 512 << 10;
 /// Bytes of a line. The rest of a longer one is not seen by whoever looks at lines.
 const MAX_LINE: usize = 1 << 20;
 
-impl Output {
+impl BoundedOutput {
     /// Reads to the end, and shows each line. What was read is kept if the future is dropped.
     pub(super) async fn read(&mut self, stream: &mut (impl AsyncRead + Unpin), seen: &Mutex<impl FnMut(&str)>) {
         let mut buffer = vec![0; 64 << 10];
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn the_beginning_and_the_end_are_kept_and_the_rest_is_counted() {
-        let mut output = Output::default();
+        let mut output = BoundedOutput::default();
         output.take(b"first");
         for _ in 0..40 {
             output.take(&[b'.'; 64 << 10]);
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn what_fits_is_kept_as_it_is() {
-        let mut output = Output::default();
+        let mut output = BoundedOutput::default();
         output.take(&vec![b'a'; 2 * HALF]);
         assert_eq!(output.told(), ("a".repeat(2 * HALF), 0));
     }

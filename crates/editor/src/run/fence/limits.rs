@@ -15,7 +15,7 @@ use prism_os::{
 };
 use tokio::{task::spawn_blocking, time::sleep};
 
-use super::temporary::Temporary;
+use super::temporary::TemporaryFolder;
 use crate::settings::Settings;
 
 /// How often a run is looked at. What the kernel keeps is kept at once.
@@ -35,15 +35,15 @@ const MOST_FILES: u64 = 2_000_000;
 pub(crate) struct RunLimits {
     /// `None`: it is watched.
     cgroup: Option<Arc<Cgroup>>,
-    watched: Arc<Watched>,
+    watched: Arc<LimitWatch>,
 }
 
 #[derive(Debug)]
-struct Watched {
+struct LimitWatch {
     max_memory: u64,
     max_scratch: u64,
     /// Where it writes what is its own.
-    scratch: Option<Arc<Temporary>>,
+    scratch: Option<Arc<TemporaryFolder>>,
     /// A folder on each disk that it can fill, with what has to stay free there.
     disks: Vec<(PathBuf, u64)>,
 }
@@ -60,14 +60,14 @@ pub(crate) enum Overrun {
 
 impl RunLimits {
     /// For a run that is about to start, and may write to these folders.
-    pub(super) fn new(settings: &Settings, scratch: Option<Arc<Temporary>>, folders: &[PathBuf]) -> Self {
+    pub(super) fn new(settings: &Settings, scratch: Option<Arc<TemporaryFolder>>, folders: &[PathBuf]) -> Self {
         let max_memory = settings.max_memory.or_else(usual_memory).unwrap_or(u64::MAX);
         // Where none can be made it is watched.
         let cgroup = cgroup::nest().and_then(|nest| nest.group("run", max_memory).ok()).map(Arc::new);
-        let places = folders.iter().map(PathBuf::as_path).chain(scratch.as_deref().map(Temporary::path));
+        let places = folders.iter().map(PathBuf::as_path).chain(scratch.as_deref().map(TemporaryFolder::path));
         let disks = places.filter_map(|place| Some((place.to_owned(), LEFT_FREE.min(peek::free_space(place)? / 2))));
         let disks = disks.collect();
-        Self { cgroup, watched: Arc::new(Watched { max_memory, max_scratch: settings.max_scratch, scratch, disks }) }
+        Self { cgroup, watched: Arc::new(LimitWatch { max_memory, max_scratch: settings.max_scratch, scratch, disks }) }
     }
 
     /// Where it begins its life, if the kernel keeps the ceiling.
@@ -97,7 +97,7 @@ impl RunLimits {
     /// The folder that is this grant's own.
     #[cfg(test)]
     pub(super) fn scratch(&self) -> Option<&Path> {
-        self.watched.scratch.as_deref().map(Temporary::path)
+        self.watched.scratch.as_deref().map(TemporaryFolder::path)
     }
 
     /// What the kernel has ended it for.
@@ -114,7 +114,7 @@ fn usual_memory() -> Option<u64> {
 
 // === impl Watched ===
 
-impl Watched {
+impl LimitWatch {
     /// Blocks.
     fn look(&self, pid: Option<u32>, counts: bool) -> Option<Overrun> {
         if pid.and_then(memory::of_child).is_some_and(|held| held > self.max_memory) {

@@ -21,7 +21,7 @@ use super::{
     temporary::{TEMPORARY, laid_out},
     usual::is_above,
 };
-use crate::{roots::Closed, run::command::without_secrets, settings::Settings};
+use crate::{roots::ClosedPaths, run::command::without_secrets, settings::Settings};
 
 /// Where servers live that run in a sandbox. One for the daemon.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ pub struct Quarters {
     inner: Option<PathBuf>,
     /// Each has a folder of its own in this.
     base: PathBuf,
-    closed: Closed,
+    closed: ClosedPaths,
     ports: Mutex<BTreeSet<u16>>,
     /// What was found. What was not is looked for again: somebody may have installed it.
     sandbox: Mutex<Option<Arc<Sandbox>>>,
@@ -115,7 +115,7 @@ impl Quarters {
             home: settings.home.clone(),
             inner: settings.inner.clone(),
             base,
-            closed: Closed::new(closed),
+            closed: ClosedPaths::new(closed),
             ports: Mutex::default(),
             sandbox: Mutex::default(),
             swept: Mutex::default(),

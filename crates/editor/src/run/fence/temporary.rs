@@ -20,7 +20,7 @@ use super::{Usual, copy};
 
 /// A folder for temporary files. It is removed when nobody needs it any more.
 #[derive(Debug)]
-pub(super) struct Temporary {
+pub(super) struct TemporaryFolder {
     folder: PathBuf,
     /// It holds more than it may, and goes when what runs in it has ended.
     is_full: AtomicBool,
@@ -28,7 +28,7 @@ pub(super) struct Temporary {
     copies: Mutex<BTreeMap<PathBuf, Option<PathBuf>>>,
 }
 
-impl Temporary {
+impl TemporaryFolder {
     /// Nobody else may look into it; and as it is made, not found, nobody has laid it out for us.
     pub(super) fn make(base: &Path) -> io::Result<Self> {
         static MADE: AtomicU64 = AtomicU64::new(0);
@@ -101,7 +101,7 @@ pub(super) fn laid_out(folder: &Path, sandbox: &Arc<Sandbox>, usual: &Usual, net
 /// What of it is for temporary files.
 pub(super) const TEMPORARY: &str = "tmp";
 
-impl Drop for Temporary {
+impl Drop for TemporaryFolder {
     fn drop(&mut self) {
         let folder = std::mem::take(&mut self.folder);
         if folder.as_os_str().is_empty() {
@@ -140,7 +140,7 @@ pub(super) fn clear(base: &Path) {
         is_ours && pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists())
     };
     for entry in fs::read_dir(base).into_iter().flatten().flatten().filter(stale) {
-        drop(Temporary::at(entry.path()));
+        drop(TemporaryFolder::at(entry.path()));
     }
 }
 
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn only_what_the_dead_have_left_is_cleared_away() {
         let base = tempfile::tempdir().unwrap();
-        let made = Temporary::make(base.path()).unwrap();
+        let made = TemporaryFolder::make(base.path()).unwrap();
         let mut gone = std::process::Command::new("true").spawn().unwrap();
         gone.wait().unwrap();
         let left = base.path().join(format!("{}{}-7", prefix(), gone.id()));
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn what_may_not_be_written_is_removed_too() {
         let base = tempfile::tempdir().unwrap();
-        let made = Temporary::make(base.path()).unwrap();
+        let made = TemporaryFolder::make(base.path()).unwrap();
         let module = made.path().join("mod/nest@v1.0.0");
         fs::create_dir_all(&module).unwrap();
         fs::write(module.join("nest.go"), "package nest\n").unwrap();

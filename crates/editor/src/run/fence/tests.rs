@@ -32,7 +32,7 @@ impl Place {
         let real = folder.path().canonicalize().unwrap();
         fs::create_dir(real.join("granted")).unwrap();
         fs::write(real.join("secret"), "secret").unwrap();
-        let fences = Fences::new(&settings, &env, Arc::new(Closed::new(vec![real.join("prism")])));
+        let fences = Fences::new(&settings, &env, Arc::new(ClosedPaths::new(vec![real.join("prism")])));
         Self { _folder: folder, real, env, fences }
     }
 

@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Access, Usual};
+use super::{CacheAccess, Usual};
 use crate::settings::Settings;
 
 /// Of the system, to read and execute. Not all of `/dev`, as a disk is there too; not `/var`, `/run`, `/srv`, as services keep
@@ -149,11 +149,11 @@ const IN_CACHE: &[&str] = &[
 /// Of the home folder, what a sandbox reads of the person's caches: what was downloaded, and nothing that a program looks for to run
 /// it. What is unpacked or built from it is the holder's own. npm writes its index anew when it only looks something up, and finds
 /// nothing where it cannot.
-const READ_CACHES: &[(&str, Access)] = &[
-    (".npm/_cacache/content-v2", Access::Grows),
-    (".npm/_cacache/index-v5", Access::IsWritten),
-    (".cache/ms-playwright", Access::IsRead),
-    (".cache/pip", Access::IsRead),
+const READ_CACHES: &[(&str, CacheAccess)] = &[
+    (".npm/_cacache/content-v2", CacheAccess::Grows),
+    (".npm/_cacache/index-v5", CacheAccess::IsWritten),
+    (".cache/ms-playwright", CacheAccess::IsRead),
+    (".cache/pip", CacheAccess::IsRead),
 ];
 
 /// The same of cargo's own folder.
@@ -186,7 +186,7 @@ impl Usual {
         let mut read: Vec<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
         let mut write: Vec<PathBuf> = DEVICES.iter().map(PathBuf::from).collect();
         let (mut caches, mut elsewhere) = (Vec::new(), Vec::new());
-        let mut read_caches: Vec<(PathBuf, Access)> = Vec::new();
+        let mut read_caches: Vec<(PathBuf, CacheAccess)> = Vec::new();
         let home = settings.home.as_deref();
         read.extend(PLACES.iter().filter_map(|name| named(name)).filter(|folder| !is_above(folder, home)));
         if let Some(home) = home {
@@ -198,7 +198,7 @@ impl Usual {
         if let Some(cargo) = named("CARGO_HOME").or_else(|| Some(home?.join(".cargo"))) {
             read.extend(CARGO.iter().map(|name| cargo.join(name)));
             caches.extend(CARGO_CACHES.iter().map(|name| cargo.join(name)));
-            read_caches.extend(CARGO_READ_CACHES.iter().map(|name| (cargo.join(name), Access::Grows)));
+            read_caches.extend(CARGO_READ_CACHES.iter().map(|name| (cargo.join(name), CacheAccess::Grows)));
             elsewhere.extend(Some(cargo).filter(|cargo| home.is_none_or(|home| !cargo.starts_with(home))));
         }
         elsewhere.extend(named("CARGO_TARGET_DIR"));
@@ -208,7 +208,7 @@ impl Usual {
         }
         let in_path = named("GOPATH").or_else(|| Some(home?.join("go"))).map(|go| go.join("pkg/mod"));
         let go_modules = named("GOMODCACHE").or(in_path);
-        read_caches.extend(go_modules.clone().map(|modules| (modules, Access::IsRead)));
+        read_caches.extend(go_modules.clone().map(|modules| (modules, CacheAccess::IsRead)));
         let go_cache = named("GOCACHE").or_else(|| Some(home?.join(".cache/go-build")));
         let lacks_go_cache = !go_cache.as_ref().is_some_and(|cache| cache.is_dir());
         elsewhere.extend(go_cache);

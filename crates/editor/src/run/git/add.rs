@@ -11,9 +11,9 @@ use serde_json::Value;
 use super::{
     WITHIN,
     call::{Git, MAX_STDOUT},
-    guard::Reach,
+    guard::GitReach,
     opened,
-    porcelain::{Change, Records, Status, lossy},
+    porcelain::{EntryChange, NulRecords, WorktreeStatus, lossy},
     status,
 };
 use crate::{
@@ -46,7 +46,7 @@ pub(crate) fn add(mut args: Args, context: RunContext) -> Doing<Opened> {
             let changed = changed(&git, &paths).await?;
             refuse_filtered(&git, &changed).await?;
             let words = ["update-index", "--add", "--remove", "--replace", "-z", "--stdin"];
-            let said = git.run(Reach::Records, &words, &listed(&changed), MAX_STDOUT).await?;
+            let said = git.run(GitReach::Records, &words, &listed(&changed), MAX_STDOUT).await?;
             if said.code != Some(0) {
                 return Err(said.refusal("git could not add it"));
             }
@@ -92,15 +92,15 @@ async fn changed(git: &Git, paths: &[PathBuf]) -> Result<Vec<Vec<u8>>, Refusal> 
     ];
     let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
     words.extend(names.iter().map(String::as_str));
-    let status = Status::parse(&git.ask(Reach::Reads, &words).await?);
+    let status = WorktreeStatus::parse(&git.ask(GitReach::Reads, &words).await?);
     for (path, name) in paths.iter().zip(&names) {
-        let of_it = |entry: &&super::porcelain::Entry| {
+        let of_it = |entry: &&super::porcelain::StatusEntry| {
             let entry = entry.path.strip_suffix(b"/").unwrap_or(&entry.path);
             Path::new(&lossy(entry)).starts_with(path) || path.as_path() == Path::new(".")
         };
-        let is_ignored = |entry: &super::porcelain::Entry| {
+        let is_ignored = |entry: &super::porcelain::StatusEntry| {
             let ignored = Path::new(std::ffi::OsStr::from_bytes(&entry.path)).to_owned();
-            entry.worktree == Change::Ignored && path.starts_with(ignored)
+            entry.worktree == EntryChange::Ignored && path.starts_with(ignored)
         };
         if status.entries.iter().any(is_ignored) {
             return Err(wrong(format!("{name:?} is ignored (.gitignore), and nothing that is ignored is added")));
@@ -110,9 +110,10 @@ async fn changed(git: &Git, paths: &[PathBuf]) -> Result<Vec<Vec<u8>>, Refusal> 
             return Err(Refusal::new(Code::NotFound, format!("{name:?} is neither there nor known to git")));
         }
     }
-    let is_changed = |entry: &super::porcelain::Entry| !matches!(entry.worktree, Change::None | Change::Ignored);
+    let is_changed =
+        |entry: &super::porcelain::StatusEntry| !matches!(entry.worktree, EntryChange::None | EntryChange::Ignored);
     let trimmed =
-        |entry: super::porcelain::Entry| entry.path.strip_suffix(b"/").map_or(entry.path.clone(), <[u8]>::to_vec);
+        |entry: super::porcelain::StatusEntry| entry.path.strip_suffix(b"/").map_or(entry.path.clone(), <[u8]>::to_vec);
     Ok(status.entries.into_iter().filter(is_changed).map(trimmed).collect())
 }
 
@@ -122,7 +123,7 @@ async fn refuse_filtered(git: &Git, paths: &[Vec<u8>]) -> Result<(), Refusal> {
         return Ok(());
     }
     let words = ["check-attr", "-z", "--stdin", "filter"];
-    let said = git.run(Reach::Reads, &words, &listed(paths), MAX_STDOUT).await?;
+    let said = git.run(GitReach::Reads, &words, &listed(paths), MAX_STDOUT).await?;
     if said.code != Some(0) {
         return Err(said.refusal("git check-attr failed"));
     }
@@ -131,7 +132,7 @@ async fn refuse_filtered(git: &Git, paths: &[Vec<u8>]) -> Result<(), Refusal> {
 
 /// Refuses if one of the paths that `git check-attr -z` names has a filter that is set.
 pub(super) fn refuse_configured(git: &Git, attributes: &[u8], instead: &str) -> Result<(), Refusal> {
-    let mut records = Records(attributes);
+    let mut records = NulRecords(attributes);
     while let (Some(path), Some(_), Some(filter)) = (records.next(), records.next(), records.next()) {
         let filter = lossy(filter);
         if git.configured.filters.contains(&filter) {

@@ -8,9 +8,9 @@ use super::{
     add::{listed, refuse_configured},
     call::{Git, MAX_STDOUT},
     diff::commit_of,
-    guard::Reach,
+    guard::GitReach,
     name, opened,
-    porcelain::{self, BRANCHES, Records, lossy},
+    porcelain::{self, BRANCHES, NulRecords, lossy},
     unsaved,
 };
 use crate::{
@@ -26,7 +26,7 @@ const MAX_BRANCHES: usize = 1_000;
 
 /// What is wanted of a branch.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Wish {
+enum BranchChange {
     Create,
     Switch,
     Both,
@@ -38,13 +38,13 @@ pub(crate) fn branch(mut args: Args, context: RunContext) -> Doing<Opened> {
         let named = name(&mut args, "name")?;
         let wish = match (args.flag("create")?, args.flag("switch")?) {
             (false, false) => None,
-            (true, false) => Some(Wish::Create),
-            (false, true) => Some(Wish::Switch),
-            (true, true) => Some(Wish::Both),
+            (true, false) => Some(BranchChange::Create),
+            (false, true) => Some(BranchChange::Switch),
+            (true, true) => Some(BranchChange::Both),
         };
         let from = name(&mut args, "from")?;
         args.done()?;
-        if from.is_some() && !matches!(wish, Some(Wish::Create | Wish::Both)) {
+        if from.is_some() && !matches!(wish, Some(BranchChange::Create | BranchChange::Both)) {
             return Err(wrong("`from` is where a branch that is created begins"));
         }
         let asked = match (named, wish) {
@@ -61,9 +61,9 @@ pub(crate) fn branch(mut args: Args, context: RunContext) -> Doing<Opened> {
         };
         let shown = Shown::plain(match &asked {
             None => format!("List the branches of {worktree}"),
-            Some((name, Wish::Create)) => format!("Make the branch {name:?} in {worktree}"),
-            Some((name, Wish::Switch)) => format!("Change {worktree} to the branch {name:?}"),
-            Some((name, Wish::Both)) => format!("Make the branch {name:?}, and change {worktree} to it"),
+            Some((name, BranchChange::Create)) => format!("Make the branch {name:?} in {worktree}"),
+            Some((name, BranchChange::Switch)) => format!("Change {worktree} to the branch {name:?}"),
+            Some((name, BranchChange::Both)) => format!("Make the branch {name:?}, and change {worktree} to it"),
         });
         let work = Work::task(move |_| async move {
             if let Some((name, wish)) = &asked {
@@ -79,28 +79,28 @@ pub(crate) fn branch(mut args: Args, context: RunContext) -> Doing<Opened> {
     })
 }
 
-async fn done(git: &Git, name: &str, wish: Wish, from: Option<&str>) -> Result<(), Refusal> {
+async fn done(git: &Git, name: &str, wish: BranchChange, from: Option<&str>) -> Result<(), Refusal> {
     let full = format!("refs/heads/{name}");
-    if git.run(Reach::Reads, &["check-ref-format", &full], b"", MAX_STDOUT).await?.code != Some(0) {
+    if git.run(GitReach::Reads, &["check-ref-format", &full], b"", MAX_STDOUT).await?.code != Some(0) {
         return Err(wrong(format!("{name:?} cannot be a branch's name")));
     }
-    let exists = git.run(Reach::Reads, &["show-ref", "--verify", "--quiet", &full], b"", MAX_STDOUT).await?.code;
-    if wish == Wish::Switch && exists != Some(0) {
+    let exists = git.run(GitReach::Reads, &["show-ref", "--verify", "--quiet", &full], b"", MAX_STDOUT).await?.code;
+    if wish == BranchChange::Switch && exists != Some(0) {
         let message = format!("there is no branch {name:?}; `create` makes it");
         return Err(Refusal::new(Code::NotFound, message));
     }
-    if wish != Wish::Switch && exists == Some(0) {
+    if wish != BranchChange::Switch && exists == Some(0) {
         return Err(wrong(format!("there is a branch {name:?} already")));
     }
-    if wish != Wish::Create {
-        let target = if wish == Wish::Switch { Some(full.as_str()) } else { from };
+    if wish != BranchChange::Create {
+        let target = if wish == BranchChange::Switch { Some(full.as_str()) } else { from };
         refuse_filtered(git, target).await?;
     }
     let switch = ["switch", "--quiet", "--no-guess", "--no-progress", "--no-recurse-submodules"];
     let (reach, mut words) = match wish {
-        Wish::Create => (Reach::Records, vec!["branch", "--end-of-options", name]),
-        Wish::Switch => (Reach::Writes, [&switch[..], &[name]].concat()),
-        Wish::Both => (Reach::Writes, [&switch[..], &["--create", name]].concat()),
+        BranchChange::Create => (GitReach::Records, vec!["branch", "--end-of-options", name]),
+        BranchChange::Switch => (GitReach::Writes, [&switch[..], &[name]].concat()),
+        BranchChange::Both => (GitReach::Writes, [&switch[..], &["--create", name]].concat()),
     };
     words.extend(from);
     let said = git.run(reach, &words, b"", MAX_STDOUT).await?;
@@ -116,12 +116,12 @@ async fn refuse_filtered(git: &Git, target: Option<&str>) -> Result<(), Refusal>
     let Some(target) = target.filter(|_| !git.configured.filters.is_empty()) else { return Ok(()) };
     let words =
         ["diff-index", "--name-only", "-z", "--no-renames", "--ignore-submodules=all", "--cached", target, "--"];
-    let names = git.ask(Reach::Reads, &words).await?;
-    let names: Vec<Vec<u8>> = Records(&names).map(<[u8]>::to_vec).collect();
+    let names = git.ask(GitReach::Reads, &words).await?;
+    let names: Vec<Vec<u8>> = NulRecords(&names).map(<[u8]>::to_vec).collect();
     let source = format!("--source={target}");
     for words in [vec!["check-attr", "-z", "--stdin", &source, "filter"], vec!["check-attr", "-z", "--stdin", "filter"]]
     {
-        let said = git.run(Reach::Reads, &words, &listed(&names), MAX_STDOUT).await?;
+        let said = git.run(GitReach::Reads, &words, &listed(&names), MAX_STDOUT).await?;
         if said.code != Some(0) {
             return Err(said.refusal("git check-attr failed"));
         }
@@ -133,11 +133,11 @@ async fn refuse_filtered(git: &Git, target: Option<&str>) -> Result<(), Refusal>
 async fn list(git: &Git) -> Result<Value, Refusal> {
     let count = format!("--count={}", MAX_BRANCHES + 1);
     let words = ["for-each-ref", "--sort=-committerdate", &count, BRANCHES, "refs/heads"];
-    let mut branches = porcelain::branches(&git.ask(Reach::Reads, &words).await?);
+    let mut branches = porcelain::branches(&git.ask(GitReach::Reads, &words).await?);
     let is_complete = branches.len() <= MAX_BRANCHES;
     branches.truncate(MAX_BRANCHES);
     // A branch without a commit is in no list, and may be checked out all the same.
-    let head = git.run(Reach::Reads, &["symbolic-ref", "--quiet", "--short", "HEAD"], b"", MAX_STDOUT).await?;
+    let head = git.run(GitReach::Reads, &["symbolic-ref", "--quiet", "--short", "HEAD"], b"", MAX_STDOUT).await?;
     let current = (head.code == Some(0)).then(|| lossy(&head.stdout).trim().to_owned());
     let told = |branch: &porcelain::Branch| {
         json!({

@@ -19,13 +19,13 @@ use tokio::{
 };
 
 use super::{
-    guard::{self, Reach},
+    guard::{self, GitReach},
     porcelain::{self, Configured, lossy},
     repository::Repository,
 };
 use crate::{
     refusal::failed,
-    roots::Ground,
+    roots::GrantedRoots,
     run::{RunState, fence},
 };
 
@@ -42,7 +42,7 @@ pub(super) struct Git {
 
 /// What git said.
 #[derive(Debug)]
-pub(super) struct Said {
+pub(super) struct GitOutput {
     /// `None` if it was ended because it said more than was wanted.
     pub(super) code: Option<i32>,
     pub(super) stdout: Vec<u8>,
@@ -65,14 +65,18 @@ pub(super) const MAX_STDOUT: usize = 4 << 20;
 
 impl Git {
     /// Finds git and learns what of its config would run code. The repository is as `Repository::find` has left it.
-    pub(super) async fn open(repository: Repository, ground: &Ground, state: &Arc<RunState>) -> Result<Self, Refusal> {
+    pub(super) async fn open(
+        repository: Repository,
+        ground: &GrantedRoots,
+        state: &Arc<RunState>,
+    ) -> Result<Self, Refusal> {
         let program = guard::program(&state.editor.env, |program| ground.holds(program));
         let program = program.ok_or_else(|| Refusal::new(Code::NotFound, "there is no git on the daemon's PATH"))?;
         let (repository, configured) = (Arc::new(repository), Configured::default());
         let closed = ground.closed_folders().to_vec();
         let mut git = Self { repository, configured, state: state.clone(), program, closed, enforced: OnceLock::new() };
         let list = ["config", "--list", "--show-scope", "--show-origin", "-z", "--includes"];
-        let said = git.run(Reach::Config, &list, b"", MAX_STDOUT).await?;
+        let said = git.run(GitReach::Config, &list, b"", MAX_STDOUT).await?;
         if said.code != Some(0) {
             // git would name a file that it could not read, and whether it is there: any file, since a repository's config may
             // include it by its name. (L2)
@@ -91,7 +95,7 @@ impl Git {
     }
 
     /// Runs it, and fails if it does.
-    pub(super) async fn ask(&self, reach: Reach, words: &[&str]) -> Result<Vec<u8>, Refusal> {
+    pub(super) async fn ask(&self, reach: GitReach, words: &[&str]) -> Result<Vec<u8>, Refusal> {
         let said = self.run(reach, words, b"", MAX_STDOUT).await?;
         match said.code {
             Some(0) => Ok(said.stdout),
@@ -102,7 +106,13 @@ impl Git {
 
     /// Runs it. Dropping the future ends git and all that it has started; one that writes is asked first, so that it leaves no
     /// lock behind.
-    pub(super) async fn run(&self, reach: Reach, words: &[&str], input: &[u8], most: usize) -> Result<Said, Refusal> {
+    pub(super) async fn run(
+        &self,
+        reach: GitReach,
+        words: &[&str],
+        input: &[u8],
+        most: usize,
+    ) -> Result<GitOutput, Refusal> {
         let _turn = self.state.repositories.turn().await?;
         let mut command = vec![self.program.display().to_string(), "--no-pager".to_owned()];
         command.extend(words.iter().map(|word| (*word).to_owned()));
@@ -117,14 +127,14 @@ impl Git {
             error => Refusal::new(Code::NotFound, error.to_string()),
         })?;
         let _ = self.enforced.set(child.enforced.clone());
-        let is_gentle = matches!(reach, Reach::Records | Reach::Writes);
+        let is_gentle = matches!(reach, GitReach::Records | GitReach::Writes);
         attend(child, input, most, is_gentle).await
     }
 }
 
-async fn attend(child: Child, input: &[u8], most: usize, is_gentle: bool) -> Result<Said, Refusal> {
+async fn attend(child: Child, input: &[u8], most: usize, is_gentle: bool) -> Result<GitOutput, Refusal> {
     let Child { mut stdin, mut stdout, mut stderr, group, .. } = child;
-    let mut group = Ending { group: Some(group), is_gentle };
+    let mut group = EndingGit { group: Some(group), is_gentle };
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let talk = async {
         let write = async {
@@ -146,10 +156,10 @@ async fn attend(child: Child, input: &[u8], most: usize, is_gentle: bool) -> Res
     };
     let stderr = lossy(&err);
     if !is_whole {
-        return Ok(Said { code: None, stdout: out, stderr });
+        return Ok(GitOutput { code: None, stdout: out, stderr });
     }
     let ended = group.finish().await?;
-    Ok(Said { code: Some(ended), stdout: out, stderr })
+    Ok(GitOutput { code: Some(ended), stdout: out, stderr })
 }
 
 /// Reads to the end; `false` if there was more than `most`.
@@ -174,12 +184,12 @@ async fn read_some(stream: &mut (impl AsyncRead + Unpin), kept: &mut Vec<u8>, mo
 // === impl Ending ===
 
 /// A child that ends with this.
-struct Ending {
+struct EndingGit {
     group: Option<Group>,
     is_gentle: bool,
 }
 
-impl Ending {
+impl EndingGit {
     async fn finish(&mut self) -> Result<i32, Refusal> {
         let Some(group) = &self.group else { return Err(failed("git has ended already")) };
         if timeout(GRACE, group.exited()).await.is_err() {
@@ -192,7 +202,7 @@ impl Ending {
     }
 }
 
-impl Drop for Ending {
+impl Drop for EndingGit {
     fn drop(&mut self) {
         let Some(group) = self.group.take() else { return };
         let runtime = tokio::runtime::Handle::try_current();
@@ -206,7 +216,7 @@ impl Drop for Ending {
 
 // === impl Said ===
 
-impl Said {
+impl GitOutput {
     /// Tells what went wrong in git's own words.
     pub(super) fn refusal(&self, what: &str) -> Refusal {
         failed(match self.complaint() {

@@ -9,7 +9,7 @@ use super::{
     WITHIN,
     call::{Git, MAX_STDOUT},
     diff::{self, Compared},
-    guard::Reach,
+    guard::GitReach,
     opened,
     porcelain::lossy,
     unsaved,
@@ -75,7 +75,7 @@ async fn staged(git: &Git) -> Result<Vec<u8>, Refusal> {
         "--no-textconv",
         "--ignore-submodules=dirty",
     ];
-    let said = git.run(Reach::Reads, &words, b"", MAX_STDOUT).await?;
+    let said = git.run(GitReach::Reads, &words, b"", MAX_STDOUT).await?;
     match said.code {
         Some(0) => Ok(said.stdout),
         None => Err(Refusal::new(Code::TooLarge, "too many files are staged for one commit")),
@@ -91,7 +91,7 @@ fn is_merging(git: &Git) -> bool {
 
 fn shown(git: &Git, message: &str, staged: &[u8]) -> Shown {
     // `:modes hashes X`, then the path.
-    let records: Vec<String> = super::porcelain::Records(staged).map(lossy).collect();
+    let records: Vec<String> = super::porcelain::NulRecords(staged).map(lossy).collect();
     let file = |pair: &[String]| match pair {
         [about, path] => Some(format!("{} {path}", about.rsplit(' ').next()?)),
         _ => None,
@@ -108,13 +108,13 @@ fn shown(git: &Git, message: &str, staged: &[u8]) -> Shown {
 
 async fn made(git: &Git, message: &str) -> Result<Value, Refusal> {
     let words = ["commit", "--quiet", "--no-verify", "--no-gpg-sign", "--no-edit", "--cleanup=whitespace", "--file=-"];
-    let said = git.run(Reach::Records, &words, message.as_bytes(), MAX_STDOUT).await?;
+    let said = git.run(GitReach::Records, &words, message.as_bytes(), MAX_STDOUT).await?;
     if said.code != Some(0) {
         return Err(refusal(&said));
     }
-    let commit = lossy(&git.ask(Reach::Reads, &["rev-parse", "--verify", "HEAD"]).await?).trim().to_owned();
+    let commit = lossy(&git.ask(GitReach::Reads, &["rev-parse", "--verify", "HEAD"]).await?).trim().to_owned();
     // Fails where no branch is checked out.
-    let branch = git.run(Reach::Reads, &["symbolic-ref", "--quiet", "--short", "HEAD"], b"", MAX_STDOUT).await?;
+    let branch = git.run(GitReach::Reads, &["symbolic-ref", "--quiet", "--short", "HEAD"], b"", MAX_STDOUT).await?;
     let branch = (branch.code == Some(0)).then(|| lossy(&branch.stdout).trim().to_owned());
     let (files, _) = diff::files(git, &Compared::Commit(commit.clone()), None).await?;
     let worktree = &git.repository.worktree;
@@ -129,7 +129,7 @@ async fn made(git: &Git, message: &str) -> Result<Value, Refusal> {
 }
 
 /// Says what to do about what often goes wrong.
-fn refusal(said: &super::call::Said) -> Refusal {
+fn refusal(said: &super::call::GitOutput) -> Refusal {
     let words = format!("{}\n{}", said.stderr, lossy(&said.stdout));
     if words.contains("identity unknown") || words.contains("auto-detection is disabled") {
         let message = "git does not know who the person is; they set it once with \

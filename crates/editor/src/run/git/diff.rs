@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{
     WITHIN,
     call::Git,
-    guard::Reach,
+    guard::GitReach,
     name, opened,
     porcelain::{self, Numbers, lossy},
     unsaved,
@@ -101,7 +101,7 @@ async fn resolved(git: &Git, name: &str) -> Result<Compared, Refusal> {
 pub(super) async fn commit_of(git: &Git, name: &str) -> Result<String, Refusal> {
     let named = format!("{name}^{{commit}}");
     let words = ["rev-parse", "--verify", "--quiet", "--end-of-options", &named];
-    let said = git.run(Reach::Reads, &words, b"", MAX_DIFF).await?;
+    let said = git.run(GitReach::Reads, &words, b"", MAX_DIFF).await?;
     match said.code {
         Some(0) => Ok(lossy(&said.stdout).trim().to_owned()),
         _ => Err(wrong(format!("there is no commit {name:?}"))),
@@ -146,7 +146,7 @@ async fn printed(
     words.push("--");
     let path = path.map(|path| path.display().to_string());
     words.extend(path.as_deref());
-    let said = git.run(Reach::Reads, &words, b"", MAX_DIFF).await?;
+    let said = git.run(GitReach::Reads, &words, b"", MAX_DIFF).await?;
     match said.code {
         Some(0) => Ok((said.stdout, true)),
         Some(_) => Err(said.refusal("git diff failed")),

@@ -18,7 +18,7 @@ use super::{porcelain::Configured, repository::Repository};
 
 /// What a call of git's is for, and so what it may touch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reach {
+pub(super) enum GitReach {
     /// Reads the config alone, wherever the person's lies.
     Config,
     /// Reads the repository.
@@ -114,7 +114,7 @@ pub(super) fn environment(
     given: &BTreeMap<OsString, OsString>,
     repository: &Repository,
     configured: &Configured,
-    reach: Reach,
+    reach: GitReach,
 ) -> BTreeMap<OsString, OsString> {
     let steers = |name: &OsStr| {
         let bytes = name.as_encoded_bytes();
@@ -124,7 +124,7 @@ pub(super) fn environment(
         given.iter().filter(|(name, _)| !steers(name)).map(|(name, value)| (name.clone(), value.clone())).collect();
     env.extend(FIXED.map(|(name, value)| (name.into(), value.into())));
     env.insert("GIT_DIR".into(), repository.git_dir.clone().into());
-    if matches!(reach, Reach::Config | Reach::Reads) {
+    if matches!(reach, GitReach::Config | GitReach::Reads) {
         // A look must not stand in the way of somebody's commit.
         env.insert("GIT_OPTIONAL_LOCKS".into(), "0".into());
     }
@@ -169,12 +169,12 @@ pub(super) fn fence(
     program: &Path,
     repository: &Repository,
     configured: &Configured,
-    reach: Reach,
+    reach: GitReach,
     closed: Vec<PathBuf>,
 ) -> Fence {
     let exec = Some(vec![program.to_owned()]);
     // The person's config may include files from anywhere; which, git says.
-    if reach == Reach::Config {
+    if reach == GitReach::Config {
         return Fence {
             read: vec!["/".into()],
             write: vec!["/dev/null".into()],
@@ -190,13 +190,13 @@ pub(super) fn fence(
     read.extend(repository.borrowed.iter().cloned());
     let again = |folder: &Root| folder.beneath(Path::new("")).ok();
     let mut held = Vec::new();
-    if matches!(reach, Reach::Records | Reach::Writes) {
+    if matches!(reach, GitReach::Records | GitReach::Writes) {
         let (own, common) = repository.halves();
         held.extend([own, common].into_iter().filter_map(again));
     } else {
         read.extend([repository.own.clone(), repository.common.clone()]);
     }
-    if reach == Reach::Writes {
+    if reach == GitReach::Writes {
         held.extend(again(&repository.folder));
     } else {
         read.push(repository.worktree.clone());

@@ -15,18 +15,18 @@ use super::{
     call::Git,
     porcelain::absolute,
     repository::Repository,
-    state::{News, State},
+    state::{RepositoryNews, RepositoryState},
     status,
 };
-use crate::{disk::watch::RepositoryObserver, happening::Happenings, roots::Ground, run::RunState};
+use crate::{disk::watch::RepositoryObserver, happening::Happenings, roots::GrantedRoots, run::RunState};
 
 /// What is known of repositories, by where their `.git` is.
 #[derive(Debug, Default)]
-pub(super) struct Known(Mutex<HashMap<PathBuf, Seen>>);
+pub(super) struct KnownRepositories(Mutex<HashMap<PathBuf, SeenRepository>>);
 
 #[derive(Debug, Default)]
-struct Seen {
-    state: State,
+struct SeenRepository {
+    state: RepositoryState,
     /// Whether it was told that there are conflicts in what is under way.
     is_conflict_told: bool,
     /// Whether somebody will look soon.
@@ -40,19 +40,19 @@ const MAX_KNOWN: usize = 64;
 /// How long is waited after something has changed: git writes several files for one commit.
 const PAUSE: Duration = Duration::from_millis(100);
 
-impl Known {
+impl KnownRepositories {
     /// Keeps in mind how a repository stands, unless that is known.
     pub(super) fn seen(&self, repository: &Repository) {
         let (own, common) = repository.halves();
         if self.lock().contains_key(&repository.own) {
             return;
         }
-        let state = State::read(own, common);
+        let state = RepositoryState::read(own, common);
         let mut known = self.lock();
         if known.len() >= MAX_KNOWN {
             known.clear();
         }
-        known.entry(repository.own.clone()).or_insert(Seen { state, ..Seen::default() });
+        known.entry(repository.own.clone()).or_insert(SeenRepository { state, ..SeenRepository::default() });
     }
 
     /// Looks how a repository stands, and tells what has happened since the last look. Returns whether it should be asked for
@@ -61,7 +61,7 @@ impl Known {
         let (own, common) = repository.halves();
         let mut known = self.lock();
         // Under the lock, so that of two who look at once only one has news.
-        let state = State::read(own, common);
+        let state = RepositoryState::read(own, common);
         let Some(seen) = known.get_mut(&repository.own) else {
             drop(known);
             self.seen(repository);
@@ -91,17 +91,17 @@ impl Known {
         std::mem::replace(&mut seen.is_due, is_due) != is_due
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<PathBuf, Seen>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<PathBuf, SeenRepository>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn tell(happenings: &Happenings, worktree: &Path, by: Option<u128>, news: &News) {
+fn tell(happenings: &Happenings, worktree: &Path, by: Option<u128>, news: &RepositoryNews) {
     let (name, data) = match news {
-        News::Branch(branch) => ("branch_changed", json!({ "branch": branch })),
-        News::Commit(commit) => ("commit_made", json!({ "commit": commit })),
-        News::Push { branch, commit } => ("push_completed", json!({ "branch": branch, "commit": commit })),
-        News::Status => ("status_updated", json!({})),
+        RepositoryNews::Branch(branch) => ("branch_changed", json!({ "branch": branch })),
+        RepositoryNews::Commit(commit) => ("commit_made", json!({ "commit": commit })),
+        RepositoryNews::Push { branch, commit } => ("push_completed", json!({ "branch": branch, "commit": commit })),
+        RepositoryNews::Status => ("status_updated", json!({})),
     };
     match by {
         Some(by) => happenings.tell_of(name, Some(worktree), by, data),
@@ -111,18 +111,18 @@ fn tell(happenings: &Happenings, worktree: &Path, by: Option<u128>, news: &News)
 
 impl RepositoryObserver for Arc<RunState> {
     /// Takes note how the repository stands: from then on `changed` knows what is new.
-    fn attend(&self, ground: &Ground, folder: &Path) {
+    fn attend(&self, ground: &GrantedRoots, folder: &Path) {
         attend(self, ground, folder);
     }
 
     /// Works out what has changed, a little later and once for all that comes together. `folder` is the work tree.
-    fn changed(&self, ground: &Ground, folder: &Path) {
+    fn changed(&self, ground: &GrantedRoots, folder: &Path) {
         changed(self, ground, folder);
     }
 }
 
 /// To be called by who watches a granted folder, as the watch begins: from then on `changed` knows what is new.
-pub(crate) fn attend(state: &RunState, ground: &Ground, folder: &Path) {
+pub(crate) fn attend(state: &RunState, ground: &GrantedRoots, folder: &Path) {
     if let Ok(repository) = Repository::find(ground, Some(&folder.display().to_string())) {
         state.repositories.known.seen(&repository);
     }
@@ -130,7 +130,7 @@ pub(crate) fn attend(state: &RunState, ground: &Ground, folder: &Path) {
 
 /// To be called when somebody else has changed a repository for a holder: what is new is told as the holder's doing, and those
 /// who watch find nothing new any more.
-pub(crate) fn done(state: &RunState, ground: &Ground, folder: &Path, by: u128) {
+pub(crate) fn done(state: &RunState, ground: &GrantedRoots, folder: &Path, by: u128) {
     if let Ok(repository) = Repository::find(ground, Some(&folder.display().to_string())) {
         state.repositories.known.look(&repository, &state.editor.happenings, Some(by));
     }
@@ -138,7 +138,7 @@ pub(crate) fn done(state: &RunState, ground: &Ground, folder: &Path, by: u128) {
 
 /// To be called by who watches, when something in a `.git` has changed (HEAD, refs, logs, index, MERGE_HEAD). What that was is
 /// worked out here, a little later and once for all that comes together. `folder` is the work tree.
-pub(crate) fn changed(state: &Arc<RunState>, ground: &Ground, folder: &Path) {
+pub(crate) fn changed(state: &Arc<RunState>, ground: &GrantedRoots, folder: &Path) {
     let (state, ground, folder) = (state.clone(), ground.clone(), folder.display().to_string());
     // A folder that is no repository any more has no news.
     let Ok(repository) = Repository::find(&ground, Some(&folder)) else { return };

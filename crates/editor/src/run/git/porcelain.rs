@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 /// `git status --porcelain=v2 --branch -z`.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Status {
+pub(super) struct WorktreeStatus {
     /// `None` before the first commit.
     pub(super) commit: Option<String>,
     /// `None` if a commit is checked out and no branch.
@@ -17,20 +17,20 @@ pub(super) struct Status {
     pub(super) upstream: Option<String>,
     pub(super) ahead: Option<u64>,
     pub(super) behind: Option<u64>,
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<StatusEntry>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct StatusEntry {
     /// As git has it: beneath the work tree, of a folder with a slash at the end.
     pub(super) path: Vec<u8>,
-    pub(super) index: Change,
-    pub(super) worktree: Change,
+    pub(super) index: EntryChange,
+    pub(super) worktree: EntryChange,
     pub(super) renamed_from: Option<Vec<u8>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Change {
+pub(super) enum EntryChange {
     None,
     Modified,
     TypeChanged,
@@ -75,11 +75,11 @@ pub(super) const BRANCHES: &str = "--format=%(HEAD)%00%(refname:lstrip=2)%00%(ob
 
 // === impl Status ===
 
-impl Status {
+impl WorktreeStatus {
     /// Reads it; what is not understood is left out, as a newer git may say more. A last record that was cut is left out too.
     pub(super) fn parse(output: &[u8]) -> Self {
         let mut status = Self::default();
-        let mut records = Records(output);
+        let mut records = NulRecords(output);
         while let Some(record) = records.next() {
             match record {
                 [b'#', b' ', header @ ..] => status.header(&lossy(header)),
@@ -89,11 +89,15 @@ impl Status {
                     status.entries.extend(entry(rest, 8, Some(old.to_vec())));
                 }
                 [b'u', b' ', rest @ ..] => {
-                    let unmerged = |path: &[u8]| Entry::new(path, Change::Unmerged, Change::Unmerged);
+                    let unmerged = |path: &[u8]| StatusEntry::new(path, EntryChange::Unmerged, EntryChange::Unmerged);
                     status.entries.extend(rest.splitn(10, |byte| *byte == b' ').nth(9).map(unmerged));
                 }
-                [b'?', b' ', path @ ..] => status.entries.push(Entry::new(path, Change::None, Change::Untracked)),
-                [b'!', b' ', path @ ..] => status.entries.push(Entry::new(path, Change::None, Change::Ignored)),
+                [b'?', b' ', path @ ..] => {
+                    status.entries.push(StatusEntry::new(path, EntryChange::None, EntryChange::Untracked))
+                }
+                [b'!', b' ', path @ ..] => {
+                    status.entries.push(StatusEntry::new(path, EntryChange::None, EntryChange::Ignored))
+                }
                 _ => {}
             }
         }
@@ -114,23 +118,23 @@ impl Status {
         }
     }
 
-    pub(super) fn conflicts(&self) -> impl Iterator<Item = &Entry> {
-        self.entries.iter().filter(|entry| entry.index == Change::Unmerged)
+    pub(super) fn conflicts(&self) -> impl Iterator<Item = &StatusEntry> {
+        self.entries.iter().filter(|entry| entry.index == EntryChange::Unmerged)
     }
 }
 
 /// An entry with so many fields before its path.
-fn entry(rest: &[u8], fields: usize, renamed_from: Option<Vec<u8>>) -> Option<Entry> {
+fn entry(rest: &[u8], fields: usize, renamed_from: Option<Vec<u8>>) -> Option<StatusEntry> {
     let mut parts = rest.splitn(fields + 1, |byte| *byte == b' ');
     let [index, worktree] = parts.next()? else { return None };
-    let (index, worktree) = (Change::of(*index)?, Change::of(*worktree)?);
-    Some(Entry { path: parts.nth(fields - 1)?.to_vec(), index, worktree, renamed_from })
+    let (index, worktree) = (EntryChange::of(*index)?, EntryChange::of(*worktree)?);
+    Some(StatusEntry { path: parts.nth(fields - 1)?.to_vec(), index, worktree, renamed_from })
 }
 
 // === impl Entry ===
 
-impl Entry {
-    fn new(path: &[u8], index: Change, worktree: Change) -> Self {
+impl StatusEntry {
+    fn new(path: &[u8], index: EntryChange, worktree: EntryChange) -> Self {
         Self { path: path.to_vec(), index, worktree, renamed_from: None }
     }
 
@@ -149,7 +153,7 @@ impl Entry {
 
 // === impl Change ===
 
-impl Change {
+impl EntryChange {
     fn of(letter: u8) -> Option<Self> {
         Some(match letter {
             b'.' => Self::None,
@@ -182,7 +186,7 @@ impl Change {
 
 /// Reads `--numstat -z`.
 pub(super) fn numbers(output: &[u8]) -> Vec<Numbers> {
-    let mut records = Records(output);
+    let mut records = NulRecords(output);
     let mut files = Vec::new();
     while let Some(record) = records.next() {
         let mut parts = record.splitn(3, |byte| *byte == b'\t');
@@ -223,7 +227,7 @@ pub(super) fn branches(output: &[u8]) -> Vec<Branch> {
 /// Reads scope, origin and value of each setting: `scope\0origin\0name\nvalue\0`.
 pub(super) fn configured(output: &[u8]) -> Configured {
     let mut found = Configured::default();
-    let mut records = Records(output);
+    let mut records = NulRecords(output);
     while let (Some(scope), Some(origin), Some(setting)) = (records.next(), records.next(), records.next()) {
         if matches!(scope, b"system" | b"global") {
             found.files.extend(origin.strip_prefix(b"file:").map(|file| PathBuf::from(lossy(file))));
@@ -242,9 +246,9 @@ pub(super) fn configured(output: &[u8]) -> Configured {
 }
 
 /// What ends with a NUL. A last one that does not is left out: it was cut.
-pub(super) struct Records<'a>(pub(super) &'a [u8]);
+pub(super) struct NulRecords<'a>(pub(super) &'a [u8]);
 
-impl<'a> Iterator for Records<'a> {
+impl<'a> Iterator for NulRecords<'a> {
     type Item = &'a [u8];
 
     fn next(&mut self) -> Option<&'a [u8]> {
@@ -278,23 +282,23 @@ mod tests {
             2 R. N... 100644 100644 100644 aa bb R100 new name\0old\nname\0\
             u UU N... 100644 100644 100644 100644 aa bb cc torn\0\
             ? some folder/\0! target/\0? cut";
-        let status = Status::parse(output);
+        let status = WorktreeStatus::parse(output);
         assert_eq!((status.commit.as_deref(), status.branch.as_deref()), (Some("1234"), Some("main")));
         assert_eq!((status.ahead, status.behind), (Some(2), Some(13)));
         assert_eq!(status.upstream.as_deref(), Some("origin/main"));
-        let renamed = Entry {
+        let renamed = StatusEntry {
             renamed_from: Some(b"old\nname".to_vec()),
-            ..Entry::new(b"new name", Change::Renamed, Change::None)
+            ..StatusEntry::new(b"new name", EntryChange::Renamed, EntryChange::None)
         };
         assert_eq!(
             status.entries,
             [
-                Entry::new(b"a file", Change::None, Change::Modified),
-                Entry::new(b"new", Change::Added, Change::Modified),
+                StatusEntry::new(b"a file", EntryChange::None, EntryChange::Modified),
+                StatusEntry::new(b"new", EntryChange::Added, EntryChange::Modified),
                 renamed,
-                Entry::new(b"torn", Change::Unmerged, Change::Unmerged),
-                Entry::new(b"some folder/", Change::None, Change::Untracked),
-                Entry::new(b"target/", Change::None, Change::Ignored),
+                StatusEntry::new(b"torn", EntryChange::Unmerged, EntryChange::Unmerged),
+                StatusEntry::new(b"some folder/", EntryChange::None, EntryChange::Untracked),
+                StatusEntry::new(b"target/", EntryChange::None, EntryChange::Ignored),
             ]
         );
         assert_eq!(status.conflicts().count(), 1);
@@ -308,8 +312,8 @@ mod tests {
 
     #[test]
     fn before_the_first_commit_and_off_any_branch_there_is_less_to_say() {
-        let status = Status::parse(b"# branch.oid (initial)\0# branch.head (detached)\0");
-        assert_eq!(status, Status::default());
+        let status = WorktreeStatus::parse(b"# branch.oid (initial)\0# branch.head (detached)\0");
+        assert_eq!(status, WorktreeStatus::default());
     }
 
     #[test]
@@ -356,7 +360,7 @@ mod tests {
         fn nothing_that_is_printed_makes_them_panic(output in prop::collection::vec(
             prop_oneof![Just(0_u8), Just(b' '), Just(b'\t'), Just(b'\n'), Just(b'1'), Just(b'2'), Just(b'u'), any::<u8>()], 0..200)
         ) {
-            Status::parse(&output);
+            WorktreeStatus::parse(&output);
             numbers(&output);
             branches(&output);
             configured(&output);

@@ -12,7 +12,7 @@ use std::{
 use prism_core::policy::{Code, Refusal};
 use prism_os::root::{Kind, Root, RootError, WorkDir};
 
-use crate::roots::{Ground, Way, place};
+use crate::roots::{GrantedRoots, ResolvedPath, place};
 
 /// A repository with its work tree.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ const FIXED: [&str; 15] = [
 
 impl Repository {
     /// Finds the repository of a folder, for git to work in; of the first granted one if none is named.
-    pub(super) fn find(ground: &Ground, cwd: Option<&str>) -> Result<Self, Refusal> {
+    pub(super) fn find(ground: &GrantedRoots, cwd: Option<&str>) -> Result<Self, Refusal> {
         let repository = Self::look(ground, cwd)?;
         // git would list, add and check out what is in Prism's own folder like all else.
         for place in [&repository.worktree, &repository.own, &repository.common] {
@@ -67,7 +67,7 @@ impl Repository {
     }
 
     /// Finds it, for somebody who only wants to know what is checked out.
-    pub(super) fn look(ground: &Ground, cwd: Option<&str>) -> Result<Self, Refusal> {
+    pub(super) fn look(ground: &GrantedRoots, cwd: Option<&str>) -> Result<Self, Refusal> {
         let way = cwd.map_or_else(|| ground.first(), |cwd| ground.way(cwd))?;
         let start = place(&way.folder()?, way.written());
         let root = place(way.root(), way.written());
@@ -88,7 +88,7 @@ impl Repository {
     }
 
     /// Returns the repository whose work tree a folder is; `None` if it is none.
-    fn of(folder: Root, ground: &Ground) -> Result<Option<Self>, Refusal> {
+    fn of(folder: Root, ground: &GrantedRoots) -> Result<Option<Self>, Refusal> {
         let worktree = place(&folder, ".");
         let dot_git = worktree.join(".git");
         let found = folder.spot(Path::new(".git")).and_then(|spot| spot.look()).ok().flatten();
@@ -145,7 +145,7 @@ impl Repository {
     }
 
     /// Returns a path of an agent's as git has it: beneath the work tree.
-    pub(super) fn path_of(&self, way: &Way) -> Result<PathBuf, Refusal> {
+    pub(super) fn path_of(&self, way: &ResolvedPath) -> Result<PathBuf, Refusal> {
         // The last name is not followed: a link is a thing of its own to git.
         let real = match way.nearest() {
             Ok(nearest) => PathBuf::from(nearest.path()),
@@ -163,7 +163,7 @@ impl Repository {
 }
 
 /// Opens a folder that git is pointed to.
-fn granted(ground: &Ground, path: &Path, what: &str) -> Result<Root, Refusal> {
+fn granted(ground: &GrantedRoots, path: &Path, what: &str) -> Result<Root, Refusal> {
     let written = path.display().to_string();
     let found = ground.way(&written).and_then(|way| way.folder());
     found.map_err(|refusal| match refusal.code {
@@ -201,7 +201,7 @@ fn is_ours(folder: &Root, place: &Path) -> Result<(), Refusal> {
 }
 
 /// Returns the object folders that a repository borrows from, all of which must be granted.
-fn borrowed(common: &Root, place: &Path, ground: &Ground) -> Result<Vec<PathBuf>, Refusal> {
+fn borrowed(common: &Root, place: &Path, ground: &GrantedRoots) -> Result<Vec<PathBuf>, Refusal> {
     let Ok(file) = common.open_file(Path::new("objects/info/alternates")) else { return Ok(Vec::new()) };
     let mut text = String::new();
     let read = file.take(MAX_POINTER).read_to_string(&mut text);

@@ -12,7 +12,7 @@ use prism_os::root::{Kind, Root};
 
 /// A look at a repository.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct State {
+pub(super) struct RepositoryState {
     /// `None` if a commit is checked out and no branch.
     pub(super) branch: Option<String>,
     /// `None` before the first commit.
@@ -29,7 +29,7 @@ pub(super) struct State {
 
 /// Something that has happened.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum News {
+pub(super) enum RepositoryNews {
     Branch(Option<String>),
     Commit(String),
     Push { branch: String, commit: String },
@@ -57,7 +57,7 @@ const MAX_REMOTES: usize = 256;
 /// How deep their names nest.
 const MAX_DEPTH: usize = 6;
 
-impl State {
+impl RepositoryState {
     pub(super) fn read(own: &Root, common: &Root) -> Self {
         let head = first_line(own, "HEAD").unwrap_or_default();
         let branch = head.strip_prefix("ref: refs/heads/").filter(|branch| *branch != ".invalid").map(str::to_owned);
@@ -81,17 +81,18 @@ impl State {
     }
 
     /// Returns what has happened since an earlier look at the same repository.
-    pub(super) fn since(&self, before: &Self, own: &Root, common: &Root) -> Vec<News> {
+    pub(super) fn since(&self, before: &Self, own: &Root, common: &Root) -> Vec<RepositoryNews> {
         let mut news = Vec::new();
         if self.branch != before.branch || self.branch.is_none() && self.commit != before.commit {
-            news.push(News::Branch(self.branch.clone()));
+            news.push(RepositoryNews::Branch(self.branch.clone()));
         }
         let logged = logged_since(own, Path::new("logs/HEAD"), before.log.unwrap_or(0));
         match self.log {
-            Some(_) => news.extend(logged.into_iter().filter(Logged::is_commit).map(|line| News::Commit(line.commit))),
+            Some(_) => news
+                .extend(logged.into_iter().filter(Logged::is_commit).map(|line| RepositoryNews::Commit(line.commit))),
             // Without a log all that is known is that the branch is somewhere else now.
             None if self.branch == before.branch && self.commit != before.commit => {
-                news.extend(self.commit.clone().map(News::Commit));
+                news.extend(self.commit.clone().map(RepositoryNews::Commit));
             }
             None => {}
         }
@@ -103,10 +104,10 @@ impl State {
             let branch = path.strip_prefix("logs/refs/remotes").unwrap_or(path).display().to_string();
             let pushed =
                 logged_since(common, path, read_before).into_iter().filter(|line| line.why == "update by push");
-            news.extend(pushed.map(|line| News::Push { branch: branch.clone(), commit: line.commit }));
+            news.extend(pushed.map(|line| RepositoryNews::Push { branch: branch.clone(), commit: line.commit }));
         }
         if self != before {
-            news.push(News::Status);
+            news.push(RepositoryNews::Status);
         }
         news
     }

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use super::{
     WITHIN,
     call::{Git, MAX_STDOUT},
-    guard::Reach,
+    guard::GitReach,
     opened,
-    porcelain::{Change, Status},
+    porcelain::{EntryChange, WorktreeStatus},
     unsaved,
 };
 use crate::{
@@ -36,21 +36,21 @@ pub(crate) fn status(mut args: Args, context: RunContext) -> Doing<Opened> {
 }
 
 /// Reads the status, and tells whether it is all of it.
-pub(super) async fn read(git: &Git) -> Result<(Status, bool), Refusal> {
+pub(super) async fn read(git: &Git) -> Result<(WorktreeStatus, bool), Refusal> {
     // What is in a submodule is the submodule's, whose config could run code once more.
     let words = ["status", "--porcelain=v2", "--branch", "-z", "--ignore-submodules=dirty", "--untracked-files=normal"];
-    let said = git.run(Reach::Reads, &words, b"", MAX_STDOUT).await?;
+    let said = git.run(GitReach::Reads, &words, b"", MAX_STDOUT).await?;
     match said.code {
-        Some(0) => Ok((Status::parse(&said.stdout), true)),
-        None => Ok((Status::parse(&said.stdout), false)),
+        Some(0) => Ok((WorktreeStatus::parse(&said.stdout), true)),
+        None => Ok((WorktreeStatus::parse(&said.stdout), false)),
         Some(_) => Err(said.refusal("git status failed")),
     }
 }
 
-pub(super) fn told(git: &Git, state: &RunState, status: &Status, is_whole: bool) -> Value {
+pub(super) fn told(git: &Git, state: &RunState, status: &WorktreeStatus, is_whole: bool) -> Value {
     let worktree = &git.repository.worktree;
     let entries: Vec<Value> = status.entries.iter().take(MAX_ENTRIES).map(|entry| entry.told(worktree)).collect();
-    let is_clean = status.entries.iter().all(|entry| entry.worktree == Change::Ignored);
+    let is_clean = status.entries.iter().all(|entry| entry.worktree == EntryChange::Ignored);
     let mut told = json!({
         "path": worktree.display().to_string(),
         "branch": status.branch,

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::findings::{Case, Counts, Diagnostic, Findings, Outcome, Reader, Severity};
+use super::findings::{Diagnostic, Findings, OutputReader, Severity, TestCase, TestCounts, TestOutcome};
 
 #[derive(Debug, Default)]
 pub(super) struct Cargo {
@@ -11,30 +11,30 @@ pub(super) struct Cargo {
 }
 
 #[derive(Deserialize)]
-struct Line {
+struct CargoLine {
     reason: String,
-    message: Option<Message>,
+    message: Option<CargoMessage>,
 }
 
 #[derive(Deserialize)]
-struct Message {
+struct CargoMessage {
     message: String,
     level: String,
     #[serde(default)]
-    code: Option<Code>,
+    code: Option<CargoCode>,
     #[serde(default)]
-    spans: Vec<Span>,
+    spans: Vec<CargoSpan>,
     #[serde(default)]
     rendered: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Code {
+struct CargoCode {
     code: String,
 }
 
 #[derive(Deserialize)]
-struct Span {
+struct CargoSpan {
     file_name: String,
     line_start: u32,
     line_end: u32,
@@ -42,21 +42,21 @@ struct Span {
     column_end: u32,
     is_primary: bool,
     #[serde(default)]
-    text: Vec<Text>,
+    text: Vec<CargoText>,
 }
 
 #[derive(Deserialize)]
-struct Text {
+struct CargoText {
     text: String,
 }
 
 /// Bytes of a failed test's words. The rest is dropped.
 const MAX_WORDS: usize = 8 << 10;
 
-impl Reader for Cargo {
+impl OutputReader for Cargo {
     fn line(&mut self, line: &str, found: &mut Findings) {
         if line.starts_with("{\"reason\":") {
-            if let Ok(Line { reason, message: Some(message) }) = serde_json::from_str(line)
+            if let Ok(CargoLine { reason, message: Some(message) }) = serde_json::from_str(line)
                 && reason == "compiler-message"
             {
                 found.extend_with(message);
@@ -105,7 +105,7 @@ impl Cargo {
 }
 
 impl Findings {
-    fn extend_with(&mut self, message: Message) {
+    fn extend_with(&mut self, message: CargoMessage) {
         let span = message.spans.iter().find(|span| span.is_primary).or(message.spans.first());
         // What only counts the others is no finding.
         let is_sum = message.message.starts_with("aborting due to") || message.message.ends_with(" emitted");
@@ -129,12 +129,13 @@ impl Findings {
     }
 }
 
-impl Span {
+impl CargoSpan {
     /// A column, counted in letters from one, in UTF-16 units from zero.
     fn character(&self, column: u32, is_first: bool) -> u32 {
         let line = if is_first { self.text.first() } else { self.text.last() };
         let letters = column.saturating_sub(1) as usize;
-        let units = |text: &Text| text.text.chars().take(letters).map(|letter| letter.len_utf16() as u32).sum::<u32>();
+        let units =
+            |text: &CargoText| text.text.chars().take(letters).map(|letter| letter.len_utf16() as u32).sum::<u32>();
         line.map_or(column.saturating_sub(1), |text| {
             units(text) + (letters.saturating_sub(text.text.chars().count())) as u32
         })
@@ -142,30 +143,30 @@ impl Span {
 }
 
 /// `test NAME ... ok`
-fn case(line: &str) -> Option<Case> {
+fn case(line: &str) -> Option<TestCase> {
     let (name, verdict) = line.strip_prefix("test ")?.rsplit_once(" ... ")?;
     let (verdict, reason) = match verdict.split_once(", ") {
         Some((verdict, reason)) => (verdict, Some(reason.to_owned())),
         None => (verdict, None),
     };
     let outcome = match verdict {
-        "ok" => Outcome::Passed,
-        "FAILED" => Outcome::Failed,
-        "ignored" => Outcome::Ignored,
+        "ok" => TestOutcome::Passed,
+        "FAILED" => TestOutcome::Failed,
+        "ignored" => TestOutcome::Ignored,
         _ => return None,
     };
     let name = name.strip_suffix(" - should panic").unwrap_or(name).to_owned();
-    Some(Case { name, outcome, message: reason, ..Case::default() })
+    Some(TestCase { name, outcome, message: reason, ..TestCase::default() })
 }
 
 /// `FAILED. 1 passed; 1 failed; 0 ignored; …`
-fn summary(line: &str) -> Option<Counts> {
+fn summary(line: &str) -> Option<TestCounts> {
     let (_, counts) = line.split_once(". ")?;
     let count = |name: &str| {
         let part = counts.split("; ").find(|part| part.ends_with(name))?;
         part.split(' ').next()?.parse::<u64>().ok()
     };
-    Some(Counts { passed: count(" passed")?, failed: count(" failed")?, ignored: count(" ignored")? })
+    Some(TestCounts { passed: count(" passed")?, failed: count(" failed")?, ignored: count(" ignored")? })
 }
 
 fn panicked_at(words: &str) -> Option<String> {

@@ -8,7 +8,7 @@ use std::{
 use serde_json::{Value, json};
 
 /// Where a tool's words are read, line by line. What it finds goes to `Findings`.
-pub(super) trait Reader: Send {
+pub(super) trait OutputReader: Send {
     fn line(&mut self, line: &str, found: &mut Findings);
 
     /// There are no more lines.
@@ -22,17 +22,17 @@ pub(super) struct Findings {
     told: HashSet<(String, u32, u32, String)>,
     pub(super) errors: u64,
     pub(super) warnings: u64,
-    cases: Vec<Case>,
-    counted: Counts,
+    cases: Vec<TestCase>,
+    counted: TestCounts,
     /// What the tool itself counts, where it does: it knows of tests that it does not name.
-    pub(super) summary: Option<Counts>,
+    pub(super) summary: Option<TestCounts>,
     is_cut: bool,
     /// Tests that it says there will be.
     pub(super) expected: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Counts {
+pub(super) struct TestCounts {
     pub(super) passed: u64,
     pub(super) failed: u64,
     pub(super) ignored: u64,
@@ -60,16 +60,16 @@ pub(super) enum Severity {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Case {
+pub(super) struct TestCase {
     pub(super) name: String,
-    pub(super) outcome: Outcome,
+    pub(super) outcome: TestOutcome,
     pub(super) message: Option<String>,
     pub(super) path: Option<String>,
     pub(super) duration_ms: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum TestOutcome {
     #[default]
     Passed,
     Failed,
@@ -109,17 +109,17 @@ impl Findings {
         }
     }
 
-    pub(super) fn case(&mut self, mut case: Case) {
+    pub(super) fn case(&mut self, mut case: TestCase) {
         if let Some(message) = &mut case.message {
             cut(message);
         }
         cut(&mut case.name);
         match case.outcome {
-            Outcome::Passed => self.counted.passed += 1,
-            Outcome::Failed => self.counted.failed += 1,
-            Outcome::Ignored => self.counted.ignored += 1,
+            TestOutcome::Passed => self.counted.passed += 1,
+            TestOutcome::Failed => self.counted.failed += 1,
+            TestOutcome::Ignored => self.counted.ignored += 1,
         }
-        let (kept, most) = if case.outcome == Outcome::Failed {
+        let (kept, most) = if case.outcome == TestOutcome::Failed {
             (self.counted.failed, MAX_FAILED)
         } else {
             (self.counted.passed + self.counted.ignored, MAX_CASES)
@@ -132,19 +132,19 @@ impl Findings {
     }
 
     /// A case that was told of before, to say more about it.
-    pub(super) fn failed_case(&mut self, name: &str) -> Option<&mut Case> {
-        self.cases.iter_mut().rev().find(|case| case.outcome == Outcome::Failed && case.name == name)
+    pub(super) fn failed_case(&mut self, name: &str) -> Option<&mut TestCase> {
+        self.cases.iter_mut().rev().find(|case| case.outcome == TestOutcome::Failed && case.name == name)
     }
 
     /// Adds what a tool counts for one of its parts.
-    pub(super) fn add_summary(&mut self, counts: Counts) {
+    pub(super) fn add_summary(&mut self, counts: TestCounts) {
         let sum = self.summary.get_or_insert_default();
         sum.passed += counts.passed;
         sum.failed += counts.failed;
         sum.ignored += counts.ignored;
     }
 
-    pub(super) fn counts(&self) -> Counts {
+    pub(super) fn counts(&self) -> TestCounts {
         self.summary.unwrap_or(self.counted)
     }
 
@@ -157,31 +157,31 @@ impl Findings {
         !self.is_cut
     }
 
-    pub(super) fn told_diagnostics(&self, base: &Base) -> Value {
+    pub(super) fn told_diagnostics(&self, base: &PathBase) -> Value {
         self.diagnostics.iter().map(|diagnostic| diagnostic.told(base)).collect()
     }
 
-    pub(super) fn told_tests(&self, base: &Base) -> Value {
-        let Counts { passed, failed, ignored } = self.counts();
+    pub(super) fn told_tests(&self, base: &PathBase) -> Value {
+        let TestCounts { passed, failed, ignored } = self.counts();
         let cases: Value = self.cases.iter().map(|case| case.told(base)).collect();
         json!({ "passed": passed, "failed": failed, "ignored": ignored, "cases": cases })
     }
 
     #[cfg(test)]
-    pub(super) fn parts(&self) -> (&[Diagnostic], &[Case]) {
+    pub(super) fn parts(&self) -> (&[Diagnostic], &[TestCase]) {
         (&self.diagnostics, &self.cases)
     }
 }
 
 /// Where a tool's relative paths begin: in the folder it runs in or, as with a workspace, in one above.
 #[derive(Debug)]
-pub(super) struct Base {
+pub(super) struct PathBase {
     pub(super) folder: PathBuf,
     /// The granted folder, above which nobody looks.
     pub(super) root: PathBuf,
 }
 
-impl Base {
+impl PathBase {
     pub(super) fn resolve(&self, path: &str) -> PathBuf {
         let written = Path::new(path);
         let above = self.folder.ancestors().take_while(|folder| folder.starts_with(&self.root));
@@ -193,7 +193,7 @@ impl Base {
 }
 
 impl Diagnostic {
-    fn told(&self, base: &Base) -> Value {
+    fn told(&self, base: &PathBase) -> Value {
         let position = |(line, character): (u32, u32)| json!({ "line": line, "character": character });
         let end = self.end.filter(|end| *end >= self.start).unwrap_or(self.start);
         let path = (!self.path.is_empty()).then(|| base.resolve(&self.path));
@@ -227,8 +227,8 @@ impl Severity {
     }
 }
 
-impl Case {
-    fn told(&self, base: &Base) -> Value {
+impl TestCase {
+    fn told(&self, base: &PathBase) -> Value {
         let mut told = json!({ "name": self.name, "outcome": self.outcome.name() });
         if let Some(message) = &self.message {
             told["message"] = message.as_str().into();
@@ -243,7 +243,7 @@ impl Case {
     }
 }
 
-impl Outcome {
+impl TestOutcome {
     fn name(self) -> &'static str {
         match self {
             Self::Passed => "passed",

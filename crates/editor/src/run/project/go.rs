@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::Deserialize;
 
-use super::findings::{Case, Diagnostic, Findings, Outcome, Reader, placed_line};
+use super::findings::{Diagnostic, Findings, OutputReader, TestCase, TestOutcome, placed_line};
 
 #[derive(Debug, Default)]
 pub(super) struct Go {
@@ -14,7 +14,7 @@ pub(super) struct Go {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Event {
+struct GoTestEvent {
     action: String,
     #[serde(default)]
     package: String,
@@ -27,9 +27,9 @@ struct Event {
 const MAX_RUNNING: usize = 1000;
 const MAX_WORDS: usize = 8 << 10;
 
-impl Reader for Go {
+impl OutputReader for Go {
     fn line(&mut self, line: &str, found: &mut Findings) {
-        match serde_json::from_str::<Event>(line) {
+        match serde_json::from_str::<GoTestEvent>(line) {
             Ok(event) if line.starts_with('{') => self.event(event, found),
             _ => compiled(line, found),
         }
@@ -37,8 +37,8 @@ impl Reader for Go {
 }
 
 impl Go {
-    fn event(&mut self, event: Event, found: &mut Findings) {
-        let Event { action, package, test, output, elapsed } = event;
+    fn event(&mut self, event: GoTestEvent, found: &mut Findings) {
+        let GoTestEvent { action, package, test, output, elapsed } = event;
         if action == "build-output" {
             compiled(output.as_deref().unwrap_or_default().trim_end(), found);
             return;
@@ -63,17 +63,17 @@ impl Go {
                 }
                 return;
             }
-            "pass" => Outcome::Passed,
-            "fail" => Outcome::Failed,
-            "skip" => Outcome::Ignored,
+            "pass" => TestOutcome::Passed,
+            "fail" => TestOutcome::Failed,
+            "skip" => TestOutcome::Ignored,
             _ => return,
         };
         let words = self.words.remove(&(package.clone(), test.clone())).unwrap_or_default();
-        let message = (outcome != Outcome::Passed && !words.trim().is_empty()).then(|| words.trim().to_owned());
+        let message = (outcome != TestOutcome::Passed && !words.trim().is_empty()).then(|| words.trim().to_owned());
         let path = message.as_deref().and_then(|message| message.lines().find_map(|line| placed_line(line.trim())));
         let path = path.map(|(path, _, _)| path.to_owned());
         let duration_ms = elapsed.map(|seconds| (seconds * 1000.0).round() as u64);
-        found.case(Case { name: format!("{package}.{test}"), outcome, message, path, duration_ms });
+        found.case(TestCase { name: format!("{package}.{test}"), outcome, message, path, duration_ms });
     }
 }
 

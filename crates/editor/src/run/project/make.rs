@@ -1,6 +1,6 @@
 //! Make, and what it mostly runs: compilers that write `file:line:column: error: …`.
 
-use super::findings::{Diagnostic, Findings, Reader, Severity, placed_line};
+use super::findings::{Diagnostic, Findings, OutputReader, Severity, placed_line};
 
 #[derive(Debug, Default)]
 pub(super) struct Make {
@@ -11,7 +11,7 @@ pub(super) struct Make {
 /// Folders within folders that make goes into. Deeper ones are not followed.
 const MAX_DEPTH: usize = 64;
 
-impl Reader for Make {
+impl OutputReader for Make {
     fn line(&mut self, line: &str, found: &mut Findings) {
         if line.starts_with("make") {
             self.make(line, found);

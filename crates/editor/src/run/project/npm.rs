@@ -4,7 +4,7 @@ mod runners;
 
 use runners::Runners;
 
-use super::findings::{Diagnostic, Findings, Reader, Severity, place};
+use super::findings::{Diagnostic, Findings, OutputReader, Severity, place};
 
 #[derive(Debug, Default)]
 pub(super) struct Npm {
@@ -15,7 +15,7 @@ pub(super) struct Npm {
     pending: Option<(Severity, String)>,
 }
 
-impl Reader for Npm {
+impl OutputReader for Npm {
     fn line(&mut self, line: &str, found: &mut Findings) {
         let line = &plain(line);
         if !self.runners.line(line, found) {

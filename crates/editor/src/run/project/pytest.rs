@@ -1,10 +1,10 @@
 //! pytest, as `-rA --tb=short` has it tell; and `compileall`, which stands for a build.
 
-use super::findings::{Case, Counts, Diagnostic, Findings, Outcome, Reader};
+use super::findings::{Diagnostic, Findings, OutputReader, TestCase, TestCounts, TestOutcome};
 
 #[derive(Debug, Default)]
 pub(super) struct Pytest {
-    part: Part,
+    part: PytestSection,
     /// The failed test whose words are being read, and the words.
     telling: Option<(String, String)>,
     /// What was said of failed tests; their names come later.
@@ -14,7 +14,7 @@ pub(super) struct Pytest {
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
-enum Part {
+enum PytestSection {
     #[default]
     Before,
     Failures,
@@ -27,25 +27,25 @@ enum Part {
 const MAX_TOLD: usize = 500;
 const MAX_WORDS: usize = 8 << 10;
 
-impl Reader for Pytest {
+impl OutputReader for Pytest {
     fn line(&mut self, line: &str, found: &mut Findings) {
         if let Some(title) = title(line, '=') {
             self.take();
             self.part = match title {
-                "FAILURES" | "ERRORS" => Part::Failures,
-                "PASSES" => Part::Passes,
-                title if title.starts_with("short test summary") => Part::Summary,
+                "FAILURES" | "ERRORS" => PytestSection::Failures,
+                "PASSES" => PytestSection::Passes,
+                title if title.starts_with("short test summary") => PytestSection::Summary,
                 title => {
                     if let Some(counts) = counts(title) {
                         found.summary = Some(counts);
                     }
-                    Part::Before
+                    PytestSection::Before
                 }
             };
             return;
         }
         match self.part {
-            Part::Failures => {
+            PytestSection::Failures => {
                 if let Some(name) = title(line, '_') {
                     self.take();
                     self.telling = Some((name.trim_start_matches("ERROR at setup of ").to_owned(), String::new()));
@@ -56,15 +56,15 @@ impl Reader for Pytest {
                     words.push('\n');
                 }
             }
-            Part::Summary => {
+            PytestSection::Summary => {
                 if let Some(counts) = counts(line) {
                     found.summary = Some(counts);
                 } else {
                     self.case(line, found);
                 }
             }
-            Part::Before => self.syntax(line, found),
-            Part::Passes => {}
+            PytestSection::Before => self.syntax(line, found),
+            PytestSection::Passes => {}
         }
     }
 
@@ -84,9 +84,9 @@ impl Pytest {
     fn case(&mut self, line: &str, found: &mut Findings) {
         let Some((verdict, rest)) = line.split_once(' ') else { return };
         let outcome = match verdict {
-            "PASSED" | "XPASS" => Outcome::Passed,
-            "FAILED" | "ERROR" => Outcome::Failed,
-            "SKIPPED" | "XFAIL" => Outcome::Ignored,
+            "PASSED" | "XPASS" => TestOutcome::Passed,
+            "FAILED" | "ERROR" => TestOutcome::Failed,
+            "SKIPPED" | "XFAIL" => TestOutcome::Ignored,
             _ => return,
         };
         let (name, reason) = rest.split_once(" - ").map_or((rest, None), |(name, reason)| (name, Some(reason)));
@@ -95,12 +95,12 @@ impl Pytest {
             let (_, place) = name.split_once("] ").unwrap_or(("", name));
             let (place, why) = place.split_once(": ").unwrap_or((place, ""));
             let path = super::findings::place(place).map(|(path, _)| path.to_owned());
-            found.case(Case {
+            found.case(TestCase {
                 name: place.to_owned(),
                 outcome,
                 message: Some(why.to_owned()),
                 path,
-                ..Case::default()
+                ..TestCase::default()
             });
             return;
         }
@@ -108,9 +108,16 @@ impl Pytest {
         let (file, rest) = name.split_once("::").unwrap_or((name, ""));
         let heading = rest.replace("::", ".");
         let told = self.words.iter().position(|(told, _)| *told == heading || told.ends_with(file));
-        let words = told.filter(|_| outcome == Outcome::Failed).map(|told| self.words.remove(told).1.trim().to_owned());
+        let words =
+            told.filter(|_| outcome == TestOutcome::Failed).map(|told| self.words.remove(told).1.trim().to_owned());
         let message = words.or(reason.map(str::to_owned));
-        found.case(Case { name: name.to_owned(), outcome, message, path: Some(file.to_owned()), ..Case::default() });
+        found.case(TestCase {
+            name: name.to_owned(),
+            outcome,
+            message,
+            path: Some(file.to_owned()),
+            ..TestCase::default()
+        });
     }
 
     /// `  File "./a.py", line 1`, and some lines later `SyntaxError: …`
@@ -145,9 +152,9 @@ fn title(line: &str, mark: char) -> Option<&str> {
 }
 
 /// `2 failed, 3 passed, 1 skipped in 0.12s`
-fn counts(text: &str) -> Option<Counts> {
+fn counts(text: &str) -> Option<TestCounts> {
     let (counts, _) = text.rsplit_once(" in ")?;
-    let mut sum = Counts::default();
+    let mut sum = TestCounts::default();
     for part in counts.split(", ") {
         let (number, what) = part.split_once(' ')?;
         let number: u64 = number.parse().ok()?;

@@ -1,12 +1,12 @@
 //! What tools have said, word for word, and what is read from it.
 
 use super::{
-    findings::{Base, Case, Counts, Diagnostic, Findings, Outcome, Severity, placed_line},
-    tool::Tool,
+    findings::{Diagnostic, Findings, PathBase, Severity, TestCase, TestCounts, TestOutcome, placed_line},
+    tool::BuildTool,
 };
 
 fn read(tool: &str, said: &str) -> Findings {
-    let (mut found, mut reader) = (Findings::default(), Tool::named(tool).unwrap().reader());
+    let (mut found, mut reader) = (Findings::default(), BuildTool::named(tool).unwrap().reader());
     for line in said.lines() {
         reader.line(line, &mut found);
     }
@@ -20,7 +20,7 @@ fn cases(found: &Findings) -> Vec<String> {
     cases.iter().map(|case| format!("{:?} {}", case.outcome, case.name)).collect()
 }
 
-fn case<'a>(found: &'a Findings, name: &str) -> &'a Case {
+fn case<'a>(found: &'a Findings, name: &str) -> &'a TestCase {
     found.parts().1.iter().find(|case| case.name == name).unwrap()
 }
 
@@ -33,8 +33,8 @@ fn diagnostics(found: &Findings) -> Vec<String> {
     found.parts().0.iter().map(told).collect()
 }
 
-fn counts(passed: u64, failed: u64, ignored: u64) -> Counts {
-    Counts { passed, failed, ignored }
+fn counts(passed: u64, failed: u64, ignored: u64) -> TestCounts {
+    TestCounts { passed, failed, ignored }
 }
 
 #[test]
@@ -200,8 +200,8 @@ fn what_is_found_is_bounded_and_counted_whole() {
     for i in 0..10_000 {
         let message = format!("{i} {}", "ä".repeat(5000));
         found.diagnostic(Diagnostic { message: message.clone(), severity: Severity::Error, ..Diagnostic::default() });
-        let outcome = if i % 2 == 0 { Outcome::Failed } else { Outcome::Passed };
-        found.case(Case { name: i.to_string(), outcome, message: Some(message), ..Case::default() });
+        let outcome = if i % 2 == 0 { TestOutcome::Failed } else { TestOutcome::Passed };
+        found.case(TestCase { name: i.to_string(), outcome, message: Some(message), ..TestCase::default() });
     }
     let (diagnostics, cases) = found.parts();
     assert_eq!((diagnostics.len(), cases.len(), found.is_complete()), (500, 1500, false));
@@ -240,7 +240,7 @@ fn a_path_is_looked_for_in_the_folders_above_and_no_further() {
     std::fs::create_dir_all(root.join("member/src")).unwrap();
     std::fs::write(root.join("member/src/lib.rs"), "").unwrap();
     std::fs::write(folder.path().join("outside.rs"), "").unwrap();
-    let base = Base { folder: root.join("member"), root: root.clone() };
+    let base = PathBase { folder: root.join("member"), root: root.clone() };
     assert_eq!(base.resolve("member/src/lib.rs"), root.join("member/src/lib.rs"));
     assert_eq!(base.resolve("./src/lib.rs"), root.join("member/src/lib.rs"));
     assert_eq!(base.resolve("outside.rs"), root.join("member/outside.rs"));

@@ -11,14 +11,14 @@ use prism_core::policy::{Code, Refusal};
 use prism_os::root::Root;
 use serde_json::{Map, Value};
 
-use super::{Goal, cargo::Cargo, findings::Reader, go::Go, make::Make, npm::Npm, pytest::Pytest};
+use super::{Goal, cargo::Cargo, findings::OutputReader, go::Go, make::Make, npm::Npm, pytest::Pytest};
 use crate::{
     args::wrong,
-    roots::{Ground, place},
+    roots::{GrantedRoots, place},
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Tool {
+pub(super) enum BuildTool {
     Cargo,
     Go,
     Npm,
@@ -29,7 +29,7 @@ pub(super) enum Tool {
 /// A project that was found.
 #[derive(Debug)]
 pub(super) struct Project {
-    pub(super) tool: Tool,
+    pub(super) tool: BuildTool,
     /// Where it is.
     pub(super) folder: String,
     /// The granted folder that it is in.
@@ -65,12 +65,12 @@ pub(crate) fn is_mark(name: &OsStr) -> bool {
 
 /// The tool that a folder is made for, as builds and tests take it.
 pub(crate) fn tool_of(folder: &Root) -> Option<&'static str> {
-    Tool::ALL.into_iter().find(|tool| tool.is_in(folder)).map(Tool::name)
+    BuildTool::ALL.into_iter().find(|tool| tool.is_in(folder)).map(BuildTool::name)
 }
 
 // === impl Tool ===
 
-impl Tool {
+impl BuildTool {
     /// In the order they are taken if a folder is made for several: a Makefile mostly calls the others.
     const ALL: [Self; 5] = [Self::Cargo, Self::Go, Self::Npm, Self::Pytest, Self::Make];
 
@@ -89,7 +89,7 @@ impl Tool {
         }
     }
 
-    pub(super) fn reader(self) -> Box<dyn Reader> {
+    pub(super) fn reader(self) -> Box<dyn OutputReader> {
         match self {
             Self::Cargo => Box::<Cargo>::default(),
             Self::Go => Box::<Go>::default(),
@@ -123,7 +123,7 @@ impl Tool {
 
 impl Project {
     /// Finds the nearest one at `cwd` or above it, within the granted folder.
-    pub(super) fn find(ground: &Ground, cwd: Option<&str>, tool: Option<Tool>) -> Result<Self, Refusal> {
+    pub(super) fn find(ground: &GrantedRoots, cwd: Option<&str>, tool: Option<BuildTool>) -> Result<Self, Refusal> {
         let way = cwd.map_or_else(|| ground.first(), |cwd| ground.way(cwd))?;
         let start = place(way.folder()?, way.written());
         let places = ground.roots().iter().filter_map(|root| {
@@ -137,7 +137,7 @@ impl Project {
             let handle = ground.way(&folder)?.folder()?;
             let found = match tool {
                 Some(tool) => tool.is_in(&handle).then_some(tool),
-                None => Tool::ALL.into_iter().find(|tool| tool.is_in(&handle)),
+                None => BuildTool::ALL.into_iter().find(|tool| tool.is_in(&handle)),
             };
             if let Some(tool) = found {
                 return Ok(Self { tool, folder, root, handle });
@@ -145,15 +145,15 @@ impl Project {
         }
         // Tests by themselves may belong to a project above; only if there is none they are one.
         let handle = way.folder()?;
-        if tool.is_none_or(|tool| tool == Tool::Pytest) && has_tests(&handle) {
-            return Ok(Self { tool: Tool::Pytest, folder: start.display().to_string(), root, handle });
+        if tool.is_none_or(|tool| tool == BuildTool::Pytest) && has_tests(&handle) {
+            return Ok(Self { tool: BuildTool::Pytest, folder: start.display().to_string(), root, handle });
         }
         let wanted = match tool {
-            Some(Tool::Cargo) => "Cargo.toml",
-            Some(Tool::Go) => "go.mod",
-            Some(Tool::Npm) => "package.json with scripts",
-            Some(Tool::Pytest) => "pyproject.toml, pytest.ini or tests/test_*.py",
-            Some(Tool::Make) => "Makefile",
+            Some(BuildTool::Cargo) => "Cargo.toml",
+            Some(BuildTool::Go) => "go.mod",
+            Some(BuildTool::Npm) => "package.json with scripts",
+            Some(BuildTool::Pytest) => "pyproject.toml, pytest.ini or tests/test_*.py",
+            Some(BuildTool::Make) => "Makefile",
             None => {
                 "Cargo.toml, go.mod, package.json with scripts, pyproject.toml, pytest.ini, tests/test_*.py, Makefile"
             }
@@ -170,29 +170,31 @@ impl Project {
         part: Option<&str>,
     ) -> Result<(Vec<String>, BTreeMap<String, String>), Refusal> {
         let words = match (self.tool, goal) {
-            (Tool::Cargo, Goal::Build) => {
+            (BuildTool::Cargo, Goal::Build) => {
                 listed(&["cargo", "build", "--message-format=json", "--color=never"], &option("--package", part))
             }
-            (Tool::Cargo, Goal::Test) => {
+            (BuildTool::Cargo, Goal::Test) => {
                 let words = ["cargo", "test", "--no-fail-fast", "--message-format=json", "--color=never"];
                 listed(&words, &part.into_iter().collect::<Vec<_>>())
             }
             // What is built is looked at, not kept.
-            (Tool::Go, Goal::Build) => listed(&["go", "build", "-o", "/dev/null"], &[part.unwrap_or("./...")]),
-            (Tool::Go, Goal::Test) => {
+            (BuildTool::Go, Goal::Build) => listed(&["go", "build", "-o", "/dev/null"], &[part.unwrap_or("./...")]),
+            (BuildTool::Go, Goal::Test) => {
                 let run = option("-run", part);
                 listed(&["go", "test", "-json"], &run.into_iter().chain(["./..."]).collect::<Vec<_>>())
             }
-            (Tool::Npm, Goal::Build) => listed(&["npm", "run"], &[self.script(part.unwrap_or("build"))?.0.as_str()]),
-            (Tool::Npm, Goal::Test) => {
+            (BuildTool::Npm, Goal::Build) => {
+                listed(&["npm", "run"], &[self.script(part.unwrap_or("build"))?.0.as_str()])
+            }
+            (BuildTool::Npm, Goal::Test) => {
                 let (_, script) = self.script("test")?;
                 listed(&["npm", "run", "test"], &chosen(&script, part))
             }
-            (Tool::Pytest, Goal::Build) => {
+            (BuildTool::Pytest, Goal::Build) => {
                 let words = ["-m", "compileall", "-q", "-x", r"(^|/)(\.venv|venv|\.tox|\.git|node_modules)/"];
                 listed(&[&[self.python().as_str()], &words[..]].concat(), &[part.unwrap_or(".")])
             }
-            (Tool::Pytest, Goal::Test) => {
+            (BuildTool::Pytest, Goal::Test) => {
                 let words = ["-m", "pytest", "-rA", "--tb=short", "-q", "--color=no"];
                 let is_place = |part: &str| part.contains("::") || part.contains('/') || part.ends_with(".py");
                 let part = match part {
@@ -201,12 +203,12 @@ impl Project {
                 };
                 listed(&[&[self.python().as_str()], &words[..]].concat(), &part)
             }
-            (Tool::Make, Goal::Build) => listed(&["make"], &part.into_iter().collect::<Vec<_>>()),
-            (Tool::Make, Goal::Test) => listed(&["make"], &[part.unwrap_or_else(|| self.test_rule())]),
+            (BuildTool::Make, Goal::Build) => listed(&["make"], &part.into_iter().collect::<Vec<_>>()),
+            (BuildTool::Make, Goal::Test) => listed(&["make"], &[part.unwrap_or_else(|| self.test_rule())]),
         };
         // Colours are for people; and make's words are read, so they have to be the ones that are known.
         let mut env = BTreeMap::from([("NO_COLOR".to_owned(), "1".to_owned())]);
-        if self.tool == Tool::Make {
+        if self.tool == BuildTool::Make {
             env.insert("LC_MESSAGES".to_owned(), "C".to_owned());
         }
         Ok((words, env))

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 #[derive(Debug, Default)]
-pub(super) struct History {
+pub(super) struct OutputHistory {
     kept: VecDeque<u8>,
     /// The offset of whatever comes next.
     end: u64,
@@ -11,7 +11,7 @@ pub(super) struct History {
 
 /// A part of it.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Piece {
+pub(super) struct OutputPiece {
     pub(super) text: String,
     /// Where the next piece begins.
     pub(super) next: u64,
@@ -22,7 +22,7 @@ pub(super) struct Piece {
 /// What is kept. The oldest goes first, and an answer says how much has gone.
 const MAX_KEPT: usize = 1 << 20;
 
-impl History {
+impl OutputHistory {
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.end += bytes.len() as u64;
         let bytes = &bytes[bytes.len().saturating_sub(MAX_KEPT)..];
@@ -45,7 +45,7 @@ impl History {
     }
 
     /// What comes after an offset. A letter that has come in half is left for the next piece, if more can come.
-    pub(super) fn after(&self, offset: u64, limit: usize, can_grow: bool) -> Piece {
+    pub(super) fn after(&self, offset: u64, limit: usize, can_grow: bool) -> OutputPiece {
         let from = offset.clamp(self.start(), self.end);
         let left_out = from.saturating_sub(offset);
         let skipped = (from - self.start()) as usize;
@@ -55,17 +55,17 @@ impl History {
         // An answer that cannot hold even one letter would never come on.
         let half = if half == bytes.len() && !is_last { 0 } else { half };
         let whole = &bytes[..bytes.len() - half];
-        Piece { text: String::from_utf8_lossy(whole).into_owned(), next: from + whole.len() as u64, left_out }
+        OutputPiece { text: String::from_utf8_lossy(whole).into_owned(), next: from + whole.len() as u64, left_out }
     }
 
     /// The end of it.
-    pub(super) fn last(&self, limit: usize, can_grow: bool) -> Piece {
+    pub(super) fn last(&self, limit: usize, can_grow: bool) -> OutputPiece {
         let from = self.end.saturating_sub(limit as u64).max(self.start());
         let first = (from - self.start()) as usize;
         // Not from the middle of a letter.
         let rest = self.kept.iter().skip(first).take(3).take_while(|byte| **byte & 0xc0 == 0x80).count();
         let from = if first == 0 { from } else { from + rest as u64 };
-        Piece { left_out: from, ..self.after(from, limit, can_grow) }
+        OutputPiece { left_out: from, ..self.after(from, limit, can_grow) }
     }
 }
 
@@ -92,15 +92,15 @@ mod tests {
 
     #[test]
     fn offsets_stay_what_they_were_and_what_is_gone_is_counted() {
-        let mut history = History::default();
+        let mut history = OutputHistory::default();
         history.push(b"hello ");
         history.push(b"world");
-        assert_eq!(history.after(6, 100, true), Piece { text: "world".into(), next: 11, left_out: 0 });
-        assert_eq!(history.after(0, 5, true), Piece { text: "hello".into(), next: 5, left_out: 0 });
-        assert_eq!(history.after(11, 5, true), Piece { text: String::new(), next: 11, left_out: 0 });
+        assert_eq!(history.after(6, 100, true), OutputPiece { text: "world".into(), next: 11, left_out: 0 });
+        assert_eq!(history.after(0, 5, true), OutputPiece { text: "hello".into(), next: 5, left_out: 0 });
+        assert_eq!(history.after(11, 5, true), OutputPiece { text: String::new(), next: 11, left_out: 0 });
         assert_eq!(history.after(99, 5, true).next, 11, "an offset that never was");
         history.push(&vec![b'.'; MAX_KEPT - 5]);
-        assert_eq!(history.after(0, 6, true), Piece { text: "world.".into(), next: 12, left_out: 6 });
+        assert_eq!(history.after(0, 6, true), OutputPiece { text: "world.".into(), next: 12, left_out: 6 });
         history.push(&vec![b'-'; 3 * MAX_KEPT]);
         assert_eq!((history.kept.len(), history.end()), (MAX_KEPT, (4 * MAX_KEPT + 6) as u64));
         let last = history.last(2, true);
@@ -109,13 +109,13 @@ mod tests {
 
     #[test]
     fn a_letter_is_given_whole() {
-        let mut history = History::default();
+        let mut history = OutputHistory::default();
         history.push("aé".as_bytes());
         history.push(&"ü".as_bytes()[..1]);
-        assert_eq!(history.after(0, 2, true), Piece { text: "a".into(), next: 1, left_out: 0 });
-        assert_eq!(history.after(1, 100, true), Piece { text: "é".into(), next: 3, left_out: 0 });
-        assert_eq!(history.after(3, 100, true), Piece { text: String::new(), next: 3, left_out: 0 });
-        assert_eq!(history.after(3, 100, false), Piece { text: "\u{fffd}".into(), next: 4, left_out: 0 });
+        assert_eq!(history.after(0, 2, true), OutputPiece { text: "a".into(), next: 1, left_out: 0 });
+        assert_eq!(history.after(1, 100, true), OutputPiece { text: "é".into(), next: 3, left_out: 0 });
+        assert_eq!(history.after(3, 100, true), OutputPiece { text: String::new(), next: 3, left_out: 0 });
+        assert_eq!(history.after(3, 100, false), OutputPiece { text: "\u{fffd}".into(), next: 4, left_out: 0 });
         history.push(&"ü".as_bytes()[1..]);
         assert_eq!(history.after(3, 100, true).text, "ü");
         assert_eq!(history.last(3, true).text, "ü", "not from the middle of é");

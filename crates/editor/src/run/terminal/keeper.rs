@@ -22,25 +22,25 @@ use tokio::{
     time::{Instant, sleep_until, timeout},
 };
 
-use super::{MAX_TYPED, State, Terminal, history::History};
+use super::{HolderTerminal, MAX_TYPED, TerminalState, history::OutputHistory};
 use crate::{
     happening::Happenings,
     run::{
-        command::{DEATH, Launch, Started, Status},
-        fence::{self, Around, Overrun},
+        command::{ChildStatus, DEATH, Launch, StartedProgram},
+        fence::{self, ChildFence, Overrun},
     },
 };
 
 /// Opens a terminal, and leaves it to its task.
 pub(super) async fn open(launch: Launch, size: Size) -> Result<Value, Refusal> {
-    let Started { what: pty, launch, run, around } = launch.at_terminal(size).await?;
+    let StartedProgram { what: pty, launch, run, around } = launch.at_terminal(size).await?;
     let Pty { output, input, session, group, enforced } = pty;
     let state = launch.context.state.clone();
     let (holder, pid) = (launch.context.holder.id, group.pid());
     let (typed, to_type) = mpsc::channel(MAX_TYPED);
     let (stop, stopped) = watch::channel(false);
     let fence = fence::told(enforced.as_ref());
-    let make = |number| Terminal {
+    let make = |number| HolderTerminal {
         number,
         holder,
         line: launch.line(),
@@ -50,7 +50,7 @@ pub(super) async fn open(launch: Launch, size: Size) -> Result<Value, Refusal> {
         session,
         typed,
         stop,
-        state: Mutex::new(State { history: History::default(), size, ended: None, over: None }),
+        state: Mutex::new(TerminalState { history: OutputHistory::default(), size, ended: None, over: None }),
         changed: watch::Sender::new(()),
     };
     let terminal = state.terminals.add(make, holder)?;
@@ -59,7 +59,7 @@ pub(super) async fn open(launch: Launch, size: Size) -> Result<Value, Refusal> {
         holder,
         json!({ "terminal": terminal.name(), "command": terminal.line, "pid": pid }),
     );
-    let keeper = Keeper {
+    let keeper = TerminalKeeper {
         terminal: terminal.clone(),
         happenings: state.editor.happenings.clone(),
         output,
@@ -75,8 +75,8 @@ pub(super) async fn open(launch: Launch, size: Size) -> Result<Value, Refusal> {
     Ok(json!({ "terminal": terminal.name(), "pid": pid, "fence": fence }))
 }
 
-struct Keeper {
-    terminal: Arc<Terminal>,
+struct TerminalKeeper {
+    terminal: Arc<HolderTerminal>,
     happenings: Happenings,
     output: Receiver,
     input: Sender,
@@ -85,7 +85,7 @@ struct Keeper {
     group: Option<Group>,
     run: Option<Run>,
     /// The folder for temporary files lives as long.
-    around: Around,
+    around: ChildFence,
     /// How far listeners were told.
     told: u64,
 }
@@ -99,7 +99,7 @@ const MAX_TOLD: usize = 4 << 10;
 /// How long is read on after the end: what was printed is there at once.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
-impl Keeper {
+impl TerminalKeeper {
     async fn keep(mut self) {
         let Some(group) = self.group.take() else { return };
         let mut buffer = vec![0; 32 << 10];
@@ -177,7 +177,7 @@ impl Keeper {
         });
         let _ = timeout(DEATH, killing).await;
         let is_gone = timeout(DEATH, group.exited()).await.is_ok();
-        let status = if is_gone { group.finish().ok().map(Status::of) } else { None };
+        let status = if is_gone { group.finish().ok().map(ChildStatus::of) } else { None };
         let _ = timeout(LAST_WORDS, self.read_rest()).await;
         self.tell();
         let status = status.unwrap_or_default();

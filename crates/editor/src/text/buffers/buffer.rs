@@ -10,27 +10,27 @@ use prism_core::policy::{Code, Refusal};
 use prism_os::root::Stamp;
 
 use super::{
-    history::{History, Steps, Walked},
+    history::{EditHistory, Steps, Walked},
     plan::Retraced,
 };
-use crate::{encoding, language::Language, state::Holder};
+use crate::{encoding, language::SourceLanguage, state::Holder};
 
 #[derive(Debug)]
 pub(crate) struct Buffer {
     path: PathBuf,
-    language: Option<Language>,
-    pub(super) state: Mutex<State>,
+    language: Option<SourceLanguage>,
+    pub(super) state: Mutex<BufferState>,
     /// Held by whoever writes the file, or reads it anew: one after the other.
     saving: Mutex<()>,
 }
 
 #[derive(Debug)]
-pub(super) struct State {
+pub(super) struct BufferState {
     pub(super) text: Arc<str>,
     pub(super) digest: String,
     pub(super) version: u64,
-    pub(super) history: History,
-    pub(super) disk: Disk,
+    pub(super) history: EditHistory,
+    pub(super) disk: DiskSide,
     pub(super) is_shut: bool,
     /// Who has changed it since it was last what its file holds.
     hands: Vec<Holder>,
@@ -43,7 +43,7 @@ const NOBODY: u128 = 0;
 
 /// The file as it was last seen.
 #[derive(Clone, Debug)]
-pub(super) struct Disk {
+pub(super) struct DiskSide {
     /// Of the text that the buffer began with, or was last saved as.
     pub(super) digest: String,
     /// The version that has been saved last.
@@ -62,7 +62,7 @@ pub(crate) struct Snapshot {
     pub(crate) digest: String,
     pub(crate) is_dirty: bool,
     pub(crate) is_changed_on_disk: bool,
-    pub(crate) language: Option<Language>,
+    pub(crate) language: Option<SourceLanguage>,
 }
 
 /// Says that an order was made for another version than there is.
@@ -75,11 +75,11 @@ pub(crate) fn stale(path: &str, now: u64) -> Refusal {
 
 impl Buffer {
     pub(super) fn new(path: PathBuf, text: Arc<str>, digest: String, stamp: Option<Stamp>, version: u64) -> Self {
-        let disk = Disk { digest: digest.clone(), version, stamp, is_other: false };
-        let history = History::default();
+        let disk = DiskSide { digest: digest.clone(), version, stamp, is_other: false };
+        let history = EditHistory::default();
         let (hands, used) = (Vec::new(), Instant::now());
-        let state = State { text, digest, version, history, disk, is_shut: false, hands, used };
-        Self { language: Language::of(&path), path, state: Mutex::new(state), saving: Mutex::default() }
+        let state = BufferState { text, digest, version, history, disk, is_shut: false, hands, used };
+        Self { language: SourceLanguage::of(&path), path, state: Mutex::new(state), saving: Mutex::default() }
     }
 
     /// A text that was changed when its file held something else.
@@ -109,7 +109,7 @@ impl Buffer {
         &self.path
     }
 
-    pub(crate) fn language(&self) -> Option<Language> {
+    pub(crate) fn language(&self) -> Option<SourceLanguage> {
         self.language
     }
 
@@ -181,7 +181,7 @@ impl Buffer {
         }
         if state.digest == digest {
             // Somebody else has saved the very same text.
-            state.disk = Disk { digest, version: state.version, stamp, is_other: false };
+            state.disk = DiskSide { digest, version: state.version, stamp, is_other: false };
             return None;
         }
         if state.is_dirty() {
@@ -189,10 +189,10 @@ impl Buffer {
             return None;
         }
         // What came before cannot be undone: the edits were about another text.
-        state.history = History::default();
+        state.history = EditHistory::default();
         state.version = next();
         (state.text, state.digest) = (text, digest.clone());
-        state.disk = Disk { digest, version: state.version, stamp, is_other: false };
+        state.disk = DiskSide { digest, version: state.version, stamp, is_other: false };
         Some(state.version)
     }
 
@@ -210,24 +210,24 @@ impl Buffer {
     pub(super) fn moved_to(&self, path: PathBuf) -> Self {
         let mut state = self.state();
         state.is_shut = true;
-        let moved = State {
+        let moved = BufferState {
             text: state.text.clone(),
             digest: state.digest.clone(),
             version: state.version,
             history: std::mem::take(&mut state.history),
-            disk: Disk { stamp: None, ..state.disk.clone() },
+            disk: DiskSide { stamp: None, ..state.disk.clone() },
             is_shut: false,
             hands: std::mem::take(&mut state.hands),
             used: Instant::now(),
         };
-        Self { language: Language::of(&path), path, state: Mutex::new(moved), saving: Mutex::default() }
+        Self { language: SourceLanguage::of(&path), path, state: Mutex::new(moved), saving: Mutex::default() }
     }
 
     pub(super) fn saving(&self) -> MutexGuard<'_, ()> {
         self.saving.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, BufferState> {
         // Nothing panics while it holds the lock, and each change of the state is whole.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -235,7 +235,7 @@ impl Buffer {
 
 // === impl State ===
 
-impl State {
+impl BufferState {
     /// Notes who changes it. To be called before it is another text.
     pub(super) fn is_changed_by(&mut self, by: &Holder) {
         if !self.is_dirty() {

@@ -8,10 +8,10 @@ use std::{
 
 use prism_core::policy::{Code, Refusal};
 
-use super::{Buffer, Buffers, Change, Plan};
+use super::{Buffer, BufferChange, Buffers, EditPlan};
 use crate::{
     encoding,
-    roots::{Way, place},
+    roots::{ResolvedPath, place},
     state::Holder,
     text::edit::TextEdit,
 };
@@ -50,7 +50,7 @@ impl Buffers {
     }
 
     /// Opens a file with a text that is not saved. Refused if there is another unsaved one already.
-    pub(crate) fn adopt(&self, way: &Way, text: &str) -> Result<(), Refusal> {
+    pub(crate) fn adopt(&self, way: &ResolvedPath, text: &str) -> Result<(), Refusal> {
         let buffer = match self.open(way) {
             Ok(buffer) => buffer,
             // The file is gone, and this is all that is left of it.
@@ -72,7 +72,7 @@ impl Buffers {
             return Err(way.changed("it has other unsaved changes"));
         }
         let whole = TextEdit { range: 0..now.text.len(), new_text: text.to_owned() };
-        let plan = Plan::of(vec![Change { buffer, version: now.version, edits: vec![whole] }], "handover")?;
+        let plan = EditPlan::of(vec![BufferChange { buffer, version: now.version, edits: vec![whole] }], "handover")?;
         // A person may have typed it.
         self.make(&plan, &Holder { id: 0, name: "the person's editor".to_owned(), ..Holder::default() }).map(drop)
     }

@@ -12,15 +12,15 @@ use crate::{
 
 /// Changes that can be undone, the last one last, and those that were undone.
 #[derive(Debug, Default)]
-pub(super) struct History {
-    back: VecDeque<Made>,
-    forth: Vec<Made>,
+pub(super) struct EditHistory {
+    back: VecDeque<HistoryStep>,
+    forth: Vec<HistoryStep>,
     bytes: usize,
 }
 
 /// What leads from one text to the next, and whose change that is.
 #[derive(Debug)]
-struct Made {
+struct HistoryStep {
     edits: Vec<TextEdit>,
     by: u128,
 }
@@ -47,7 +47,7 @@ const MAX_BYTES: usize = 4 << 20;
 /// What an edit costs beside its text.
 const EDIT_BYTES: usize = std::mem::size_of::<TextEdit>();
 
-impl History {
+impl EditHistory {
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -56,7 +56,7 @@ impl History {
     pub(super) fn changed(&mut self, back: Vec<TextEdit>, by: u128) {
         let undone: usize = self.forth.drain(..).map(|made| bytes_of(&made.edits)).sum();
         self.bytes = self.bytes - undone + bytes_of(&back);
-        self.back.push_back(Made { edits: back, by });
+        self.back.push_back(HistoryStep { edits: back, by });
         while self.back.len() > MAX_STEPS || self.bytes > MAX_BYTES {
             let Some(oldest) = self.back.pop_front() else { break };
             self.bytes -= bytes_of(&oldest.edits);
@@ -66,7 +66,7 @@ impl History {
     /// Returns where so many steps lead. Nothing is changed.
     pub(super) fn retraced(&self, text: &str, steps: Steps) -> Result<Walked, Refusal> {
         let mut now = text.to_owned();
-        let walk: Box<dyn Iterator<Item = &Made>> = match steps {
+        let walk: Box<dyn Iterator<Item = &HistoryStep>> = match steps {
             Steps::Back(_) => Box::new(self.back.iter().rev()),
             Steps::Forth(_) => Box::new(self.forth.iter().rev()),
         };
@@ -101,11 +101,11 @@ impl History {
                 Steps::Back(_) => self.back.pop_back(),
                 Steps::Forth(_) => self.forth.pop(),
             };
-            let Some(Made { edits, by }) = made else { return };
+            let Some(HistoryStep { edits, by }) = made else { return };
             let Ok((text, inverse)) = apply(&now, &edits) else { return };
             self.bytes = self.bytes + bytes_of(&inverse) - bytes_of(&edits);
             // Whoever undoes or redoes it, it stays the change of who made it.
-            let made = Made { edits: inverse, by };
+            let made = HistoryStep { edits: inverse, by };
             match steps {
                 Steps::Back(_) => self.forth.push(made),
                 Steps::Forth(_) => self.back.push_back(made),

@@ -19,7 +19,7 @@ use crate::{encoding, text::TextState};
 
 /// Where it is kept, and what has changed since it was last written there.
 #[derive(Debug)]
-pub(super) struct Keeper {
+pub(super) struct UnsavedKeeper {
     folder: PathBuf,
     /// Paths of buffers, so no more than are open and have just been closed.
     changed: Mutex<HashSet<PathBuf>>,
@@ -28,7 +28,7 @@ pub(super) struct Keeper {
 
 /// A text that waits to be saved.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct KeptText {
     path: PathBuf,
     /// Of the file that it was made from.
     digest: String,
@@ -53,7 +53,7 @@ pub(crate) async fn keeping(state: Weak<TextState>) {
 
 // === impl Keeper ===
 
-impl Keeper {
+impl UnsavedKeeper {
     pub(super) fn new(folder: PathBuf) -> Self {
         Self { folder, changed: Mutex::default(), rung: Notify::new() }
     }
@@ -78,7 +78,7 @@ impl Keeper {
         }
     }
 
-    fn write(&self, kept: &Kept) -> io::Result<()> {
+    fn write(&self, kept: &KeptText) -> io::Result<()> {
         fs::create_dir_all(&self.folder)?;
         fs::set_permissions(&self.folder, Permissions::from_mode(0o700))?;
         let (file, new) = (self.file(&kept.path), self.folder.join("new"));
@@ -101,7 +101,7 @@ impl Buffers {
             let done = match buffer.as_ref().filter(|buffer| buffer.is_dirty()) {
                 Some(buffer) => {
                     let (text, digest) = buffer.unsaved();
-                    keeper.write(&Kept { path: path.clone(), digest, text: text.to_string() })
+                    keeper.write(&KeptText { path: path.clone(), digest, text: text.to_string() })
                 }
                 None => keeper.remove(&path),
             };
@@ -126,7 +126,7 @@ impl Buffers {
         let Ok(entries) = fs::read_dir(&keeper.folder) else { return };
         for entry in entries.flatten().take(MAX_OPEN) {
             let Ok(bytes) = fs::read(entry.path()) else { continue };
-            let Ok(kept) = serde_json::from_slice::<Kept>(&bytes) else { continue };
+            let Ok(kept) = serde_json::from_slice::<KeptText>(&bytes) else { continue };
             let buffer = Buffer::unsaved_since(kept.path, kept.text.into(), kept.digest, || self.versions.next());
             let _ = self.add(Arc::new(buffer));
         }

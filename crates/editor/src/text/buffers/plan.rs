@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{
     Buffers,
-    buffer::{Buffer, Snapshot, State, stale},
+    buffer::{Buffer, BufferState, Snapshot, stale},
     history::Steps,
 };
 use crate::{
@@ -22,13 +22,13 @@ use crate::{
     state::Holder,
     text::{
         difference::unified,
-        edit::{Lines, TextEdit, apply},
+        edit::{TextEdit, TextLines, apply},
     },
 };
 
 /// What is to become of one buffer.
 #[derive(Debug)]
-pub(crate) struct Change {
+pub(crate) struct BufferChange {
     pub(crate) buffer: Arc<Buffer>,
     /// The version that the edits are about.
     pub(crate) version: u64,
@@ -37,14 +37,14 @@ pub(crate) struct Change {
 
 /// Changes that fit the texts as they are, or were a moment ago.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct EditPlan {
     /// By path.
-    steps: Vec<Step>,
+    steps: Vec<PlannedStep>,
     reason: &'static str,
 }
 
 #[derive(Debug)]
-struct Step {
+struct PlannedStep {
     buffer: Arc<Buffer>,
     old: Snapshot,
     edits: Vec<TextEdit>,
@@ -55,7 +55,7 @@ struct Step {
 
 /// A change that was made.
 #[derive(Debug)]
-pub(crate) struct Edited {
+pub(crate) struct MadeEdit {
     pub(crate) buffer: Arc<Buffer>,
     pub(crate) version: u64,
     pub(crate) digest: String,
@@ -82,10 +82,10 @@ const MAX_TOLD_BYTES: usize = 8 << 10;
 
 // === impl Plan ===
 
-impl Plan {
+impl EditPlan {
     /// Works the changes out. Refused if one is about a version that is no more.
-    pub(crate) fn of(changes: Vec<Change>, reason: &'static str) -> Result<Self, Refusal> {
-        let mut steps = changes.into_iter().map(Step::of).collect::<Result<Vec<_>, _>>()?;
+    pub(crate) fn of(changes: Vec<BufferChange>, reason: &'static str) -> Result<Self, Refusal> {
+        let mut steps = changes.into_iter().map(PlannedStep::of).collect::<Result<Vec<_>, _>>()?;
         steps.sort_by(|a, b| a.buffer.path().cmp(b.buffer.path()));
         if let Some(pair) = steps.windows(2).find(|pair| pair[0].buffer.path() == pair[1].buffer.path()) {
             return Err(wrong(format!("{:?} is named twice", pair[0].buffer.path())));
@@ -127,9 +127,9 @@ impl Plan {
     }
 }
 
-impl Step {
-    fn of(change: Change) -> Result<Self, Refusal> {
-        let Change { buffer, version, edits } = change;
+impl PlannedStep {
+    fn of(change: BufferChange) -> Result<Self, Refusal> {
+        let BufferChange { buffer, version, edits } = change;
         let old = buffer.snapshot();
         if old.version != version {
             return Err(stale(&buffer.path().display().to_string(), old.version));
@@ -182,7 +182,7 @@ fn difference(buffer: &Buffer, old: &str, new: &str) -> String {
 
 impl Buffers {
     /// Makes the changes, all or none. Refused if one of the texts is another by now.
-    pub(crate) fn make(&self, plan: &Plan, by: &Holder) -> Result<Vec<Edited>, Refusal> {
+    pub(crate) fn make(&self, plan: &EditPlan, by: &Holder) -> Result<Vec<MadeEdit>, Refusal> {
         let mut states = Vec::with_capacity(plan.steps.len());
         for step in &plan.steps {
             states.push(locked(&step.buffer, step.old.version)?);
@@ -200,7 +200,7 @@ impl Buffers {
     }
 
     /// Undoes or redoes.
-    pub(crate) fn make_retraced(&self, plan: Retraced, by: &Holder) -> Result<Edited, Refusal> {
+    pub(crate) fn make_retraced(&self, plan: Retraced, by: &Holder) -> Result<MadeEdit, Refusal> {
         let mut state = locked(&plan.buffer, plan.old.version)?;
         state.history.walk(&plan.old.text, plan.steps);
         let reason = if matches!(plan.steps, Steps::Back(_)) { "undo" } else { "redo" };
@@ -210,13 +210,13 @@ impl Buffers {
     /// Gives a buffer its new text. It is told under the lock, so that what is told comes in the order of the versions.
     fn change(
         &self,
-        state: &mut State,
+        state: &mut BufferState,
         buffer: &Arc<Buffer>,
         (text, digest): (&Arc<str>, &str),
         by: &Holder,
         reason: &str,
         edits: Option<Value>,
-    ) -> Edited {
+    ) -> MadeEdit {
         state.version = self.versions.next();
         state.is_changed_by(by);
         (state.text, state.digest) = (text.clone(), digest.to_owned());
@@ -226,11 +226,11 @@ impl Buffers {
             data["edits"] = edits;
         }
         self.tell("buffer_changed", buffer, Some(by), data);
-        Edited { buffer: buffer.clone(), version, digest: digest.to_owned(), is_dirty, edits: 1 }
+        MadeEdit { buffer: buffer.clone(), version, digest: digest.to_owned(), is_dirty, edits: 1 }
     }
 }
 
-fn locked(buffer: &Buffer, version: u64) -> Result<MutexGuard<'_, State>, Refusal> {
+fn locked(buffer: &Buffer, version: u64) -> Result<MutexGuard<'_, BufferState>, Refusal> {
     let state = buffer.state();
     if state.is_shut {
         let message = format!("{:?} was closed meanwhile; open it again", buffer.path());
@@ -248,14 +248,14 @@ fn told(old: &str, edits: &[TextEdit]) -> Option<Value> {
     if edits.len() > MAX_TOLD || bytes > MAX_TOLD_BYTES {
         return None;
     }
-    let lines = Lines::of(old);
+    let lines = TextLines::of(old);
     let told = |edit: &TextEdit| json!({ "range": { "start": lines.told(edit.range.start), "end": lines.told(edit.range.end) }, "new_text": edit.new_text });
     Some(edits.iter().map(told).collect())
 }
 
 // === impl Edited ===
 
-impl Edited {
+impl MadeEdit {
     pub(crate) fn told(&self) -> Value {
         json!({
             "path": self.buffer.path(), "version": self.version, "digest": self.digest, "is_dirty": self.is_dirty,

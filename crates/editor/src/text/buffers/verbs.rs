@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 
 use super::{
     Buffers,
-    buffer::{Buffer, Disk, Snapshot, stale},
+    buffer::{Buffer, DiskSide, Snapshot, stale},
 };
 use crate::{
     args::{Args, wrong},
     encoding,
     prepared::Work,
-    roots::{Way, read::whole},
+    roots::{ResolvedPath, read::whole},
     shown::Shown,
     state::Holder,
     text::{
@@ -90,7 +90,7 @@ fn discarded(buffer: &Buffer, by: &Holder) -> Effect {
 }
 
 /// The buffer that is open there; nothing is opened for it.
-fn opened(context: &TextContext, way: &Way) -> Result<Arc<Buffer>, Refusal> {
+fn opened(context: &TextContext, way: &ResolvedPath) -> Result<Arc<Buffer>, Refusal> {
     let path = way.real_path()?;
     let buffer = context.state.buffers.at(&path);
     buffer.ok_or_else(|| Refusal::new(Code::NotFound, format!("{:?} is not open", way.written())))
@@ -103,7 +103,7 @@ pub(crate) fn save(mut args: Args, context: &TextContext) -> Result<(Shown, Work
     let overwrites = args.flag("overwrite")?;
     args.done()?;
     let (state, by) = (context.state.clone(), context.holder.clone());
-    let saving = |buffer: Arc<Buffer>| Saving::of(context, buffer, overwrites);
+    let saving = |buffer: Arc<Buffer>| PendingSave::of(context, buffer, overwrites);
     match (path, saves_all) {
         (Some(path), false) => {
             let buffer = state.buffers.open(&context.ground.way(&path)?)?;
@@ -149,7 +149,7 @@ pub(crate) fn save(mut args: Args, context: &TextContext) -> Result<(Shown, Work
 }
 
 /// The differences that several saves make: a title alone does not say what gets where.
-fn shown_together(all: &[Saving]) -> Shown {
+fn shown_together(all: &[PendingSave]) -> Shown {
     let (mut paths, mut olds, mut differences) = (Vec::new(), String::new(), String::new());
     for saving in all {
         if let Shown::Diff { path, old_text_digest, unified } = saving.shown() {
@@ -166,16 +166,16 @@ fn shown_together(all: &[Saving]) -> Shown {
 }
 
 /// A text on its way to its file.
-struct Saving {
+struct PendingSave {
     buffer: Arc<Buffer>,
-    way: Way,
+    way: ResolvedPath,
     spot: Spot,
     now: Snapshot,
     /// The file as it is now, if what somebody else has written there is to be replaced.
     overwrites: Option<Option<String>>,
 }
 
-impl Saving {
+impl PendingSave {
     fn of(context: &TextContext, buffer: Arc<Buffer>, overwrites: bool) -> Result<Self, Refusal> {
         // Its own path, not the one that was written: that may have led there over a link.
         let way = context.ground.way(&buffer.path().to_string_lossy())?;
@@ -253,7 +253,7 @@ impl Saving {
             let mut state = self.buffer.state();
             // Its times are too young to tell anything yet: the next look reads it.
             state.disk =
-                Disk { digest: self.now.digest.clone(), version: self.now.version, stamp: None, is_other: false };
+                DiskSide { digest: self.now.digest.clone(), version: self.now.version, stamp: None, is_other: false };
             state.is_dirty()
         };
         if !is_dirty {

@@ -12,7 +12,7 @@ pub(crate) type Position = (u64, u64);
 pub(crate) type Span = (Position, Position);
 
 /// The lines of a text.
-pub(crate) struct Lines<'a> {
+pub(crate) struct TextLines<'a> {
     text: &'a str,
     /// Where each begins, and where it ends without its line break.
     ends: Vec<(usize, usize)>,
@@ -52,7 +52,7 @@ pub(super) fn range(name: &str, value: Value) -> Result<Span, Refusal> {
     Ok(found)
 }
 
-impl<'a> Lines<'a> {
+impl<'a> TextLines<'a> {
     /// A line ends with `\n`, `\r\n` or `\r`; what follows the last break is a line too, be it empty.
     pub(crate) fn of(text: &'a str) -> Self {
         let bytes = text.as_bytes();

@@ -9,7 +9,7 @@ use std::{io::Write, time::Duration};
 use tokio::time::timeout;
 
 use super::*;
-use crate::run::git::{call::Git, guard::Reach, repository::Repository};
+use crate::run::git::{call::Git, guard::GitReach, repository::Repository};
 
 /// How a repository is laid a trap in, and what the person would do to step into it.
 struct Attack {
@@ -241,18 +241,18 @@ async fn behind_the_fence_nothing_but_git_is_executed() {
     for (fence, runs) in [(true, false), (false, true)] {
         let shop = Shop::begun(fence);
         let root = policy::Root::new(shop.granted.to_str().unwrap()).unwrap();
-        let ground = crate::roots::Ground::new(vec![root], std::sync::Arc::default());
+        let ground = crate::roots::GrantedRoots::new(vec![root], std::sync::Arc::default());
         let repository = Repository::find(&ground, None).unwrap();
         let git = Git::open(repository, &ground, &shop.runtime.state().run).await.unwrap();
         let alias = format!("alias.evil=!{}", shop.trap());
-        let said = git.run(Reach::Writes, &["-c", &alias, "evil"], b"", 1 << 20).await.unwrap();
+        let said = git.run(GitReach::Writes, &["-c", &alias, "evil"], b"", 1 << 20).await.unwrap();
         assert_eq!(shop.mark().exists(), runs, "{said:?}");
         // Nor is anything written beside the repository.
         let target = shop.outside.join("new.git").display().to_string();
-        let said = git.run(Reach::Writes, &["init", "--bare", &target], b"", 1 << 20).await.unwrap();
+        let said = git.run(GitReach::Writes, &["init", "--bare", &target], b"", 1 << 20).await.unwrap();
         assert_eq!(Path::new(&target).exists(), runs, "{said:?}");
         // And who only looks writes nothing.
-        let said = git.run(Reach::Reads, &["update-ref", "refs/heads/new", "HEAD"], b"", 1 << 20).await.unwrap();
+        let said = git.run(GitReach::Reads, &["update-ref", "refs/heads/new", "HEAD"], b"", 1 << 20).await.unwrap();
         assert_eq!(said.code == Some(0), runs, "{said:?}");
     }
 }

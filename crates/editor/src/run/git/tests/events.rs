@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::{sync::broadcast::Receiver, time::timeout};
 
 use super::*;
-use crate::{happening::Happening, roots::Ground, run::git};
+use crate::{happening::Happening, roots::GrantedRoots, run::git};
 
 /// Long enough for a busy machine.
 const SOON: Duration = Duration::from_secs(20);
@@ -64,7 +64,7 @@ async fn what_the_person_does_in_a_shell_is_told() {
     shop.git(&["init", "-q", "--bare", shop.outside.join("remote.git").to_str().unwrap()]);
     shop.git(&["remote", "add", "origin", shop.outside.join("remote.git").to_str().unwrap()]);
     let root = policy::Root::new(shop.granted.to_str().unwrap()).unwrap();
-    let ground = Ground::new(vec![root], Arc::default());
+    let ground = GrantedRoots::new(vec![root], Arc::default());
     let state = shop.runtime.state();
     let mut events = shop.runtime.listen();
     git::news::attend(&state.run, &ground, &shop.granted);
@@ -102,7 +102,7 @@ async fn what_the_person_does_in_a_shell_is_told() {
 async fn who_watches_a_folder_hears_of_its_repository() {
     let shop = Shop::begun(true);
     let root = policy::Root::new(shop.granted.to_str().unwrap()).unwrap();
-    let ground = Ground::new(vec![root], Arc::default());
+    let ground = GrantedRoots::new(vec![root], Arc::default());
     let state = shop.runtime.state();
     let mut events = shop.runtime.listen();
     let watches = state.watches.clone();

@@ -5,7 +5,7 @@ mod tap;
 
 use tap::Tap;
 
-use crate::run::project::findings::{Case, Counts, Findings, Outcome, place};
+use crate::run::project::findings::{Findings, TestCase, TestCounts, TestOutcome, place};
 
 #[derive(Debug, Default)]
 pub(super) struct Runners {
@@ -13,13 +13,13 @@ pub(super) struct Runners {
     /// Suites that node has begun and not ended: their end looks like a test.
     suites: Vec<String>,
     /// What is being said of a failed test.
-    telling: Option<Telling>,
+    telling: Option<FailureText>,
     /// Node tells of the failed ones a second time.
     is_repeating: bool,
 }
 
 #[derive(Debug)]
-struct Telling {
+struct FailureText {
     name: String,
     words: String,
     /// A section with blank lines in it, not just the lines below a mark.
@@ -45,7 +45,7 @@ impl Runners {
         }
         if let Some(name) = section(line) {
             self.tell(found);
-            self.telling = Some(Telling { name, words: String::new(), is_section: true });
+            self.telling = Some(FailureText { name, words: String::new(), is_section: true });
             return true;
         }
         if self.sum(line, found) {
@@ -81,7 +81,7 @@ impl Runners {
         }
     }
 
-    fn mark(&mut self, outcome: Outcome, name: String, duration_ms: Option<u64>, found: &mut Findings) {
+    fn mark(&mut self, outcome: TestOutcome, name: String, duration_ms: Option<u64>, found: &mut Findings) {
         if name == "failing tests:" {
             self.is_repeating = true;
         }
@@ -92,15 +92,15 @@ impl Runners {
             self.suites.pop();
             return;
         }
-        if outcome == Outcome::Failed {
-            self.telling = Some(Telling { name: name.clone(), words: String::new(), is_section: false });
+        if outcome == TestOutcome::Failed {
+            self.telling = Some(FailureText { name: name.clone(), words: String::new(), is_section: false });
         }
-        found.case(Case { name, outcome, duration_ms, ..Case::default() });
+        found.case(TestCase { name, outcome, duration_ms, ..TestCase::default() });
     }
 
     /// Gives a failed test its words.
     fn tell(&mut self, found: &mut Findings) {
-        let Some(Telling { name, words, is_section }) = self.telling.take() else { return };
+        let Some(FailureText { name, words, is_section }) = self.telling.take() else { return };
         // The mark had the last part only.
         let last = name.rsplit(" > ").next().and_then(|name| name.rsplit(" › ").next()).unwrap_or(&name);
         let Some(case) = found.failed_case(last) else { return };
@@ -118,7 +118,7 @@ impl Runners {
         let line = line.trim_start();
         // vitest and jest: all in one line.
         if let Some(rest) = line.strip_prefix("Tests: ").or_else(|| line.strip_prefix("Tests  ")) {
-            let mut counts = Counts::default();
+            let mut counts = TestCounts::default();
             for part in rest.split(['|', ',']) {
                 let mut words = part.split_whitespace();
                 let number = words.next().and_then(|number| number.parse::<u64>().ok());
@@ -145,7 +145,7 @@ impl Runners {
     }
 }
 
-pub(super) fn count(counts: &mut Counts, what: &str, number: u64) {
+pub(super) fn count(counts: &mut TestCounts, what: &str, number: u64) {
     match what {
         "pass" | "passed" | "passing" => counts.passed += number,
         "fail" | "failed" | "failing" | "cancelled" => counts.failed += number,
@@ -155,13 +155,13 @@ pub(super) fn count(counts: &mut Counts, what: &str, number: u64) {
 }
 
 /// `✓ adds (2 ms)`
-fn mark(line: &str) -> Option<(Outcome, String, Option<u64>)> {
+fn mark(line: &str) -> Option<(TestOutcome, String, Option<u64>)> {
     let line = line.trim();
     let mark = line.chars().next()?;
     let outcome = match mark {
-        '✔' | '✓' => Outcome::Passed,
-        '✖' | '✕' | '×' => Outcome::Failed,
-        '﹣' | '○' | '↓' => Outcome::Ignored,
+        '✔' | '✓' => TestOutcome::Passed,
+        '✖' | '✕' | '×' => TestOutcome::Failed,
+        '﹣' | '○' | '↓' => TestOutcome::Ignored,
         _ => return None,
     };
     let rest = line[mark.len_utf8()..].strip_prefix(' ')?.trim();

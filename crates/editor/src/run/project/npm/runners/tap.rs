@@ -1,6 +1,6 @@
 //! TAP, as node writes it: a line for each test, indented as deep as the suites it is in, then a few lines about it.
 
-use crate::run::project::findings::{Case, Findings, Outcome, place};
+use crate::run::project::findings::{Findings, TestCase, TestOutcome, place};
 
 #[derive(Debug, Default)]
 pub(super) struct Tap {
@@ -14,7 +14,7 @@ pub(super) struct Tap {
 
 #[derive(Debug)]
 struct Last {
-    case: Case,
+    case: TestCase,
     is_suite: bool,
 }
 
@@ -49,10 +49,10 @@ impl Tap {
     }
 
     /// `not ok 2 - lies`, `ok 3 - later # SKIP not yet`
-    fn case(&self, text: &str, depth: usize) -> Option<Case> {
+    fn case(&self, text: &str, depth: usize) -> Option<TestCase> {
         let (mut outcome, rest) = match text.strip_prefix("not ok ") {
-            Some(rest) => (Outcome::Failed, rest),
-            None => (Outcome::Passed, text.strip_prefix("ok ")?),
+            Some(rest) => (TestOutcome::Failed, rest),
+            None => (TestOutcome::Passed, text.strip_prefix("ok ")?),
         };
         let (_, name) = rest.split_once(" - ")?;
         let (name, directive) =
@@ -61,12 +61,12 @@ impl Tap {
         if let Some(directive) = directive
             && let Some(why) = directive.strip_prefix("SKIP").or_else(|| directive.strip_prefix("TODO"))
         {
-            outcome = Outcome::Ignored;
+            outcome = TestOutcome::Ignored;
             message = Some(why.trim().to_owned()).filter(|why| !why.is_empty());
         }
         let above = self.names.iter().take(depth).map(String::as_str);
         let name = above.chain([name]).collect::<Vec<_>>().join(" > ");
-        Some(Case { name, outcome, message, ..Case::default() })
+        Some(TestCase { name, outcome, message, ..TestCase::default() })
     }
 
     fn about(&mut self, text: &str) {
