@@ -12,7 +12,7 @@ use std::{
 };
 
 use prism_core::policy::{self, Code, Refusal};
-use prism_os::root::{self, Root, RootError, Spot};
+use prism_os::root::{self, FolderHandle, RootError, Spot};
 
 /// The folders of one order.
 #[derive(Clone, Debug)]
@@ -33,7 +33,7 @@ pub(crate) struct ClosedPaths {
 /// A path of an agent's: the granted folder that it is in by name, open, and the way down from there.
 #[derive(Debug)]
 pub(crate) struct ResolvedPath {
-    root: Root,
+    root: FolderHandle,
     /// Relative; empty for the folder itself.
     path: PathBuf,
     /// As it was written.
@@ -44,7 +44,7 @@ pub(crate) struct ResolvedPath {
 /// A name for something new: the nearest folder that there is on the way to it, open, and what is to be made.
 #[derive(Debug)]
 pub(crate) struct MissingPath {
-    folder: Root,
+    folder: FolderHandle,
     /// The way to that folder.
     existing: PathBuf,
     missing: Vec<String>,
@@ -118,7 +118,7 @@ impl GrantedRoots {
 
     fn in_root(&self, root: &policy::Root, written: &str, path: PathBuf) -> Result<ResolvedPath, Refusal> {
         let name = root.to_string();
-        let base = Root::open(Path::new(root.base())).map_err(|error| match error {
+        let base = FolderHandle::open(Path::new(root.base())).map_err(|error| match error {
             RootError::Linked => {
                 let message = format!(
                     "the granted folder {name:?} is reached through a symbolic link; ask for the folder itself"
@@ -167,7 +167,7 @@ impl ResolvedPath {
     }
 
     /// Opens the folder that it leads to.
-    pub(crate) fn folder(&self) -> Result<Root, Refusal> {
+    pub(crate) fn folder(&self) -> Result<FolderHandle, Refusal> {
         let folder = self.root.beneath(&self.path).map_err(|error| self.refusal(error))?;
         self.closed.check(&place(&folder, &self.written))?;
         Ok(folder)
@@ -212,7 +212,7 @@ impl ResolvedPath {
     }
 
     /// The granted folder that it is in.
-    pub(crate) fn root(&self) -> &Root {
+    pub(crate) fn root(&self) -> &FolderHandle {
         &self.root
     }
 
@@ -221,7 +221,7 @@ impl ResolvedPath {
     }
 
     /// Refuses if it no longer leads to the folder that was opened: what the person saw was its name.
-    pub(crate) fn still_leads_to(&self, folder: &Root) -> Result<(), Refusal> {
+    pub(crate) fn still_leads_to(&self, folder: &FolderHandle) -> Result<(), Refusal> {
         let now = match self.root.spot(&self.path) {
             Ok(spot) => spot.folder().is(folder),
             Err(_) => false,
@@ -230,7 +230,7 @@ impl ResolvedPath {
     }
 
     /// Refuses if it is no longer the folder that was opened.
-    pub(crate) fn is_still(&self, folder: &Root) -> Result<(), Refusal> {
+    pub(crate) fn is_still(&self, folder: &FolderHandle) -> Result<(), Refusal> {
         let is_still = self.root.beneath(&self.path).is_ok_and(|now| now.is(folder));
         if is_still { Ok(()) } else { Err(self.changed("it leads elsewhere now")) }
     }

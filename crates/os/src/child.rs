@@ -21,7 +21,7 @@ use crate::{
     cgroup::Cgroup,
     group::{self, Group},
     sandbox::{
-        Begun, SandboxCommand, Stage,
+        BegunChild, SandboxCommand, SandboxStage,
         fence::{Enforced, Fence},
     },
 };
@@ -70,7 +70,7 @@ pub enum SpawnError {
 pub(crate) struct Staged {
     pub(crate) command: Command,
     /// What is needed to see it start, if it is to live in a sandbox.
-    stage: Option<Stage>,
+    stage: Option<SandboxStage>,
 }
 
 impl Child {
@@ -79,7 +79,7 @@ impl Child {
         let mut staged = spec.stage(owner)?;
         let streams = staged.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         streams.process_group(0);
-        let Begun { child: mut leader, enforced, first } = spec.start(staged)?;
+        let BegunChild { child: mut leader, enforced, first } = spec.start(staged)?;
 
         let stdin = leader.stdin.take().expect("stdin was asked for as a pipe above").into();
         let stdout = leader.stdout.take().expect("stdout was asked for as a pipe above").into();
@@ -123,7 +123,7 @@ impl Spec<'_> {
             Some((fence, room)) => {
                 let cwd = self.cwd.unwrap_or(Path::new("/"));
                 let inside = SandboxCommand { command: self.command, env: self.env, cwd };
-                let set = Stage::set(&inside, fence, room, owner);
+                let set = SandboxStage::set(&inside, fence, room, owner);
                 let (command, stage) = set.map_err(|source| self.failed(source))?;
                 Staged { command, stage: Some(stage) }
             }
@@ -148,9 +148,9 @@ impl Spec<'_> {
     }
 
     /// Starts it, behind the fence if there is one.
-    pub(crate) fn start(&self, staged: Staged) -> Result<Begun, SpawnError> {
+    pub(crate) fn start(&self, staged: Staged) -> Result<BegunChild, SpawnError> {
         let Staged { mut command, stage } = staged;
-        let begun = |child, enforced| Begun { child, enforced, first: None };
+        let begun = |child, enforced| BegunChild { child, enforced, first: None };
         let started = match (stage, self.fence) {
             (Some(stage), _) => stage.start(command),
             (None, None) => command.spawn().map(|child| begun(child, None)),

@@ -25,7 +25,7 @@ use crate::{
     fence::Enforced,
     group::Group,
     proc::{self, Stat},
-    sandbox::Begun,
+    sandbox::BegunChild,
 };
 
 /// A child at a terminal. Dropping `group` ends the child; `Session::kill` ends all that runs there.
@@ -35,7 +35,7 @@ pub struct Pty {
     pub output: Receiver,
     /// What is typed.
     pub input: Sender,
-    pub session: Session,
+    pub session: TerminalSession,
     pub group: Group,
     /// What has become of the fence, if one was asked for.
     pub enforced: Option<Enforced>,
@@ -43,7 +43,7 @@ pub struct Pty {
 
 /// All that runs at the terminal.
 #[derive(Debug)]
-pub struct Session {
+pub struct TerminalSession {
     master: OwnedFd,
     id: u32,
 }
@@ -66,7 +66,7 @@ impl Pty {
         drop(slave);
         lead_session(&mut staged.command);
         // The command has our copies of the terminal's end, and is gone after this: or its end would never come.
-        let Begun { child: leader, enforced, first } = spec.start(staged)?;
+        let BegunChild { child: leader, enforced, first } = spec.start(staged)?;
         let group = Group::adopt(leader, first).map_err(failed)?;
         let id = group.pid();
         let attach = || {
@@ -75,7 +75,7 @@ impl Pty {
             io::Result::Ok((output, input))
         };
         let (output, input) = attach().map_err(failed)?;
-        Ok(Self { output, input, session: Session { master, id }, group, enforced })
+        Ok(Self { output, input, session: TerminalSession { master, id }, group, enforced })
     }
 }
 
@@ -121,7 +121,7 @@ fn lead_session(command: &mut std::process::Command) {
 
 // === impl Session ===
 
-impl Session {
+impl TerminalSession {
     pub fn resize(&self, size: Size) -> io::Result<()> {
         Ok(tcsetwinsize(&self.master, size.into())?)
     }

@@ -46,14 +46,14 @@ use crate::{ask::ask_aloud, census::Owner, pid_namespace::InitProcess};
 
 use fence::{Enforced, Fence};
 pub(crate) use filter::refuse_what_landlock_cannot;
-pub(crate) use stage::{SandboxCommand, Stage};
+pub(crate) use stage::{SandboxCommand, SandboxStage};
 
 /// Bubblewrap, as it was found to work on this machine.
 #[derive(Debug)]
 pub struct Sandbox {
     program: PathBuf,
     /// The program that is the first to run inside.
-    inner: Inner,
+    inner: InnerProgram,
     filters: Vec<Vec<u8>>,
     /// The kernel's version of landlock, inside.
     landlock: Option<u32>,
@@ -63,21 +63,21 @@ pub struct Sandbox {
 
 /// A program, held open: whatever has come to lie at its name meanwhile, it is this one.
 #[derive(Debug)]
-struct Inner {
+struct InnerProgram {
     path: PathBuf,
     opened: Mutex<Arc<OwnedFd>>,
 }
 
 /// How a child lives in a sandbox.
 #[derive(Clone, Debug)]
-pub struct Room {
+pub struct SandboxRoom {
     pub sandbox: Arc<Sandbox>,
     /// What it finds in the place of the user's home folder.
-    pub home: Option<Private>,
+    pub home: Option<PrivateFolder>,
     /// What it finds as `/tmp`.
     pub temporary: PathBuf,
     /// Other folders of its own.
-    pub private: Vec<Private>,
+    pub private: Vec<PrivateFolder>,
     pub network: Network,
     /// Folders beneath the granted ones, by their names from there, that it may only read, unless they are granted themselves.
     pub guarded: Vec<&'static str>,
@@ -85,7 +85,7 @@ pub struct Room {
 
 /// A folder that lies elsewhere than it seems to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Private {
+pub struct PrivateFolder {
     pub seems: PathBuf,
     pub lies: PathBuf,
 }
@@ -129,7 +129,8 @@ impl Sandbox {
                 program.display()
             ));
         }
-        let inner = Inner::open(inner).map_err(|error| format!("{} cannot be opened: {error}", inner.display()))?;
+        let inner =
+            InnerProgram::open(inner).map_err(|error| format!("{} cannot be opened: {error}", inner.display()))?;
         let filters = filter::programs().map_err(|error| format!("no filter can be made for this machine: {error}"))?;
         let tried = Arc::new(Self { program, inner, filters, landlock: None, ports: Mutex::default() });
         let landlock = tried.try_it().map_err(advice)?;
@@ -158,8 +159,8 @@ impl Sandbox {
     /// Runs the real profile with nothing in it.
     fn try_it(self: &Arc<Self>) -> Result<Option<u32>, String> {
         // One of its own: in that of all there is what others have put there.
-        let folder = Probe::make().map_err(|error| format!("no folder can be made to try it in: {error}"))?;
-        let room = Room {
+        let folder = ProbeFolder::make().map_err(|error| format!("no folder can be made to try it in: {error}"))?;
+        let room = SandboxRoom {
             sandbox: self.clone(),
             home: None,
             temporary: folder.0.clone(),
@@ -172,7 +173,7 @@ impl Sandbox {
         let inside = SandboxCommand { command: &command, env: &BTreeMap::new(), cwd: Path::new("/") };
         let owner = Owner::this_process(Path::new("/"));
         let tried = (|| {
-            let (mut command, stage) = Stage::set(&inside, &fence, &room, &owner)?;
+            let (mut command, stage) = SandboxStage::set(&inside, &fence, &room, &owner)?;
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
             let mut started = stage.start(command)?;
             let status = started.child.wait()?;
@@ -186,9 +187,9 @@ impl Sandbox {
 }
 
 /// A folder to try a sandbox in, which goes away again.
-struct Probe(PathBuf);
+struct ProbeFolder(PathBuf);
 
-impl Probe {
+impl ProbeFolder {
     fn make() -> io::Result<Self> {
         static MADE: AtomicU64 = AtomicU64::new(0);
         let base = fs::canonicalize(std::env::temp_dir())?;
@@ -203,7 +204,7 @@ impl Probe {
     }
 }
 
-impl Drop for Probe {
+impl Drop for ProbeFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir(&self.0);
     }
@@ -232,7 +233,7 @@ fn advice(said: String) -> String {
     format!("{said}; {next}")
 }
 
-impl Inner {
+impl InnerProgram {
     fn open(path: &Path) -> io::Result<Self> {
         Ok(Self { path: path.to_owned(), opened: Mutex::new(Arc::new(by_path(path)?)) })
     }
@@ -263,7 +264,7 @@ impl Network {
 
 /// What is started, and what has become of its fence.
 #[derive(Debug)]
-pub(crate) struct Begun {
+pub(crate) struct BegunChild {
     pub(crate) child: std::process::Child,
     pub(crate) enforced: Option<Enforced>,
     /// The first process of its pid namespace, if it has one.

@@ -6,17 +6,17 @@ use rusqlite::{Connection, Row};
 
 use crate::{
     connection::{BUSY_PATIENCE, OpenError, ReadError, connect, make_private, rows},
-    reader::Reader,
+    reader::DatabaseReader,
     schema,
-    writer::Writer,
+    writer::DatabaseWriter,
 };
 
 /// The database file. Clones share it; it closes itself when the last of them goes.
 #[derive(Clone, Debug)]
 pub struct Store {
     /// Before the writer, as it has to be closed before it: the last one to close tidies up, and only the writer can.
-    reader: Arc<Reader>,
-    pub(crate) writer: Arc<Writer>,
+    reader: Arc<DatabaseReader>,
+    pub(crate) writer: Arc<DatabaseWriter>,
     path: Arc<Path>,
 }
 
@@ -27,9 +27,9 @@ impl Store {
         make_private(path)?;
         let mut connection = connect(path).map_err(|source| OpenError::Open { path: path.to_owned(), source })?;
         schema::migrate(&mut connection, path)?;
-        let writer =
-            Writer::spawn(connection, path).map_err(|source| OpenError::Thread { path: path.to_owned(), source })?;
-        Ok(Self { reader: Arc::new(Reader::new(path)), writer: Arc::new(writer), path: path.into() })
+        let writer = DatabaseWriter::spawn(connection, path)
+            .map_err(|source| OpenError::Thread { path: path.to_owned(), source })?;
+        Ok(Self { reader: Arc::new(DatabaseReader::new(path)), writer: Arc::new(writer), path: path.into() })
     }
 
     /// Refuses further writes, of all clones, and returns once those already accepted are on disk.

@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use prism_core::policy::{Effect, Refusal, Whose};
-use prism_os::root::{Found, RootError, Spot};
+use prism_os::root::{FoundEntry, RootError, Spot};
 use serde_json::{Value, json};
 
 use crate::{
@@ -94,7 +94,7 @@ impl ReplacedFile {
         Ok(told(&self.path, new))
     }
 
-    fn still_there(&self) -> Result<Found, Refusal> {
+    fn still_there(&self) -> Result<FoundEntry, Refusal> {
         let changed = || self.way.changed("it has changed since it was shown");
         let (file, found) = self.spot.open_file().map_err(|_| changed())?;
         // More than it was is more than was shown, so that it has grown too large to be read is no other error.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use prism_core::policy::{Effect, Named, Refusal, Whose};
-use prism_os::root::{Clobber, Found, Kind, RootError, Spot};
+use prism_os::root::{Clobber, FileKind, FoundEntry, RootError, Spot};
 use serde_json::json;
 
 use crate::{args::Args, disk::change::path_of, prepared::Work, roots::ResolvedPath, shown::Shown, text::TextContext};
@@ -13,7 +13,7 @@ pub(crate) fn delete(mut args: Args, context: &TextContext) -> Result<(Shown, Wo
     args.done()?;
     let way = context.ground.way(&path)?;
     let (spot, found) = existing(&way)?;
-    if found.kind == Kind::Folder && !is_empty(&spot).map_err(|error| way.refusal(error))? {
+    if found.kind == FileKind::Folder && !is_empty(&spot).map_err(|error| way.refusal(error))? {
         return Err(way.wrong("the folder is not empty; delete what is in it first"));
     }
     let path = path_of(&spot, &way);
@@ -37,8 +37,8 @@ pub(crate) fn delete(mut args: Args, context: &TextContext) -> Result<(Shown, Wo
     Ok((shown, work.affecting(vec![effect])))
 }
 
-fn named(found: Found) -> Named {
-    if found.kind == Kind::Folder { Named::Folder } else { Named::File }
+fn named(found: FoundEntry) -> Named {
+    if found.kind == FileKind::Folder { Named::Folder } else { Named::File }
 }
 
 pub(crate) fn rename(mut args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
@@ -85,7 +85,7 @@ pub(crate) fn rename(mut args: Args, context: &TextContext) -> Result<(Shown, Wo
     Ok((shown, work.affecting(effects)))
 }
 
-fn existing(way: &ResolvedPath) -> Result<(Spot, Found), Refusal> {
+fn existing(way: &ResolvedPath) -> Result<(Spot, FoundEntry), Refusal> {
     let spot = way.spot()?;
     let found = spot.look().map_err(|error| way.refusal(error))?;
     let found = found.ok_or_else(|| way.refusal(RootError::NotFound))?;
@@ -97,7 +97,7 @@ fn is_empty(spot: &Spot) -> Result<bool, RootError> {
 }
 
 /// Refuses if what is there by a name is another than when it was shown.
-fn still(way: &ResolvedPath, spot: &Spot, found: Option<Found>) -> Result<(), Refusal> {
+fn still(way: &ResolvedPath, spot: &Spot, found: Option<FoundEntry>) -> Result<(), Refusal> {
     way.still_leads_to(spot.folder())?;
     let now = spot.look().map_err(|error| way.refusal(error))?;
     if now == found { Ok(()) } else { Err(way.changed("it has changed since it was shown")) }

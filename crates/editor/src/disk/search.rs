@@ -16,7 +16,7 @@ use engine::SearchHits;
 pub(crate) use engine::{Engine, SearchHit};
 pub(crate) use pattern::{Pattern, SearchOptions};
 use prism_core::policy::{Code, Refusal};
-use prism_os::root::{Listing, Root};
+use prism_os::root::{FolderHandle, FolderListing};
 pub(crate) use replace::replace;
 use serde_json::{Value, json};
 
@@ -43,7 +43,7 @@ type Unsaved = HashMap<PathBuf, Arc<str>>;
 
 /// Where is searched.
 enum SearchStart {
-    Folder(Root),
+    Folder(FolderHandle),
     File(File),
 }
 
@@ -205,7 +205,7 @@ struct SearchVisitor<'a> {
 
 impl SearchVisitor<'_> {
     /// Searches unsaved text whose file somebody has removed: no walk meets it.
-    fn look_without_file(&self, folder: &Root) {
+    fn look_without_file(&self, folder: &FolderHandle) {
         for (path, text) in self.unsaved {
             let Ok(path) = path.strip_prefix(self.place) else { continue };
             let spot = folder.spot(path);
@@ -242,7 +242,7 @@ impl WalkVisitor for SearchVisitor<'_> {
         self.search.glob.as_ref().is_none_or(|glob| glob.matches(&path.to_string_lossy()))
     }
 
-    fn look(&self, engine: &mut Engine, folder: &Listing, path: &Path, walk: &FolderWalk<'_>) {
+    fn look(&self, engine: &mut Engine, folder: &FolderListing, path: &Path, walk: &FolderWalk<'_>) {
         let limit = self.search.limit;
         let unsaved = if self.unsaved.is_empty() { None } else { self.unsaved.get(&self.place.join(path)) };
         let searched = match unsaved {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use prism_core::policy::Refusal;
-use prism_os::root::Kind;
+use prism_os::root::FileKind;
 use serde_json::{Value, json};
 
 use crate::{
@@ -60,8 +60,7 @@ fn list(
         let is_all = walk.run(&way, &folder, &listed)?;
         let found = listed.found.into_inner().unwrap_or_else(PoisonError::into_inner);
         let is_complete = is_all && !found.is_over();
-        let entry =
-            |(path, kinds): (PathBuf, Vec<Kind>)| json!({ "path": path.to_string_lossy(), "kind": kinds[0].name() });
+        let entry = |(path, kinds): (PathBuf, Vec<FileKind>)| json!({ "path": path.to_string_lossy(), "kind": kinds[0].name() });
         let entries: Vec<Value> = found.into_found().into_iter().map(entry).collect();
         Ok(json!({ "path": walk.place(), "entries": entries, "is_complete": is_complete }))
     });
@@ -70,7 +69,7 @@ fn list(
 
 struct TreeListing {
     glob: Option<PathGlob>,
-    found: Mutex<BestPaths<Kind>>,
+    found: Mutex<BestPaths<FileKind>>,
 }
 
 impl WalkVisitor for TreeListing {
@@ -82,7 +81,7 @@ impl WalkVisitor for TreeListing {
         self.found.lock().unwrap_or_else(PoisonError::into_inner).is_beyond(path)
     }
 
-    fn met(&self, entries: &[(PathBuf, Kind)]) {
+    fn met(&self, entries: &[(PathBuf, FileKind)]) {
         let wanted = |path: &Path| self.glob.as_ref().is_none_or(|glob| glob.matches(&path.to_string_lossy()));
         let wanted: Vec<_> = entries.iter().filter(|(path, _)| wanted(path)).collect();
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);

@@ -21,7 +21,7 @@ use std::{
 
 pub(crate) use best::BestPaths;
 use prism_core::policy::{Code, Refusal};
-use prism_os::root::{Kind, Listing, Names, Root, RootError};
+use prism_os::root::{FileKind, FolderHandle, FolderListing, NameBuffer, RootError};
 use queue::WalkQueue;
 pub(crate) use rules::{IgnoreRules, IgnoreSources, WalkOptions};
 
@@ -57,7 +57,7 @@ pub(crate) trait WalkVisitor: Sync {
     fn is_beyond(&self, path: &Path) -> bool;
 
     /// Is told what was met in a folder, by their paths from the folder that is walked.
-    fn met(&self, _entries: &[(PathBuf, Kind)]) {}
+    fn met(&self, _entries: &[(PathBuf, FileKind)]) {}
 
     /// Tells whether a file is to be looked into.
     fn wants(&self, _path: &Path) -> bool {
@@ -65,7 +65,7 @@ pub(crate) trait WalkVisitor: Sync {
     }
 
     /// Looks into a file.
-    fn look(&self, _own: &mut Self::Own, _folder: &Listing, _path: &Path, _walk: &FolderWalk<'_>) {}
+    fn look(&self, _own: &mut Self::Own, _folder: &FolderListing, _path: &Path, _walk: &FolderWalk<'_>) {}
 }
 
 /// One walk through a folder.
@@ -92,7 +92,7 @@ enum WalkJob {
 
 /// A folder that is gone through.
 struct WalkFolder {
-    folder: Listing,
+    folder: FolderListing,
     /// From the folder that is walked.
     path: PathBuf,
     rules: Arc<IgnoreRules>,
@@ -102,7 +102,7 @@ struct WalkFolder {
 impl<'a> FolderWalk<'a> {
     pub(crate) fn new(
         way: &ResolvedPath,
-        folder: &Root,
+        folder: &FolderHandle,
         also: WalkOptions,
         levels: u64,
         stop: &'a Cancellation,
@@ -125,7 +125,12 @@ impl<'a> FolderWalk<'a> {
     }
 
     /// Goes through the folder, and tells whether nothing had to be left out.
-    pub(crate) fn run<V: WalkVisitor>(&self, way: &ResolvedPath, folder: &Root, visitor: &V) -> Result<bool, Refusal> {
+    pub(crate) fn run<V: WalkVisitor>(
+        &self,
+        way: &ResolvedPath,
+        folder: &FolderHandle,
+        visitor: &V,
+    ) -> Result<bool, Refusal> {
         let unreadable = |error: RootError| Refusal::new(Code::Failed, format!("{}: {error}", self.place.display()));
         let first = WalkFolder {
             folder: folder.listing().map_err(unreadable)?,
@@ -134,12 +139,12 @@ impl<'a> FolderWalk<'a> {
             level: 1,
         };
         let queue = WalkQueue::default();
-        let mut names = Names::default();
+        let mut names = NameBuffer::default();
         self.list(first, &mut names, &queue, visitor).map_err(unreadable)?;
         let threads = thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
         thread::scope(|scope| {
             for _ in 1..threads {
-                scope.spawn(|| self.work(&mut Names::default(), &queue, visitor));
+                scope.spawn(|| self.work(&mut NameBuffer::default(), &queue, visitor));
             }
             self.work(&mut names, &queue, visitor);
         });
@@ -174,7 +179,7 @@ impl<'a> FolderWalk<'a> {
         }
     }
 
-    fn work<V: WalkVisitor>(&self, names: &mut Names, queue: &WalkQueue<WalkJob>, visitor: &V) {
+    fn work<V: WalkVisitor>(&self, names: &mut NameBuffer, queue: &WalkQueue<WalkJob>, visitor: &V) {
         let mut own = visitor.own();
         while let Some(job) = queue.take() {
             if self.is_over() {
@@ -192,7 +197,7 @@ impl<'a> FolderWalk<'a> {
         &self,
         above: &WalkFolder,
         name: &OsStr,
-        names: &mut Names,
+        names: &mut NameBuffer,
         queue: &WalkQueue<WalkJob>,
         visitor: &V,
     ) {
@@ -213,7 +218,7 @@ impl<'a> FolderWalk<'a> {
     fn list<V: WalkVisitor>(
         &self,
         mut here: WalkFolder,
-        names: &mut Names,
+        names: &mut NameBuffer,
         queue: &WalkQueue<WalkJob>,
         visitor: &V,
     ) -> Result<(), RootError> {
@@ -241,14 +246,14 @@ impl<'a> FolderWalk<'a> {
         let mut files = Vec::new();
         for (path, kind) in &listed {
             match kind {
-                Kind::File if visitor.wants(path) => {
+                FileKind::File if visitor.wants(path) => {
                     files.push(name_of(path));
                     if files.len() == AT_ONCE {
                         jobs.push(WalkJob::Files { here: here.clone(), names: std::mem::take(&mut files) });
                     }
                 }
-                Kind::Folder if here.level == self.levels => self.cut(),
-                Kind::Folder => jobs.push(WalkJob::Folder { above: here.clone(), name: name_of(path) }),
+                FileKind::Folder if here.level == self.levels => self.cut(),
+                FileKind::Folder => jobs.push(WalkJob::Folder { above: here.clone(), name: name_of(path) }),
                 _ => {}
             }
         }
@@ -262,7 +267,7 @@ impl<'a> FolderWalk<'a> {
         Ok(())
     }
 
-    fn leaves_out(&self, here: &WalkFolder, path: &Path, kind: Kind) -> bool {
+    fn leaves_out(&self, here: &WalkFolder, path: &Path, kind: FileKind) -> bool {
         // No link was followed down here, so its path is where it is.
         if self.closed.as_ref().is_some_and(|closed| closed.holds(&self.place.join(path))) {
             return true;

@@ -16,8 +16,8 @@ use std::{
 use choice::WatchChoice;
 use prism_core::policy::{Code, Refusal};
 use prism_os::{
-    root::{self, Root},
-    watch::{Bell, Tree},
+    root::{self, FolderHandle},
+    watch::{Tree, WatchBell},
 };
 use tokio::{runtime::Handle, task::AbortHandle, time::sleep};
 pub(crate) use verb::watch;
@@ -56,7 +56,7 @@ struct WatchRequests {
 
 #[derive(Debug)]
 struct WatchedFile {
-    folder: Root,
+    folder: FolderHandle,
     ground: GrantedRoots,
 }
 
@@ -218,7 +218,7 @@ impl Watches {
 
 impl WatchRequests {
     /// What is to be watched, and the folders that this is in.
-    fn chosen(&self) -> (WatchChoice, Vec<Root>) {
+    fn chosen(&self) -> (WatchChoice, Vec<FolderHandle>) {
         let mut chosen = WatchChoice::default();
         let mut folders = Vec::new();
         for ground in self.grounds.values() {
@@ -248,7 +248,7 @@ impl Drop for ActiveWatch {
 }
 
 /// Looks whenever something has changed, until nobody watches any more.
-async fn follow(bell: Bell, watches: Weak<Watches>) {
+async fn follow(bell: WatchBell, watches: Weak<Watches>) {
     while bell.rung().await.is_ok() {
         sleep(PAUSE).await;
         let Some(watches) = watches.upgrade() else { return };

@@ -8,7 +8,7 @@ use std::{
 };
 
 use prism_core::policy::Refusal;
-use prism_os::root::{Kind, Root};
+use prism_os::root::{FileKind, FolderHandle};
 use serde_json::{Value, json};
 
 use super::RuntimeState;
@@ -29,7 +29,7 @@ use crate::{
 const MAX_PROJECTS: usize = 200;
 
 /// A folder that is open, or why it is not, and its name.
-type Named = (Result<(Root, ResolvedPath), Refusal>, String);
+type Named = (Result<(FolderHandle, ResolvedPath), Refusal>, String);
 
 pub(crate) fn info(mut args: Args, context: &OrderContext<RuntimeState>) -> Result<Opened, Refusal> {
     let path = args.maybe_text("path")?;
@@ -58,7 +58,7 @@ pub(crate) fn info(mut args: Args, context: &OrderContext<RuntimeState>) -> Resu
 }
 
 fn about(
-    folder: &Root,
+    folder: &FolderHandle,
     way: &ResolvedPath,
     context: &OrderContext<RuntimeState>,
     stop: &Cancellation,
@@ -111,10 +111,10 @@ impl WalkVisitor for TallyVisitor {
         false
     }
 
-    fn met(&self, entries: &[(PathBuf, Kind)]) {
+    fn met(&self, entries: &[(PathBuf, FileKind)]) {
         let mut counted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for (path, kind) in entries {
-            if let Some(language) = SourceLanguage::of(path).filter(|_| *kind == Kind::File) {
+            if let Some(language) = SourceLanguage::of(path).filter(|_| *kind == FileKind::File) {
                 *counted.languages.entry(language).or_default() += 1;
             }
             // One more than is looked at, to know that there are more.

@@ -9,8 +9,8 @@ use std::{
 };
 
 use prism_os::{
-    root::{Kind, Listing, Root},
-    watch::{self, Choice, Tree},
+    root::{FileKind, FolderHandle, FolderListing},
+    watch::{self, Tree, WatchFilter},
 };
 
 use super::conversation::DiskChange;
@@ -22,7 +22,7 @@ pub(crate) struct OutsideWatch(Mutex<WatchedProject>);
 #[derive(Debug)]
 struct WatchedProject {
     tree: Tree,
-    project: Root,
+    project: FolderHandle,
     /// Folders beside the project that belong to it.
     beside: BTreeSet<PathBuf>,
 }
@@ -47,14 +47,14 @@ const MAX_BESIDE: usize = 64;
 
 impl OutsideWatch {
     /// Begins to watch a project. `None` where nothing can be watched; then the server sees what it sees. Blocks.
-    pub(crate) fn watch(project: Root) -> Option<Self> {
+    pub(crate) fn watch(project: FolderHandle) -> Option<Self> {
         let mut tree = Tree::new().ok()?;
         tree.set(vec![project.beneath(Path::new("")).ok()?], &mut SourceFilter);
         Some(Self(Mutex::new(WatchedProject { tree, project, beside: BTreeSet::new() })))
     }
 
     /// Watches folders beside the project as well. `open` opens one that was granted. Blocks.
-    pub(crate) fn widen(&self, beside: BTreeSet<PathBuf>, open: impl Fn(&Path) -> Option<Root>) {
+    pub(crate) fn widen(&self, beside: BTreeSet<PathBuf>, open: impl Fn(&Path) -> Option<FolderHandle>) {
         let mut watched = self.watched();
         if watched.beside == beside {
             return;
@@ -73,15 +73,15 @@ impl OutsideWatch {
         let mut files = Vec::new();
         for change in changes {
             match change {
-                watch::Change::Created(path, _) => files.push((path, DiskChange::Created)),
-                watch::Change::Deleted(path, _) => files.push((path, DiskChange::Deleted)),
-                watch::Change::Renamed { from, to, kind } => {
+                watch::FolderChange::Created(path, _) => files.push((path, DiskChange::Created)),
+                watch::FolderChange::Deleted(path, _) => files.push((path, DiskChange::Deleted)),
+                watch::FolderChange::Renamed { from, to, kind } => {
                     // What is in it is not told one by one.
-                    is_lost |= kind == Kind::Folder;
+                    is_lost |= kind == FileKind::Folder;
                     files.extend([(from, DiskChange::Deleted), (to, DiskChange::Created)]);
                 }
-                watch::Change::Written(path) => files.push((path, DiskChange::Changed)),
-                watch::Change::Lost => is_lost = true,
+                watch::FolderChange::Written(path) => files.push((path, DiskChange::Changed)),
+                watch::FolderChange::Lost => is_lost = true,
             }
         }
         is_lost |= files.len() > MAX_TOLD;
@@ -102,10 +102,10 @@ impl OutsideWatch {
 
 struct SourceFilter;
 
-impl Choice for SourceFilter {
-    fn enter(&mut self, _folder: &Listing, _path: &Path, _names: &[(OsString, Kind)]) {}
+impl WatchFilter for SourceFilter {
+    fn enter(&mut self, _folder: &FolderListing, _path: &Path, _names: &[(OsString, FileKind)]) {}
 
-    fn leaves_out(&self, path: &Path, kind: Kind) -> bool {
-        kind == Kind::Folder && path.file_name().is_some_and(|name| LEFT_OUT.iter().any(|out| name == *out))
+    fn leaves_out(&self, path: &Path, kind: FileKind) -> bool {
+        kind == FileKind::Folder && path.file_name().is_some_and(|name| LEFT_OUT.iter().any(|out| name == *out))
     }
 }

@@ -96,13 +96,13 @@ impl WalkVisitor for PlantedFiles {
         LEFT_OUT.iter().any(|name| path.ends_with(name))
     }
 
-    fn met(&self, entries: &[(PathBuf, root::Kind)]) {
+    fn met(&self, entries: &[(PathBuf, root::FileKind)]) {
         let ends_with = |path: &Path, names: &[&str]| names.iter().any(|name| path.ends_with(name));
         for (path, kind) in entries {
             let levels = path.components().count();
             let mut found = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             // A link is met and not followed, and cargo would follow it.
-            if path.ends_with(".cargo") && *kind != root::Kind::Folder && levels <= 2 {
+            if path.ends_with(".cargo") && *kind != root::FileKind::Folder && levels <= 2 {
                 found.extend(["config.toml", "config"].map(|name| path.join(name)));
             }
             let is_one = ends_with(path, &OWN)

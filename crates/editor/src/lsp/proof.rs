@@ -10,7 +10,7 @@ use std::{
 };
 
 use prism_os::{
-    ask::{Answer, AskError, ask_aloud_in},
+    ask::{AskError, ProgramAnswer, ask_aloud_in},
     fence::Fence,
 };
 
@@ -108,7 +108,7 @@ impl ProgramCheck {
         }
     }
 
-    fn judge(&self, answer: &Answer) -> Result<(), String> {
+    fn judge(&self, answer: &ProgramAnswer) -> Result<(), String> {
         let said = String::from_utf8_lossy(&answer.stdout);
         let is_broken = match self {
             Self::Version { .. } => !answer.success,

@@ -25,7 +25,7 @@ use std::{
 use prism_core::policy::Refusal;
 use prism_os::{
     fence::{Enforced, Fence},
-    root::{Root, place},
+    root::{FolderHandle, place},
     sandbox::{Network, Sandbox},
 };
 use serde_json::{Value, json};
@@ -143,7 +143,7 @@ impl Fences {
         })
     }
 
-    pub(crate) fn around_folders(&self, held: Vec<Root>, holder: &Holder) -> io::Result<ChildFence> {
+    pub(crate) fn around_folders(&self, held: Vec<FolderHandle>, holder: &Holder) -> io::Result<ChildFence> {
         let folders: Vec<PathBuf> = held.iter().filter_map(|root| place(root).ok()).collect();
         let Some(usual) = &self.usual else {
             let limits = RunLimits::new(&self.settings, None, &folders);

@@ -17,7 +17,7 @@ use std::{
 };
 
 use prism_core::policy::{Code, Refusal};
-use prism_os::pty::{Session, Size};
+use prism_os::pty::{Size, TerminalSession};
 use serde_json::{Value, json};
 use tokio::{
     sync::{mpsc, watch},
@@ -49,7 +49,7 @@ struct HolderTerminal {
     pid: u32,
     /// What was enforced.
     fence: Value,
-    session: Session,
+    session: TerminalSession,
     /// What is typed goes to the task that runs it.
     typed: mpsc::Sender<Vec<u8>>,
     /// Set once: it shall end.

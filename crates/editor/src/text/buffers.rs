@@ -23,7 +23,7 @@ use std::{
 };
 
 use prism_core::policy::{Code, Refusal};
-use prism_os::root::Stamp;
+use prism_os::root::FileStamp;
 use serde_json::json;
 
 use crate::{
@@ -117,7 +117,7 @@ impl Buffers {
             Err(refusal) => return Err(refusal),
         };
         let Some(buffer) = self.at(&path) else { return self.take_in(file, path) };
-        if buffer.is_as_of(Stamp::of_file(&file).ok()) {
+        if buffer.is_as_of(FileStamp::of_file(&file).ok()) {
             return Ok(OpenedFile::Text(buffer));
         }
         // While it is being saved, what was opened a moment ago may be the file that is replaced; so it is opened again.
@@ -210,7 +210,7 @@ impl Buffers {
 
     /// Brings the table up to date with a file that was just opened.
     fn take_in(&self, file: File, path: PathBuf) -> Result<OpenedFile, Refusal> {
-        let stamp = Stamp::of_file(&file).ok();
+        let stamp = FileStamp::of_file(&file).ok();
         // One that was written this moment may be written again without its times telling.
         let settled = stamp.filter(|stamp| stamp.is_older_than(SETTLED));
         let bytes = whole(file, &path.display().to_string())?;

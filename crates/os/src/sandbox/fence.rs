@@ -29,8 +29,8 @@ use rustix::{
     thread::{CapabilitySet, capabilities, set_capabilities},
 };
 
-use super::{Network, Room, refuse_what_landlock_cannot};
-use crate::root::{Root, place};
+use super::{Network, SandboxRoom, refuse_what_landlock_cannot};
+use crate::root::{FolderHandle, place};
 
 /// What is allowed. Whatever is not there is left out; so is what is closed.
 #[derive(Debug, Default)]
@@ -40,7 +40,7 @@ pub struct Fence {
     /// Files and folders that may be written as well.
     pub write: Vec<PathBuf>,
     /// The same by handle, for folders whose names somebody could swap.
-    pub held: Vec<Root>,
+    pub held: Vec<FolderHandle>,
     /// If it is there, these files and folders may be executed and no others. The system's loader is always among them, as
     /// the kernel has it start what is dynamically linked.
     pub exec: Option<Vec<PathBuf>>,
@@ -48,7 +48,7 @@ pub struct Fence {
     /// links.
     pub closed: Vec<PathBuf>,
     /// The sandbox that all this is in; landlock alone if `None`.
-    pub room: Option<Room>,
+    pub room: Option<SandboxRoom>,
 }
 
 /// What has become of a fence.
@@ -110,7 +110,7 @@ impl Fence {
             .and_then(|ruleset| ruleset.scope(Scope::from_all(KNOWN)))
             .and_then(Ruleset::create)
             .map_err(io::Error::other)?;
-        let mut rules = Rules { ruleset: Some(ruleset), closed: &self.closed, cramped: Vec::new() };
+        let mut rules = FenceRules { ruleset: Some(ruleset), closed: &self.closed, cramped: Vec::new() };
         let read = if self.exec.is_some() { READ } else { READ | AccessFs::Execute };
         for path in &self.read {
             rules.allow_path(path, read)?;
@@ -158,7 +158,7 @@ pub(crate) fn bind_inside(written: &[PathBuf], exec: Option<&[PathBuf]>, closed_
             let open = (0..=u16::MAX).filter(|port| !closed_ports.is_empty() && !closed_ports.contains(port));
             ruleset.add_rules(open.map(|port| Ok::<_, RulesetError>(NetPort::new(port, AccessNet::ConnectTcp))))
         });
-    let mut rules = Rules { ruleset: Some(ruleset.map_err(io::Error::other)?), closed: &[], cramped: Vec::new() };
+    let mut rules = FenceRules { ruleset: Some(ruleset.map_err(io::Error::other)?), closed: &[], cramped: Vec::new() };
     let read = if exec.is_some() { READ } else { READ | AccessFs::Execute };
     rules.allow_path(Path::new("/"), read)?;
     for path in written {
@@ -222,14 +222,14 @@ fn loaders() -> Vec<PathBuf> {
 }
 
 /// The fence while it is being put up.
-struct Rules<'a> {
+struct FenceRules<'a> {
     /// `None` only for a moment, as adding a rule consumes it.
     ruleset: Option<RulesetCreated>,
     closed: &'a [PathBuf],
     cramped: Vec<PathBuf>,
 }
 
-impl Rules<'_> {
+impl FenceRules<'_> {
     fn allow_path(&mut self, path: &Path, access: BitFlags<AccessFs>) -> io::Result<()> {
         let opened = match openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
             Ok(opened) => opened,

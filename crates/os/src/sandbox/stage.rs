@@ -22,11 +22,11 @@ use rustix::{
 };
 
 use super::{
-    Begun, INNER, Room,
+    BegunChild, INNER, SandboxRoom,
     fence::{Enforced, Fence},
-    inner::{PROTOCOL, Plan},
+    inner::{InnerPlan, PROTOCOL},
     memory,
-    profile::Profile,
+    profile::BwrapProfile,
     spawner,
 };
 use crate::{
@@ -46,9 +46,9 @@ pub(crate) struct SandboxCommand<'a> {
 
 /// Our ends of what a sandbox is started with.
 #[derive(Debug)]
-pub(crate) struct Stage {
+pub(crate) struct SandboxStage {
     /// What bubblewrap inherits; to be closed once it has.
-    theirs: Profile,
+    theirs: BwrapProfile,
     go: File,
     status: File,
     info: File,
@@ -61,22 +61,22 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Bytes of what they say.
 const MAX_SAID: usize = 4096;
 
-impl Stage {
+impl SandboxStage {
     /// Prepares the command that starts something in its room. The streams of that command are whoever starts it's to choose.
     pub(crate) fn set(
         inside: &SandboxCommand<'_>,
         fence: &Fence,
-        room: &Room,
+        room: &SandboxRoom,
         owner: &Owner,
     ) -> io::Result<(Command, Self)> {
         // A name like `/proc/self/fd/7` says which folder, and that nobody can have swapped it; inside it has its own.
         let swapped = inside.cwd.starts_with("/proc/self/fd");
         let cwd = if swapped { std::fs::read_link(inside.cwd)? } else { inside.cwd.to_owned() };
-        let mut profile = Profile::new(fence, room, inside.env, &cwd)?;
+        let mut profile = BwrapProfile::new(fence, room, inside.env, &cwd)?;
         let (their_go, go) = pipe_with(PipeFlags::CLOEXEC)?;
         let (status, their_status) = pipe_with(PipeFlags::CLOEXEC)?;
         let (info, their_info) = pipe_with(PipeFlags::CLOEXEC)?;
-        let plan = Plan {
+        let plan = InnerPlan {
             written: profile.written.clone(),
             exec: fence.exec.clone(),
             closed_ports: room.sandbox.out_of_reach(room.network),
@@ -103,16 +103,16 @@ impl Stage {
     }
 
     /// Starts it, and comes back when the command has begun.
-    pub(crate) fn start(self, command: Command) -> io::Result<Begun> {
+    pub(crate) fn start(self, command: Command) -> io::Result<BegunChild> {
         let Self { theirs, mut go, status, info, network } = self;
         let mut child = spawner::spawn(command)?;
         let covered = theirs.covered.clone();
         drop(theirs);
         let until = Instant::now() + PATIENCE;
         let begun = (|| {
-            let mut info = Words::new(info);
+            let mut info = StatusPipe::new(info);
             let (pid, pidfd) = first(&info.line(until, b'}')?, child.id())?;
-            let mut status = Words::new(status);
+            let mut status = StatusPipe::new(status);
             let ready = status.line(until, b'\n')?;
             let Some(version) = ready.strip_prefix('r').and_then(|version| version.trim().parse().ok()) else {
                 return Err(failure(&ready));
@@ -128,7 +128,7 @@ impl Stage {
             Ok((first, version)) => {
                 let landlock = Some(version).filter(|version| *version > 0);
                 let enforced = Some(Enforced::Sandbox { landlock, network, covered });
-                Ok(Begun { child, enforced, first: Some(first) })
+                Ok(BegunChild { child, enforced, first: Some(first) })
             }
             Err(error) => {
                 let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
@@ -196,12 +196,12 @@ fn complaint(child: &mut std::process::Child) -> Option<io::Error> {
 }
 
 /// Words from a pipe, for which is not waited for ever.
-struct Words {
+struct StatusPipe {
     pipe: File,
     rest: Vec<u8>,
 }
 
-impl Words {
+impl StatusPipe {
     fn new(pipe: File) -> Self {
         Self { pipe, rest: Vec::new() }
     }

@@ -7,7 +7,7 @@ use ignore::{
     Match,
     gitignore::{Gitignore, GitignoreBuilder},
 };
-use prism_os::root::{Kind, Listing, Root};
+use prism_os::root::{FileKind, FolderHandle, FolderListing};
 
 /// What is wanted of what is usually left out.
 #[derive(Clone, Copy, Debug, Default)]
@@ -44,7 +44,7 @@ const MAX_RULES: u64 = 1 << 20;
 
 impl IgnoreRules {
     /// Reads what the folders above say, from the granted one down to that at `path`, and not of that one itself.
-    pub(crate) fn above(root: &Root, path: &Path) -> Arc<Self> {
+    pub(crate) fn above(root: &FolderHandle, path: &Path) -> Arc<Self> {
         let mut rules = Arc::new(Self::default());
         let mut way = std::path::PathBuf::new();
         for name in path.components() {
@@ -63,7 +63,7 @@ impl IgnoreRules {
     }
 
     /// Adds what a folder itself says.
-    pub(crate) fn of(above: Arc<Self>, folder: &Listing, path: &Path, sources: IgnoreSources) -> Arc<Self> {
+    pub(crate) fn of(above: Arc<Self>, folder: &FolderListing, path: &Path, sources: IgnoreSources) -> Arc<Self> {
         if !(sources.ignore || sources.gitignore || sources.git) {
             return above;
         }
@@ -85,13 +85,13 @@ impl IgnoreRules {
     }
 
     /// Tells whether something in this folder is left out. Its path is that from the granted folder.
-    pub(crate) fn leave_out(&self, path: &Path, kind: Kind, also: WalkOptions) -> bool {
+    pub(crate) fn leave_out(&self, path: &Path, kind: FileKind, also: WalkOptions) -> bool {
         let name = path.file_name().unwrap_or_default();
         // Git's own: who looks for hidden files does not look for these.
         if name == ".git" && !(also.hidden && also.ignored) {
             return true;
         }
-        let said = if also.ignored { None } else { self.said(path, kind == Kind::Folder) };
+        let said = if also.ignored { None } else { self.said(path, kind == FileKind::Folder) };
         match said {
             Some(is_ignored) => is_ignored,
             None => !also.hidden && name.as_bytes().starts_with(b"."),
@@ -139,7 +139,7 @@ impl IgnoreSources {
     }
 }
 
-fn read(folder: &Listing, name: &str) -> Option<Gitignore> {
+fn read(folder: &FolderListing, name: &str) -> Option<Gitignore> {
     let (file, _) = folder.file(OsStr::new(name)).ok()?;
     let mut bytes = Vec::new();
     file.take(MAX_RULES).read_to_end(&mut bytes).ok()?;

@@ -10,8 +10,8 @@ use std::{
 };
 
 use prism_os::{
-    root::{Kind, Listing},
-    watch::{Change, Choice},
+    root::{FileKind, FolderListing},
+    watch::{FolderChange, WatchFilter},
 };
 
 use crate::{
@@ -74,8 +74,8 @@ impl WatchChoice {
     }
 
     /// Whether something only seems to have come or gone, as it was not watched before, or is no longer.
-    pub(super) fn explains(&self, change: &Change, before: &Self) -> bool {
-        let (Change::Created(path, _) | Change::Deleted(path, _)) = change else { return false };
+    pub(super) fn explains(&self, change: &FolderChange, before: &Self) -> bool {
+        let (FolderChange::Created(path, _) | FolderChange::Deleted(path, _)) = change else { return false };
         self.files.contains(path) != before.files.contains(path)
     }
 
@@ -103,11 +103,13 @@ impl WatchChoice {
     }
 }
 
-impl Choice for WatchChoice {
-    fn enter(&mut self, folder: &Listing, path: &Path, names: &[(OsString, Kind)]) {
+impl WatchFilter for WatchChoice {
+    fn enter(&mut self, folder: &FolderListing, path: &Path, names: &[(OsString, FileKind)]) {
         // A folder that is watched for a file in it alone is no part of what is above it.
         let is_left_out = path.parent().is_some_and(|above| {
-            !self.roots.contains_key(path) && self.folders.contains_key(above) && self.leaves_out(path, Kind::Folder)
+            !self.roots.contains_key(path)
+                && self.folders.contains_key(above)
+                && self.leaves_out(path, FileKind::Folder)
         });
         let state = if is_left_out { None } else { self.state(path) };
         let state = match state {
@@ -126,7 +128,7 @@ impl Choice for WatchChoice {
         self.folders.insert(path.to_owned(), state);
     }
 
-    fn leaves_out(&self, path: &Path, kind: Kind) -> bool {
+    fn leaves_out(&self, path: &Path, kind: FileKind) -> bool {
         if self.files.contains(path) {
             return false;
         }
@@ -142,10 +144,10 @@ impl Choice for WatchChoice {
             }
             Some(WatchedFolder::Whole { rules, root }) => {
                 if name == ".git" {
-                    return kind != Kind::Folder;
+                    return kind != FileKind::Folder;
                 }
                 let from_root = path.strip_prefix(root).unwrap_or(path);
-                (kind == Kind::Folder && MADE_BY_TOOLS.iter().any(|made| name == *made))
+                (kind == FileKind::Folder && MADE_BY_TOOLS.iter().any(|made| name == *made))
                     || is_temporary(name.as_bytes())
                     || self.is_closed(path)
                     || rules.leave_out(from_root, kind, WalkOptions { hidden: true, ignored: false })
@@ -163,7 +165,7 @@ fn is_temporary(name: &[u8]) -> bool {
 mod tests {
     use std::{collections::BTreeSet, fs, process::Command};
 
-    use prism_os::{root::Root, watch::Tree};
+    use prism_os::{root::FolderHandle, watch::Tree};
 
     use super::*;
 
@@ -188,7 +190,7 @@ mod tests {
         }
 
         fn watch(&mut self) {
-            self.tree.set(vec![Root::open(&self.path).unwrap()], &mut self.chosen);
+            self.tree.set(vec![FolderHandle::open(&self.path).unwrap()], &mut self.chosen);
         }
 
         fn git(&self, args: &[&str]) {
@@ -200,10 +202,10 @@ mod tests {
 
         /// The changes are there as soon as git is done.
         fn told(&mut self) -> BTreeSet<String> {
-            let path = |change: Change| match change {
-                Change::Created(path, _) | Change::Deleted(path, _) | Change::Written(path) => path,
-                Change::Renamed { to, .. } => to,
-                Change::Lost => panic!("too much at once"),
+            let path = |change: FolderChange| match change {
+                FolderChange::Created(path, _) | FolderChange::Deleted(path, _) | FolderChange::Written(path) => path,
+                FolderChange::Renamed { to, .. } => to,
+                FolderChange::Lost => panic!("too much at once"),
             };
             let changes = self.tree.changes(&mut self.chosen).into_iter().map(path);
             changes.map(|path| path.strip_prefix(&self.path).unwrap().display().to_string()).collect()

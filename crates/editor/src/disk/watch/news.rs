@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use prism_os::{root::Kind, watch::Change};
+use prism_os::{root::FileKind, watch::FolderChange};
 use serde_json::{Value, json};
 
 use super::Watches;
@@ -53,18 +53,18 @@ const SETTINGS: [&str; 14] = [
 ];
 
 /// Whether what is left out may be another now.
-pub(super) fn has_rules(changes: &[Change]) -> bool {
+pub(super) fn has_rules(changes: &[FolderChange]) -> bool {
     let is_rules = |path: &Path| path.file_name().is_some_and(|name| name == ".gitignore" || name == ".ignore");
     changes.iter().any(|change| match change {
-        Change::Created(path, _) | Change::Deleted(path, _) | Change::Written(path) => is_rules(path),
-        Change::Renamed { from, to, .. } => is_rules(from) || is_rules(to),
-        Change::Lost => false,
+        FolderChange::Created(path, _) | FolderChange::Deleted(path, _) | FolderChange::Written(path) => is_rules(path),
+        FolderChange::Renamed { from, to, .. } => is_rules(from) || is_rules(to),
+        FolderChange::Lost => false,
     })
 }
 
-pub(super) fn tell(watches: &Watches, changes: Vec<Change>) {
+pub(super) fn tell(watches: &Watches, changes: Vec<FolderChange>) {
     let mut news = ChangeReport { watches, work_trees: BTreeSet::new(), folders: BTreeSet::new(), told: 0 };
-    let is_lost = changes.contains(&Change::Lost) || changes.len() > MAX_TOLD;
+    let is_lost = changes.contains(&FolderChange::Lost) || changes.len() > MAX_TOLD;
     for change in changes {
         news.take(change);
     }
@@ -81,24 +81,25 @@ struct ChangeReport<'a> {
 }
 
 impl ChangeReport<'_> {
-    fn take(&mut self, change: Change) {
+    fn take(&mut self, change: FolderChange) {
         match change {
-            Change::Created(path, _) | Change::Deleted(path, _) | Change::Written(path) if self.is_git(&path) => {}
-            Change::Renamed { to: path, .. } if self.is_git(&path) => {}
-            Change::Created(path, kind) => {
+            FolderChange::Created(path, _) | FolderChange::Deleted(path, _) | FolderChange::Written(path)
+                if self.is_git(&path) => {}
+            FolderChange::Renamed { to: path, .. } if self.is_git(&path) => {}
+            FolderChange::Created(path, kind) => {
                 self.follow(&path);
                 let by = self.writer_of(&path);
                 self.named("file_created", &path, kind, by.as_ref());
                 self.watched(&path, "created", by.as_ref(), json!({}));
             }
-            Change::Deleted(path, kind) => {
+            FolderChange::Deleted(path, kind) => {
                 self.watches.text.buffers.removed(&path);
                 let by = self.watches.text.buffers.deeds.take_remover_of(&path);
                 self.named("file_deleted", &path, kind, by.as_ref());
                 self.watched(&path, "deleted", by.as_ref(), json!({}));
             }
-            Change::Renamed { from, to, kind } => self.renamed(&from, &to, kind),
-            Change::Written(path) => {
+            FolderChange::Renamed { from, to, kind } => self.renamed(&from, &to, kind),
+            FolderChange::Written(path) => {
                 self.follow(&path);
                 let by = self.writer_of(&path);
                 if by.is_none() && (is_one_of(&path, &SETTINGS) || is_one_of(&path, &PROJECTS)) {
@@ -106,7 +107,7 @@ impl ChangeReport<'_> {
                 }
                 self.watched(&path, "modified", by.as_ref(), json!({}));
             }
-            Change::Lost => {}
+            FolderChange::Lost => {}
         }
     }
 
@@ -136,9 +137,9 @@ impl ChangeReport<'_> {
     }
 
     /// Something came or went by a name.
-    fn named(&mut self, event: &str, path: &Path, kind: Kind, by: Option<&Holder>) {
+    fn named(&mut self, event: &str, path: &Path, kind: FileKind, by: Option<&Holder>) {
         self.folders.extend(path.parent().map(Path::to_owned));
-        if kind == Kind::Folder {
+        if kind == FileKind::Folder {
             return;
         }
         self.tell(event, path, told(by, json!({ "kind": kind.name() })));
@@ -146,7 +147,7 @@ impl ChangeReport<'_> {
         self.project(path, change);
     }
 
-    fn renamed(&mut self, from: &Path, to: &Path, kind: Kind) {
+    fn renamed(&mut self, from: &Path, to: &Path, kind: FileKind) {
         let buffers = &self.watches.text.buffers;
         // Unsaved text of what was there by the new name is kept, whatever takes its place.
         if buffers.dirty_beneath(to).is_empty() {

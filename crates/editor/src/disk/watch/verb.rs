@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use prism_core::policy::Refusal;
-use prism_os::root::Kind;
+use prism_os::root::FileKind;
 use serde_json::json;
 
 use super::WatchedFile;
@@ -15,7 +15,7 @@ pub(crate) fn watch(mut args: Args, context: &WatchContext) -> Result<(Shown, Wo
     args.done()?;
     let way = context.ground.way(&path)?;
     let spot = way.spot()?;
-    if spot.look().map_err(|error| way.refusal(error))?.is_some_and(|found| found.kind == Kind::Folder) {
+    if spot.look().map_err(|error| way.refusal(error))?.is_some_and(|found| found.kind == FileKind::Folder) {
         return Err(way.wrong("it is a folder; what changes in it is told to who asks for events"));
     }
     let place = place(spot.folder(), &path).join(spot.name());

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use prism_os::{census::Run, child::Child};
+use prism_os::{census::MarkedRun, child::Child};
 use tokio::{
     task::spawn_blocking,
     time::{sleep, timeout},
@@ -46,7 +46,7 @@ pub(crate) const DEATH: Duration = Duration::from_secs(2);
 /// child and all that it has started.
 pub(crate) async fn attend(
     child: Child,
-    run: Run,
+    run: MarkedRun,
     patience: Duration,
     limits: &RunLimits,
     seen: impl FnMut(&str) + Send,

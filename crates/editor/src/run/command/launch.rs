@@ -10,10 +10,10 @@ use std::{
 
 use prism_core::policy::{Code, Refusal};
 use prism_os::{
-    census::Run,
+    census::MarkedRun,
     child::{Child, SpawnError, Spec},
     pty::{Pty, Size},
-    root::{Root, WorkDir},
+    root::{FolderHandle, WorkDir},
 };
 use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
@@ -33,7 +33,7 @@ pub(crate) struct Launch {
     /// What is added to the usual environment.
     env: BTreeMap<String, String>,
     way: ResolvedPath,
-    folder: Root,
+    folder: FolderHandle,
     work_dir: WorkDir,
     pub(crate) cwd: PathBuf,
     pub(crate) context: RunContext,
@@ -46,7 +46,7 @@ pub(crate) struct Launch {
 pub(crate) struct StartedProgram<T> {
     pub(crate) what: T,
     pub(crate) launch: Launch,
-    pub(crate) run: Run,
+    pub(crate) run: MarkedRun,
     pub(crate) around: ChildFence,
 }
 
@@ -117,7 +117,7 @@ impl Launch {
                 self.way.is_still(&self.folder)?;
                 self.scripts.are_still()?;
                 let around = state.fences.around(&self.context.ground, &self.context.holder)?;
-                let run = Run::new(&state.editor.owner);
+                let run = MarkedRun::new(&state.editor.owner);
                 let mut env = state.editor.env.clone();
                 // Where it is, and not where the daemon is.
                 env.insert("PWD".into(), self.cwd.clone().into());

@@ -12,7 +12,7 @@ use std::{
 
 use prism_os::{
     fence::Fence,
-    root::Root,
+    root::FolderHandle,
     sandbox::{Network, Sandbox},
 };
 
@@ -194,9 +194,9 @@ impl Quarters {
     }
 
     /// Opens a folder that may be written.
-    fn held(&self, folder: &Path) -> Result<Root, QuartersError> {
+    fn held(&self, folder: &Path) -> Result<FolderHandle, QuartersError> {
         self.fit(folder)?;
-        Root::open(folder).map_err(|error| {
+        FolderHandle::open(folder).map_err(|error| {
             let source = io::Error::other(error.to_string());
             QuartersError::Absent { path: folder.to_owned(), source }
         })

@@ -14,7 +14,7 @@ use std::{
 };
 
 use prism_core::policy::guarded;
-use prism_os::sandbox::{Network, Private, Room, Sandbox};
+use prism_os::sandbox::{Network, PrivateFolder, Sandbox, SandboxRoom};
 
 use super::{Usual, copy};
 
@@ -61,20 +61,20 @@ impl TemporaryFolder {
     }
 
     /// Lays it out as what a sandbox has of its own.
-    pub(super) fn room(&self, sandbox: &Arc<Sandbox>, usual: &Usual, network: Network) -> io::Result<Room> {
+    pub(super) fn room(&self, sandbox: &Arc<Sandbox>, usual: &Usual, network: Network) -> io::Result<SandboxRoom> {
         laid_out(&self.folder, sandbox, usual, network)
     }
 
     /// Copies a cache of the person's, once, to be what a holder finds at `seems`; one that is too large is not. It is a folder that
     /// nothing inside reaches by another way: in the holder's home a link could lead the copy elsewhere. Blocks.
-    pub(super) fn copy(&self, cache: &Path, seems: &Path) -> Option<Private> {
+    pub(super) fn copy(&self, cache: &Path, seems: &Path) -> Option<PrivateFolder> {
         let mut copies = self.copies.lock().unwrap_or_else(PoisonError::into_inner);
         let number = copies.len();
         let made = copies.entry(cache.to_owned()).or_insert_with(|| {
             let lies = self.folder.join(format!("copy-{number}"));
             copy::folder(cache, &lies).is_ok().then_some(lies)
         });
-        made.clone().map(|lies| Private { seems: seems.to_owned(), lies })
+        made.clone().map(|lies| PrivateFolder { seems: seems.to_owned(), lies })
     }
 
     /// Removes it at once.
@@ -85,9 +85,14 @@ impl TemporaryFolder {
 
 /// Lays out a folder as what a sandbox has of its own: one folder each for temporary files, for the home folder, and for what
 /// toolchains write elsewhere.
-pub(super) fn laid_out(folder: &Path, sandbox: &Arc<Sandbox>, usual: &Usual, network: Network) -> io::Result<Room> {
+pub(super) fn laid_out(
+    folder: &Path,
+    sandbox: &Arc<Sandbox>,
+    usual: &Usual,
+    network: Network,
+) -> io::Result<SandboxRoom> {
     let made = |name: String, seems: &Path| {
-        let private = Private { seems: seems.to_owned(), lies: folder.join(name) };
+        let private = PrivateFolder { seems: seems.to_owned(), lies: folder.join(name) };
         DirBuilder::new().mode(0o700).recursive(true).create(&private.lies).map(|()| private)
     };
     let temporary = made(TEMPORARY.to_owned(), Path::new("/tmp"))?.lies;
@@ -95,7 +100,14 @@ pub(super) fn laid_out(folder: &Path, sandbox: &Arc<Sandbox>, usual: &Usual, net
     let elsewhere = usual.elsewhere.iter().enumerate();
     let private =
         elsewhere.map(|(number, seems)| made(format!("elsewhere-{number}"), seems)).collect::<Result<_, _>>()?;
-    Ok(Room { sandbox: sandbox.clone(), home, temporary, private, network, guarded: guarded::folders().collect() })
+    Ok(SandboxRoom {
+        sandbox: sandbox.clone(),
+        home,
+        temporary,
+        private,
+        network,
+        guarded: guarded::folders().collect(),
+    })
 }
 
 /// What of it is for temporary files.

@@ -38,7 +38,7 @@ impl Place {
 
     /// Runs a line of shell in the granted folder, and returns its exit code and what it said.
     async fn run(&self, script: &str) -> (Option<i32>, String) {
-        let root = Root::open(&self.real.join("granted")).unwrap();
+        let root = FolderHandle::open(&self.real.join("granted")).unwrap();
         let around = self.fences.around_folders(vec![root], &holder(1)).unwrap();
         let command = ["sh", "-c", script].map(str::to_owned);
         let env: BTreeMap<_, _> = self.env.clone().into_iter().chain(around.env.clone()).collect();
@@ -250,8 +250,10 @@ fn without_a_fence_nothing_is_changed() {
 #[test]
 fn a_usual_fence_costs_little() {
     let place = Place::new();
-    let around =
-        place.fences.around_folders(vec![Root::open(&place.real.join("granted")).unwrap()], &holder(1)).unwrap();
+    let around = place
+        .fences
+        .around_folders(vec![FolderHandle::open(&place.real.join("granted")).unwrap()], &holder(1))
+        .unwrap();
     let fence = around.fence.unwrap();
     let spawn = || Command::new("/bin/true").status().unwrap();
     let median = |start: &dyn Fn()| {

@@ -12,7 +12,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use prism_os::{fence::Fence, root::Root};
+use prism_os::{fence::Fence, root::FolderHandle};
 
 use super::{porcelain::Configured, repository::Repository};
 
@@ -188,7 +188,7 @@ pub(super) fn fence(
     read.push(program.to_owned());
     read.extend(configured.files.iter().cloned());
     read.extend(repository.borrowed.iter().cloned());
-    let again = |folder: &Root| folder.beneath(Path::new("")).ok();
+    let again = |folder: &FolderHandle| folder.beneath(Path::new("")).ok();
     let mut held = Vec::new();
     if matches!(reach, GitReach::Records | GitReach::Writes) {
         let (own, common) = repository.halves();

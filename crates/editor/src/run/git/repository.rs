@@ -10,7 +10,7 @@ use std::{
 };
 
 use prism_core::policy::{Code, Refusal};
-use prism_os::root::{Kind, Root, RootError, WorkDir};
+use prism_os::root::{FileKind, FolderHandle, RootError, WorkDir};
 
 use crate::roots::{GrantedRoots, ResolvedPath, place};
 
@@ -19,14 +19,14 @@ use crate::roots::{GrantedRoots, ResolvedPath, place};
 pub(super) struct Repository {
     /// Where the work tree is; git is started in it.
     pub(super) worktree: PathBuf,
-    pub(super) folder: Root,
+    pub(super) folder: FolderHandle,
     work_dir: WorkDir,
     /// What `.git` is or points to, and what it shares with others of the same repository: both the same but for linked work
     /// trees.
     pub(super) own: PathBuf,
     pub(super) common: PathBuf,
     /// The same by handle.
-    held: (Root, Root),
+    held: (FolderHandle, FolderHandle),
     /// Object folders that it borrows from.
     pub(super) borrowed: Vec<PathBuf>,
     /// What git is told: relative where the work tree holds it, so that it is the one of the very folder.
@@ -88,23 +88,23 @@ impl Repository {
     }
 
     /// Returns the repository whose work tree a folder is; `None` if it is none.
-    fn of(folder: Root, ground: &GrantedRoots) -> Result<Option<Self>, Refusal> {
+    fn of(folder: FolderHandle, ground: &GrantedRoots) -> Result<Option<Self>, Refusal> {
         let worktree = place(&folder, ".");
         let dot_git = worktree.join(".git");
         let found = folder.spot(Path::new(".git")).and_then(|spot| spot.look()).ok().flatten();
         let (own, git_dir) = match found.map(|found| found.kind) {
-            None | Some(Kind::Special) => return Ok(None),
-            Some(Kind::File) => {
+            None | Some(FileKind::Special) => return Ok(None),
+            Some(FileKind::File) => {
                 let Some(target) = pointer(&folder, ".git", "gitdir: ") else { return Ok(None) };
                 let own = granted(ground, &worktree.join(target), "its repository")?;
                 let place = place(&own, ".git");
                 (own, place)
             }
-            Some(Kind::Folder) => {
+            Some(FileKind::Folder) => {
                 let own = folder.beneath(Path::new(".git")).map_err(|error| refusal(&dot_git, &error))?;
                 (own, PathBuf::from(".git"))
             }
-            Some(Kind::Link) => {
+            Some(FileKind::Link) => {
                 let own = granted(ground, &dot_git, "its repository")?;
                 let place = place(&own, ".git");
                 (own, place)
@@ -135,7 +135,7 @@ impl Repository {
     }
 
     /// What is the work tree's own of `.git`, and what it shares.
-    pub(super) fn halves(&self) -> (&Root, &Root) {
+    pub(super) fn halves(&self) -> (&FolderHandle, &FolderHandle) {
         (&self.held.0, &self.held.1)
     }
 
@@ -163,7 +163,7 @@ impl Repository {
 }
 
 /// Opens a folder that git is pointed to.
-fn granted(ground: &GrantedRoots, path: &Path, what: &str) -> Result<Root, Refusal> {
+fn granted(ground: &GrantedRoots, path: &Path, what: &str) -> Result<FolderHandle, Refusal> {
     let written = path.display().to_string();
     let found = ground.way(&written).and_then(|way| way.folder());
     found.map_err(|refusal| match refusal.code {
@@ -175,7 +175,7 @@ fn granted(ground: &GrantedRoots, path: &Path, what: &str) -> Result<Root, Refus
 }
 
 /// Reads what a file of one line points to.
-fn pointer(folder: &Root, name: &str, prefix: &str) -> Option<PathBuf> {
+fn pointer(folder: &FolderHandle, name: &str, prefix: &str) -> Option<PathBuf> {
     let file = folder.open_file(Path::new(name)).ok()?;
     let mut text = String::new();
     file.take(MAX_POINTER).read_to_string(&mut text).ok()?;
@@ -184,13 +184,13 @@ fn pointer(folder: &Root, name: &str, prefix: &str) -> Option<PathBuf> {
 }
 
 /// What git goes by, too.
-fn is_repository(own: &Root) -> bool {
+fn is_repository(own: &FolderHandle) -> bool {
     let has = |name: &str| own.spot(Path::new(name)).and_then(|spot| spot.look()).is_ok_and(|found| found.is_some());
     has("HEAD") && (has("commondir") || has("objects") && has("refs"))
 }
 
 /// git trusts only what is its user's own (`safe.directory`), and does not look if it is told where the repository is.
-fn is_ours(folder: &Root, place: &Path) -> Result<(), Refusal> {
+fn is_ours(folder: &FolderHandle, place: &Path) -> Result<(), Refusal> {
     let me = fs::metadata("/proc/self").map(|about| about.uid());
     let owner = folder.owner();
     if me.is_ok_and(|me| owner.is_ok_and(|owner| owner == me)) {
@@ -201,7 +201,7 @@ fn is_ours(folder: &Root, place: &Path) -> Result<(), Refusal> {
 }
 
 /// Returns the object folders that a repository borrows from, all of which must be granted.
-fn borrowed(common: &Root, place: &Path, ground: &GrantedRoots) -> Result<Vec<PathBuf>, Refusal> {
+fn borrowed(common: &FolderHandle, place: &Path, ground: &GrantedRoots) -> Result<Vec<PathBuf>, Refusal> {
     let Ok(file) = common.open_file(Path::new("objects/info/alternates")) else { return Ok(Vec::new()) };
     let mut text = String::new();
     let read = file.take(MAX_POINTER).read_to_string(&mut text);

@@ -8,7 +8,7 @@ use std::{
     time::SystemTime,
 };
 
-use prism_os::root::{Kind, Root};
+use prism_os::root::{FileKind, FolderHandle};
 
 /// A look at a repository.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -58,7 +58,7 @@ const MAX_REMOTES: usize = 256;
 const MAX_DEPTH: usize = 6;
 
 impl RepositoryState {
-    pub(super) fn read(own: &Root, common: &Root) -> Self {
+    pub(super) fn read(own: &FolderHandle, common: &FolderHandle) -> Self {
         let head = first_line(own, "HEAD").unwrap_or_default();
         let branch = head.strip_prefix("ref: refs/heads/").filter(|branch| *branch != ".invalid").map(str::to_owned);
         let commit = match &branch {
@@ -81,7 +81,7 @@ impl RepositoryState {
     }
 
     /// Returns what has happened since an earlier look at the same repository.
-    pub(super) fn since(&self, before: &Self, own: &Root, common: &Root) -> Vec<RepositoryNews> {
+    pub(super) fn since(&self, before: &Self, own: &FolderHandle, common: &FolderHandle) -> Vec<RepositoryNews> {
         let mut news = Vec::new();
         if self.branch != before.branch || self.branch.is_none() && self.commit != before.commit {
             news.push(RepositoryNews::Branch(self.branch.clone()));
@@ -127,7 +127,7 @@ impl Logged {
 }
 
 /// Reads what a log has more than `length` bytes; all of it if it is shorter now, as then it was written anew.
-fn logged_since(folder: &Root, path: &Path, length: u64) -> Vec<Logged> {
+fn logged_since(folder: &FolderHandle, path: &Path, length: u64) -> Vec<Logged> {
     let Ok(mut file) = folder.open_file(path) else { return Vec::new() };
     let text = part(&mut file, length).unwrap_or_default();
     let line = |line: &str| {
@@ -149,7 +149,7 @@ fn part(file: &mut File, from: u64) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn remote_logs_of(common: &Root, path: &Path, depth: usize, found: &mut BTreeMap<PathBuf, u64>) {
+fn remote_logs_of(common: &FolderHandle, path: &Path, depth: usize, found: &mut BTreeMap<PathBuf, u64>) {
     let Ok(entries) = common.beneath(path).and_then(|folder| folder.entries()) else { return };
     for entry in entries.flatten() {
         if found.len() == MAX_REMOTES {
@@ -157,18 +157,18 @@ fn remote_logs_of(common: &Root, path: &Path, depth: usize, found: &mut BTreeMap
         }
         let path = path.join(&entry.name);
         match entry.kind {
-            Kind::Folder if depth > 0 => remote_logs_of(common, &path, depth - 1, found),
-            Kind::File => found.extend(length(common, &path).map(|length| (path, length))),
+            FileKind::Folder if depth > 0 => remote_logs_of(common, &path, depth - 1, found),
+            FileKind::File => found.extend(length(common, &path).map(|length| (path, length))),
             _ => {}
         }
     }
 }
 
-fn length(folder: &Root, path: &Path) -> Option<u64> {
+fn length(folder: &FolderHandle, path: &Path) -> Option<u64> {
     folder.open_file(path).ok()?.metadata().ok().map(|about| about.len())
 }
 
-fn commit_of(common: &Root, name: &str) -> Option<String> {
+fn commit_of(common: &FolderHandle, name: &str) -> Option<String> {
     if let Some(commit) = first_line(common, name) {
         return Some(commit).filter(|commit| is_hash(commit));
     }
@@ -180,7 +180,7 @@ fn commit_of(common: &Root, name: &str) -> Option<String> {
     refs.find(|(_, named)| *named == name).map(|(commit, _)| commit.to_owned()).filter(|commit| is_hash(commit))
 }
 
-fn first_line(folder: &Root, path: &str) -> Option<String> {
+fn first_line(folder: &FolderHandle, path: &str) -> Option<String> {
     let file = folder.open_file(Path::new(path)).ok()?;
     let mut text = String::new();
     file.take(MAX_LINE).read_to_string(&mut text).ok()?;

@@ -8,7 +8,7 @@ use std::{
 };
 
 use prism_core::policy::{Code, Refusal};
-use prism_os::root::Root;
+use prism_os::root::FolderHandle;
 use serde_json::{Map, Value};
 
 use super::{Goal, cargo::Cargo, findings::OutputReader, go::Go, make::Make, npm::Npm, pytest::Pytest};
@@ -34,7 +34,7 @@ pub(super) struct Project {
     pub(super) folder: String,
     /// The granted folder that it is in.
     pub(super) root: PathBuf,
-    handle: Root,
+    handle: FolderHandle,
 }
 
 /// A file that says something about a project is shorter than this; what comes after is not read.
@@ -64,7 +64,7 @@ pub(crate) fn is_mark(name: &OsStr) -> bool {
 }
 
 /// The tool that a folder is made for, as builds and tests take it.
-pub(crate) fn tool_of(folder: &Root) -> Option<&'static str> {
+pub(crate) fn tool_of(folder: &FolderHandle) -> Option<&'static str> {
     BuildTool::ALL.into_iter().find(|tool| tool.is_in(folder)).map(BuildTool::name)
 }
 
@@ -100,7 +100,7 @@ impl BuildTool {
     }
 
     /// Tells whether a folder is made for it.
-    fn is_in(self, folder: &Root) -> bool {
+    fn is_in(self, folder: &FolderHandle) -> bool {
         let has = |name: &str| folder.open_file(Path::new(name)).is_ok();
         match self {
             Self::Cargo => has("Cargo.toml"),
@@ -262,12 +262,12 @@ fn chosen<'a>(script: &str, part: Option<&'a str>) -> Vec<&'a str> {
     }
 }
 
-fn scripts(folder: &Root) -> Option<Map<String, Value>> {
+fn scripts(folder: &FolderHandle) -> Option<Map<String, Value>> {
     let manifest: Value = serde_json::from_str(&read(folder, "package.json")?).ok()?;
     manifest.get("scripts")?.as_object().cloned()
 }
 
-fn has_tests(folder: &Root) -> bool {
+fn has_tests(folder: &FolderHandle) -> bool {
     let is_test = |name: &str| name.starts_with("test_") && name.ends_with(".py") || name.ends_with("_test.py");
     let entries = folder.entries().into_iter().flatten().take(MAX_ENTRIES);
     entries.flatten().any(|entry| entry.name.to_str().is_some_and(is_test))
@@ -276,7 +276,7 @@ fn has_tests(folder: &Root) -> bool {
 /// Entries that are looked at to find a test.
 const MAX_ENTRIES: usize = 1000;
 
-fn read(folder: &Root, name: &str) -> Option<String> {
+fn read(folder: &FolderHandle, name: &str) -> Option<String> {
     let file = folder.open_file(Path::new(name)).ok()?;
     let mut bytes = Vec::new();
     file.take(MAX_MANIFEST).read_to_end(&mut bytes).ok()?;

@@ -9,7 +9,7 @@ use std::{
 
 use prism_core::policy::Refusal;
 use prism_os::{
-    census::Run,
+    census::MarkedRun,
     group::Group,
     pty::{Pty, Size},
 };
@@ -83,7 +83,7 @@ struct TerminalKeeper {
     to_type: mpsc::Receiver<Vec<u8>>,
     stopped: watch::Receiver<bool>,
     group: Option<Group>,
-    run: Option<Run>,
+    run: Option<MarkedRun>,
     /// The folder for temporary files lives as long.
     around: ChildFence,
     /// How far listeners were told.
@@ -173,7 +173,7 @@ impl TerminalKeeper {
         let killing = spawn_blocking(move || {
             // The leader is not reaped yet, so the session is still ours.
             terminal.session.kill();
-            run.map(Run::end)
+            run.map(MarkedRun::end)
         });
         let _ = timeout(DEATH, killing).await;
         let is_gone = timeout(DEATH, group.exited()).await.is_ok();

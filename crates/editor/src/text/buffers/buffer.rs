@@ -7,7 +7,7 @@ use std::{
 };
 
 use prism_core::policy::{Code, Refusal};
-use prism_os::root::Stamp;
+use prism_os::root::FileStamp;
 
 use super::{
     history::{EditHistory, Steps, Walked},
@@ -49,7 +49,7 @@ pub(super) struct DiskSide {
     /// The version that has been saved last.
     pub(super) version: u64,
     /// Set while nothing else can be there.
-    pub(super) stamp: Option<Stamp>,
+    pub(super) stamp: Option<FileStamp>,
     /// Somebody else has changed or removed the file while the buffer had unsaved text.
     pub(super) is_other: bool,
 }
@@ -74,7 +74,7 @@ pub(crate) fn stale(path: &str, now: u64) -> Refusal {
 // === impl Buffer ===
 
 impl Buffer {
-    pub(super) fn new(path: PathBuf, text: Arc<str>, digest: String, stamp: Option<Stamp>, version: u64) -> Self {
+    pub(super) fn new(path: PathBuf, text: Arc<str>, digest: String, stamp: Option<FileStamp>, version: u64) -> Self {
         let disk = DiskSide { digest: digest.clone(), version, stamp, is_other: false };
         let history = EditHistory::default();
         let (hands, used) = (Vec::new(), Instant::now());
@@ -159,7 +159,7 @@ impl Buffer {
     }
 
     /// Whether this is the file as it was when last seen.
-    pub(super) fn is_as_of(&self, stamp: Option<Stamp>) -> bool {
+    pub(super) fn is_as_of(&self, stamp: Option<FileStamp>) -> bool {
         let mut state = self.state();
         state.used = Instant::now();
         stamp.is_some() && state.disk.stamp == stamp
@@ -170,7 +170,7 @@ impl Buffer {
         &self,
         text: Arc<str>,
         digest: String,
-        stamp: Option<Stamp>,
+        stamp: Option<FileStamp>,
         next: impl FnOnce() -> u64,
     ) -> Option<u64> {
         let mut state = self.state();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use prism_core::policy::{Code, Effect, Refusal, Whose};
-use prism_os::root::{Found, RootError, Spot};
+use prism_os::root::{FoundEntry, RootError, Spot};
 use serde_json::{Value, json};
 
 use super::{
@@ -268,7 +268,7 @@ impl PendingSave {
     }
 
     /// What there is on the disk.
-    fn on_disk(&self) -> Result<Option<(Vec<u8>, Found)>, Refusal> {
+    fn on_disk(&self) -> Result<Option<(Vec<u8>, FoundEntry)>, Refusal> {
         match self.spot.open_file() {
             Ok((file, found)) => Ok(Some((whole(file, self.way.written())?, found))),
             Err(RootError::NotFound) => Ok(None),

@@ -28,7 +28,7 @@ impl Ground {
     }
 
     fn fence(&self) -> Fence {
-        Fence { held: vec![Root::open(&self.path("granted")).unwrap()], ..system() }
+        Fence { held: vec![FolderHandle::open(&self.path("granted")).unwrap()], ..system() }
     }
 
     /// Runs a line of shell behind a fence, and returns what it printed.
@@ -100,7 +100,7 @@ fn a_closed_folder_is_gone_around() {
     let ((), enforced) = fence.spawn(|| ()).unwrap();
     let Enforced::Landlock { cramped, .. } = enforced else { panic!("{enforced:?}") };
     assert_eq!(cramped, [ground.path("granted")]);
-    let inside = Fence { held: vec![Root::open(&ground.path("granted/closed")).unwrap()], ..fence };
+    let inside = Fence { held: vec![FolderHandle::open(&ground.path("granted/closed")).unwrap()], ..fence };
     assert_eq!(ground.run(&inside, "cat granted/closed/file 2>/dev/null || echo -no"), "-no\n");
 }
 
