@@ -77,7 +77,7 @@ impl Runtime {
     /// Must be called within a tokio runtime.
     pub fn new(surroundings: Surroundings) -> Self {
         let state = RuntimeState::new(surroundings);
-        tokio::spawn(buffers::keeping(Arc::downgrade(&state.text)));
+        tokio::spawn(buffers::keep_unsaved(Arc::downgrade(&state.text)));
         Self(Arc::new(state))
     }
 
@@ -85,18 +85,18 @@ impl Runtime {
     pub async fn prepare(&self, order: Order) -> Result<Prepared, Refusal> {
         let Order { verb, args, roots, holder } = order;
         let preparation = preparation_of(verb)?;
-        let ground = GrantedRoots::new(roots, self.0.editor.closed.clone());
+        let roots = GrantedRoots::new(roots, self.0.editor.closed.clone());
         let (args, state) = (Args::new(args), &self.0);
         let opened = match preparation {
-            Preparation::Text(prepare) => state.blocking(args, ground, holder, &state.text, prepare).await?,
-            Preparation::Watch(prepare) => state.blocking(args, ground, holder, &state.watches, prepare).await?,
-            Preparation::Run(prepare) => state.blocking(args, ground, holder, &state.run, prepare).await?,
-            Preparation::All(prepare) => state.blocking(args, ground, holder, state, prepare).await?,
+            Preparation::Text(prepare) => state.blocking(args, roots, holder, &state.text, prepare).await?,
+            Preparation::Watch(prepare) => state.blocking(args, roots, holder, &state.watches, prepare).await?,
+            Preparation::Run(prepare) => state.blocking(args, roots, holder, &state.run, prepare).await?,
+            Preparation::All(prepare) => state.blocking(args, roots, holder, state, prepare).await?,
             Preparation::Git(prepare) => {
-                prepare(args, OrderContext { ground, holder, state: state.run.clone() }).await?
+                prepare(args, OrderContext { roots, holder, state: state.run.clone() }).await?
             }
             Preparation::Lsp(prepare) => {
-                prepare(args, OrderContext { ground, holder, state: state.lsp.clone() }).await?
+                prepare(args, OrderContext { roots, holder, state: state.lsp.clone() }).await?
             }
         };
         Ok(Prepared::new(state.editor.clone(), opened))
@@ -132,15 +132,15 @@ impl Runtime {
         doing: impl Future<Output = T>,
     ) -> T {
         let look = |tell: fn(&RunState, &GrantedRoots, &Path, u128)| {
-            let (run, ground) = (self.0.run.clone(), GrantedRoots::new(roots.to_vec(), self.0.editor.closed.clone()));
+            let (run, roots) = (self.0.run.clone(), GrantedRoots::new(roots.to_vec(), self.0.editor.closed.clone()));
             let folder = folder.to_owned();
             self.0.editor.blocking(move |_| {
-                tell(&run, &ground, &folder, by);
+                tell(&run, &roots, &folder, by);
                 Ok(())
             })
         };
         // Where nothing can be looked at, nothing is told; that is no reason to do nothing.
-        let _ = look(|run, ground, folder, _| git::news::attend(run, ground, folder)).await;
+        let _ = look(|run, roots, folder, _| git::news::attend(run, roots, folder)).await;
         let done = doing.await;
         let _ = look(git::news::done).await;
         done
@@ -157,18 +157,18 @@ impl Runtime {
 
     /// Has what changes from outside beneath a holder's folders told, until it leaves.
     pub async fn watch(&self, holder: u128, roots: Vec<policy::Root>) -> Result<(), Refusal> {
-        let (watches, ground) = (self.0.watches.clone(), GrantedRoots::new(roots, self.0.editor.closed.clone()));
-        self.0.editor.blocking(move |_| watches.want(holder, ground)).await
+        let (watches, roots) = (self.0.watches.clone(), GrantedRoots::new(roots, self.0.editor.closed.clone()));
+        self.0.editor.blocking(move |_| watches.want(holder, roots)).await
     }
 
     /// Ends what a holder had of its own.
     pub async fn leave(&self, holder: u128) {
-        self.0.text.panes.left(holder);
-        self.0.lsp.servers.left(holder);
-        self.0.run.terminals.left(holder);
-        self.0.fences.left(holder);
+        self.0.text.panes.release(holder);
+        self.0.lsp.servers.release(holder);
+        self.0.run.terminals.release(holder);
+        self.0.fences.release(holder);
         let watches = self.0.watches.clone();
-        let _ = spawn_blocking(move || watches.left(holder)).await;
+        let _ = spawn_blocking(move || watches.release(holder)).await;
     }
 
     /// Ends everything. Unsaved text is kept.
@@ -178,7 +178,7 @@ impl Runtime {
         self.0.watches.close();
         let state = self.0.clone();
         let _ = spawn_blocking(move || {
-            state.text.buffers.keep();
+            state.text.buffers.write_unsaved();
             state.fences.close();
         })
         .await;
@@ -255,12 +255,12 @@ impl RuntimeState {
     async fn blocking<S: Send + Sync + 'static>(
         &self,
         args: Args,
-        ground: GrantedRoots,
+        roots: GrantedRoots,
         holder: Holder,
         state: &Arc<S>,
         prepare: fn(Args, &OrderContext<S>) -> Result<Opened, Refusal>,
     ) -> Result<Opened, Refusal> {
-        let context = OrderContext { ground, holder, state: state.clone() };
+        let context = OrderContext { roots, holder, state: state.clone() };
         self.editor.blocking(move |_| prepare(args, &context)).await
     }
 

@@ -42,7 +42,7 @@ pub use state::Holder;
 pub use text::{
     buffers::Surrendered,
     difference::unified,
-    foresee::{edited, edited_by},
+    preview::{edited, edited_by},
 };
 
 #[cfg(test)]

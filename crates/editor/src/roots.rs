@@ -63,13 +63,13 @@ impl GrantedRoots {
         Self { roots, closed }
     }
 
-    pub(crate) fn roots(&self) -> &[policy::Root] {
+    pub(crate) fn names(&self) -> &[policy::Root] {
         &self.roots
     }
 
     /// Finds the folder of a path and opens it: of an absolute one the longest that it is written below, of a relative one
     /// the first.
-    pub(crate) fn way(&self, written: &str) -> Result<ResolvedPath, Refusal> {
+    pub(crate) fn resolve(&self, written: &str) -> Result<ResolvedPath, Refusal> {
         let outside = |why: String| Refusal::new(Code::OutsideRoot, why);
         let first = || self.roots.first().ok_or_else(|| outside("this grant has no folder".to_owned()));
         if !written.starts_with('/') {

@@ -56,7 +56,7 @@ pub(crate) fn analyze(mut args: Args, context: &TextContext) -> Result<Opened, R
     let range = args.range("range")?;
     args.done()?;
     let wish = wants_tree.then_some(TreeRequest { depth, limit, range });
-    let way = context.ground.way(&path)?;
+    let way = context.roots.resolve(&path)?;
     let (file, place) = way.open_placed()?;
     let language = language_of(&place)?;
     let shown = Shown::plain(format!("Parse {}", place.display()));

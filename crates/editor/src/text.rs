@@ -2,11 +2,11 @@
 //! `disk`.
 
 pub(crate) mod buffers;
-pub(crate) mod deeds;
 pub(crate) mod difference;
 pub(crate) mod edit;
-pub(crate) mod foresee;
+pub(crate) mod own_writes;
 pub(crate) mod panes;
+pub(crate) mod preview;
 
 use std::{path::PathBuf, sync::Arc};
 

@@ -62,7 +62,7 @@ impl ReplacedFile {
         let effects = self.effects(&new, context);
         let work = Work::new(move |_| {
             state.buffers.refuse_dirty(Path::new(&self.path))?;
-            state.buffers.deeds.writes(Path::new(&self.path), &encoding::digest_of(&new), &by);
+            state.buffers.own_writes.writes(Path::new(&self.path), &encoding::digest_of(&new), &by);
             let told = self.replace(&new)?;
             if state.buffers.at(Path::new(&self.path)).is_some() {
                 state.buffers.refresh(&self.way);
@@ -76,7 +76,7 @@ impl ReplacedFile {
     fn effects(&self, new: &[u8], context: &TextContext) -> Vec<Effect> {
         let mut effects = vec![on_disk(&self.path, Some(&self.bytes), new)];
         let is_own = || {
-            let writer = context.state.buffers.deeds.writer_of(Path::new(&self.path), &self.digest);
+            let writer = context.state.buffers.own_writes.writer_of(Path::new(&self.path), &self.digest);
             writer.is_some_and(|writer| writer.id == context.holder.id)
         };
         if !self.is_named && !self.bytes.is_empty() && self.bytes != new && !is_own() {
@@ -91,7 +91,7 @@ impl ReplacedFile {
         self.way.still_leads_to(self.spot.folder())?;
         let found = self.still_there()?;
         self.spot.replace(new, &found).map_err(|error| self.way.refusal(error))?;
-        Ok(told(&self.path, new))
+        Ok(written_json(&self.path, new))
     }
 
     fn still_there(&self) -> Result<FoundEntry, Refusal> {
@@ -117,9 +117,9 @@ pub(crate) fn creation(
     let effect = on_disk(&path, None, &new);
     let work = Work::new(move |_| {
         let spot = nearest.make_way(&way)?;
-        state.buffers.deeds.writes(Path::new(&path), &encoding::digest_of(&new), &by);
+        state.buffers.own_writes.writes(Path::new(&path), &encoding::digest_of(&new), &by);
         spot.create(&new).map_err(|error| appeared(&way, error))?;
-        Ok(told(&path, &new))
+        Ok(written_json(&path, &new))
     });
     Ok((shown, work.affecting(vec![effect])))
 }
@@ -137,6 +137,6 @@ pub(crate) fn path_of(spot: &Spot, way: &ResolvedPath) -> String {
     place(spot.folder(), way.written()).join(spot.name()).display().to_string()
 }
 
-fn told(path: &str, bytes: &[u8]) -> Value {
+fn written_json(path: &str, bytes: &[u8]) -> Value {
     json!({ "path": path, "bytes": bytes.len(), "digest": encoding::digest_of(bytes) })
 }

@@ -21,7 +21,7 @@ pub(crate) fn open(mut args: Args, context: &TextContext) -> Result<(Shown, Work
     let limit = args.number("limit", 1, u64::from(u32::MAX))?;
     args.done()?;
     let state = context.state.clone();
-    let looked = state.buffers.look(&context.ground.way(&path)?)?;
+    let looked = state.buffers.look(&context.roots.resolve(&path)?)?;
     let part = (offset as usize, limit.map(|limit| limit as usize));
     let work = Work::new(move |_| {
         Ok(match &looked {
@@ -47,7 +47,7 @@ pub(crate) fn create(mut args: Args, context: &TextContext) -> Result<(Shown, Wo
         Some("folder") => true,
         Some(other) => return Err(wrong(format!("`kind` is \"file\" or \"folder\", not {other:?}"))),
     };
-    let way = context.ground.way(&path)?;
+    let way = context.roots.resolve(&path)?;
     let nearest = way.nearest()?;
     if nearest.is_missing_folders() && !makes_parents {
         let message = format!("{path:?}: the folder for it is not there; `parents` makes it");
@@ -74,7 +74,7 @@ pub(crate) fn write(mut args: Args, context: &TextContext) -> Result<(Shown, Wor
     let content = args.content("content")?.ok_or_else(|| wrong("`content` is missing: a string"))?;
     let made_for = args.maybe_text("digest")?;
     args.done()?;
-    ReplacedFile::open(context.ground.way(&path)?, made_for.as_deref())?.replaced_by(content, context)
+    ReplacedFile::open(context.roots.resolve(&path)?, made_for.as_deref())?.replaced_by(content, context)
 }
 
 fn opened(buffer: &Buffer, (offset, limit): (usize, Option<usize>)) -> Value {

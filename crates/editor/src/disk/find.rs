@@ -19,7 +19,7 @@ pub(crate) fn find(mut args: Args, context: &TextContext) -> Result<(Shown, Work
     let limit = args.number("limit", 1, MOST_MATCHES)?.unwrap_or(USUAL_MATCHES);
     args.done()?;
     let pattern = Pattern::words(&words, how).map_err(|why| wrong(format!("`text` {why}")))?;
-    let buffer = match context.state.buffers.look(&context.ground.way(&path)?)? {
+    let buffer = match context.state.buffers.look(&context.roots.resolve(&path)?)? {
         OpenedFile::Text(buffer) => buffer,
         OpenedFile::Other { path, .. } => return Err(wrong(format!("{:?} is no text", path.display().to_string()))),
     };
@@ -29,7 +29,7 @@ pub(crate) fn find(mut args: Args, context: &TextContext) -> Result<(Shown, Work
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let hits = Engine::new(&pattern).text(&now.text, limit, None);
         let hits = hits.map_err(|error| failed(format!("{}: {error}", buffer.path().display())))?;
-        let matches: Vec<Value> = hits.hits.iter().map(SearchHit::told).collect();
+        let matches: Vec<Value> = hits.hits.iter().map(SearchHit::to_json).collect();
         Ok(json!({
             "path": buffer.path(), "version": now.version, "digest": now.digest,
             "matches": matches, "is_complete": !hits.is_cut,

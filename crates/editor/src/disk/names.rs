@@ -11,7 +11,7 @@ use crate::{args::Args, disk::change::path_of, prepared::Work, roots::ResolvedPa
 pub(crate) fn delete(mut args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
     let path = args.text("path")?;
     args.done()?;
-    let way = context.ground.way(&path)?;
+    let way = context.roots.resolve(&path)?;
     let (spot, found) = existing(&way)?;
     if found.kind == FileKind::Folder && !is_empty(&spot).map_err(|error| way.refusal(error))? {
         return Err(way.wrong("the folder is not empty; delete what is in it first"));
@@ -24,7 +24,7 @@ pub(crate) fn delete(mut args: Args, context: &TextContext) -> Result<(Shown, Wo
     let work = Work::new(move |_| {
         state.buffers.refuse_dirty(Path::new(&path))?;
         still(&way, &spot, Some(found))?;
-        state.buffers.deeds.removes(Path::new(&path), &by);
+        state.buffers.own_writes.removes(Path::new(&path), &by);
         spot.remove(found.kind).map_err(|error| match error {
             RootError::NotEmpty | RootError::NotFound | RootError::IsFolder | RootError::NotAFolder => {
                 way.changed("it has changed since it was shown")
@@ -46,7 +46,7 @@ pub(crate) fn rename(mut args: Args, context: &TextContext) -> Result<(Shown, Wo
     let new_path = args.text("new_path")?;
     let replaces = args.flag("overwrite")?;
     args.done()?;
-    let (way, to_way) = (context.ground.way(&path)?, context.ground.way(&new_path)?);
+    let (way, to_way) = (context.roots.resolve(&path)?, context.roots.resolve(&new_path)?);
     let (spot, found) = existing(&way)?;
     let to = to_way.spot()?;
     let taken = to.look().map_err(|error| to_way.refusal(error))?;
@@ -70,7 +70,7 @@ pub(crate) fn rename(mut args: Args, context: &TextContext) -> Result<(Shown, Wo
         still(&to_way, &to, taken)?;
         // What was free when it was shown stays untouched if it is taken by now, even in this moment.
         let clobber = if taken.is_some() { Clobber::Replace } else { Clobber::Refuse };
-        state.buffers.deeds.moves(Path::new(&from), Path::new(&new), &by);
+        state.buffers.own_writes.moves(Path::new(&from), Path::new(&new), &by);
         spot.rename(&to, clobber).map_err(|error| match error {
             RootError::Exists => to_way.changed("somebody else has made it meanwhile"),
             RootError::NotFound => way.changed("it has changed since it was shown"),

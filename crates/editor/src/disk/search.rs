@@ -90,7 +90,7 @@ fn search(mut args: Args, context: &TextContext, pattern: Pattern) -> Result<(Sh
     let limit = args.number("limit", 1, MOST_MATCHES)?.unwrap_or(USUAL_MATCHES);
     args.done()?;
     let search = FileSearch { pattern, glob, also, limit: usize::try_from(limit).unwrap_or(usize::MAX) };
-    let way = path.as_deref().map_or_else(|| context.ground.first(), |path| context.ground.way(path))?;
+    let way = path.as_deref().map_or_else(|| context.roots.first(), |path| context.roots.resolve(path))?;
     let (at, place) = SearchStart::of(&way)?;
     let shown = Shown::plain(format!("Search {}", place.display()));
     let state = context.state.clone();
@@ -100,7 +100,7 @@ fn search(mut args: Args, context: &TextContext, pattern: Pattern) -> Result<(Sh
         let told = |(path, hits): (PathBuf, Vec<SearchHit>)| {
             let path = path.display().to_string();
             hits.into_iter().map(move |hit| {
-                let mut told = hit.told();
+                let mut told = hit.to_json();
                 told["path"] = path.clone().into();
                 told
             })
@@ -189,7 +189,7 @@ impl FileSearch {
 // === impl Hit ===
 
 impl SearchHit {
-    pub(crate) fn told(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Value {
         let at = |(line, character): (u64, u64)| json!({ "line": line, "character": character });
         json!({ "range": { "start": at(self.start), "end": at(self.end) }, "line_text": self.line_text })
     }

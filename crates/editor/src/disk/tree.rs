@@ -50,7 +50,7 @@ fn list(
     let limit = args.number("limit", 1, MOST_ENTRIES)?.unwrap_or(USUAL_ENTRIES);
     let also = WalkOptions { hidden: args.flag("hidden")?, ignored: args.flag("ignored")? };
     args.done()?;
-    let way = path.as_deref().map_or_else(|| context.ground.first(), |path| context.ground.way(path))?;
+    let way = path.as_deref().map_or_else(|| context.roots.first(), |path| context.roots.resolve(path))?;
     let folder = way.folder()?;
     let shown = Shown::plain(format!("{verb} {}", place(&folder, way.written()).display()));
     let work = Work::new(move |stop| {

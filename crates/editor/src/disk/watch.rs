@@ -39,17 +39,17 @@ pub(crate) type WatchContext = OrderContext<Watches>;
 /// Makes news of what changes in the repositories of watched folders.
 pub(crate) trait RepositoryObserver: fmt::Debug + Send + Sync {
     /// A work tree is watched from now on.
-    fn attend(&self, ground: &GrantedRoots, folder: &Path);
+    fn attend(&self, roots: &GrantedRoots, folder: &Path);
 
     /// Something has changed in its `.git`: HEAD, refs, index, logs or MERGE_HEAD.
-    fn changed(&self, ground: &GrantedRoots, folder: &Path);
+    fn changed(&self, roots: &GrantedRoots, folder: &Path);
 }
 
 /// Who has asked for what.
 #[derive(Debug, Default)]
 struct WatchRequests {
     /// Each holder's folders.
-    grounds: HashMap<u128, GrantedRoots>,
+    roots: HashMap<u128, GrantedRoots>,
     /// Each holder's files, with the folder that each is in.
     files: HashMap<u128, BTreeMap<PathBuf, WatchedFile>>,
 }
@@ -57,7 +57,7 @@ struct WatchRequests {
 #[derive(Debug)]
 struct WatchedFile {
     folder: FolderHandle,
-    ground: GrantedRoots,
+    roots: GrantedRoots,
 }
 
 /// What looks, and what it looks at.
@@ -82,15 +82,15 @@ impl Watches {
     }
 
     /// Has what changes beneath a holder's folders told, until it leaves. Blocks; what changes from then on is told.
-    pub(crate) fn want(self: &Arc<Self>, holder: u128, ground: GrantedRoots) -> Result<(), Refusal> {
-        self.wanted().grounds.insert(holder, ground);
+    pub(crate) fn want(self: &Arc<Self>, holder: u128, roots: GrantedRoots) -> Result<(), Refusal> {
+        self.wanted().roots.insert(holder, roots);
         self.look_at_what_is_wanted()
     }
 
     /// A holder is gone. Blocks.
-    pub(crate) fn left(self: &Arc<Self>, holder: u128) {
+    pub(crate) fn release(self: &Arc<Self>, holder: u128) {
         let mut wanted = self.wanted();
-        let had = (wanted.grounds.remove(&holder).is_some(), wanted.files.remove(&holder).is_some());
+        let had = (wanted.roots.remove(&holder).is_some(), wanted.files.remove(&holder).is_some());
         drop(wanted);
         if had != (false, false) {
             let _ = self.look_at_what_is_wanted();
@@ -151,8 +151,8 @@ impl Watches {
         news::tell(self, changes);
         if let Some(observer) = &self.repositories {
             for folder in repositories {
-                if let Some(ground) = self.ground_of(&folder) {
-                    observer.attend(&ground, &folder);
+                if let Some(roots) = self.roots_of(&folder) {
+                    observer.attend(&roots, &folder);
                 }
             }
         }
@@ -174,10 +174,10 @@ impl Watches {
     }
 
     /// The granted folders of somebody who may reach a path.
-    fn ground_of(&self, path: &Path) -> Option<GrantedRoots> {
+    fn roots_of(&self, path: &Path) -> Option<GrantedRoots> {
         let wanted = self.wanted();
-        let of_files = wanted.files.values().flat_map(|files| files.values()).map(|file| &file.ground);
-        wanted.grounds.values().chain(of_files).find(|ground| ground.holds(path)).cloned()
+        let of_files = wanted.files.values().flat_map(|files| files.values()).map(|file| &file.roots);
+        wanted.roots.values().chain(of_files).find(|roots| roots.holds(path)).cloned()
     }
 
     /// How much beneath a folder is watched: "all", "part", as there is more than can be watched, or "none", as nobody has
@@ -221,10 +221,10 @@ impl WatchRequests {
     fn chosen(&self) -> (WatchChoice, Vec<FolderHandle>) {
         let mut chosen = WatchChoice::default();
         let mut folders = Vec::new();
-        for ground in self.grounds.values() {
-            for root in ground.roots() {
+        for roots in self.roots.values() {
+            for root in roots.names() {
                 // One that is not there, or leads elsewhere, has no events.
-                let Ok(way) = ground.root(root) else { continue };
+                let Ok(way) = roots.root(root) else { continue };
                 let Ok(folder) = way.folder() else { continue };
                 let Ok(place) = root::place(&folder) else { continue };
                 chosen.add_root(place, way.closed().clone());

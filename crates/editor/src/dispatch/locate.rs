@@ -29,8 +29,8 @@ impl Runtime {
     /// Finds what an order is about. Nothing is changed.
     pub async fn locate(&self, order: &Order) -> Result<Located, Refusal> {
         let (verb, args, roots, editor) = (order.verb, order.args.clone(), order.roots.clone(), &self.state().editor);
-        let ground = GrantedRoots::new(roots, editor.closed.clone());
-        editor.blocking(move |_| located(verb, args, &ground)).await
+        let roots = GrantedRoots::new(roots, editor.closed.clone());
+        editor.blocking(move |_| located(verb, args, &roots)).await
     }
 
     /// Gives up all that is open beneath a folder; returns what was unsaved.
@@ -47,8 +47,8 @@ impl Runtime {
         let (root, path) = names.ok_or_else(|| Refusal::new(Code::Failed, "its path is no text"))?;
         let (editor, open, text) = (&self.state().editor, self.state().text.clone(), text.to_owned());
         let adopt = move |_: &Cancellation| {
-            let ground = GrantedRoots::new(vec![root], open.editor.closed.clone());
-            open.buffers.adopt(&ground.way(&path)?, &text)
+            let roots = GrantedRoots::new(vec![root], open.editor.closed.clone());
+            open.buffers.adopt(&roots.resolve(&path)?, &text)
         };
         editor.blocking(adopt).await
     }
@@ -59,12 +59,12 @@ impl Runtime {
     }
 }
 
-fn located(verb: &Action, mut args: Map<String, Value>, ground: &GrantedRoots) -> Result<Located, Refusal> {
+fn located(verb: &Action, mut args: Map<String, Value>, roots: &GrantedRoots) -> Result<Located, Refusal> {
     // Who does it may have more than was granted open: what stands for the granted folder is said.
     if let Some(name) = folder_of(verb)
         && args.get(name).is_none_or(Value::is_null)
     {
-        args.insert(name.to_owned(), place(ground.first()?.folder()?, "").display().to_string().into());
+        args.insert(name.to_owned(), place(roots.first()?.folder()?, "").display().to_string().into());
     }
     let mut paths = Vec::new();
     let mut put = |value: &mut Value, name: &str| -> Result<(), Refusal> {
@@ -73,7 +73,7 @@ fn located(verb: &Action, mut args: Map<String, Value>, ground: &GrantedRoots) -
         if paths.len() >= MAX_PATHS {
             return Err(Refusal::new(Code::TooLarge, format!("at most {MAX_PATHS} paths at once")));
         }
-        let path = real(verb, name, &ground.way(written)?)?;
+        let path = real(verb, name, &roots.resolve(written)?)?;
         *written = path.display().to_string();
         paths.push(path);
         Ok(())
@@ -90,7 +90,7 @@ fn located(verb: &Action, mut args: Map<String, Value>, ground: &GrantedRoots) -
         listed.iter_mut().try_for_each(|path| put(path, "path"))?;
     }
     if paths.is_empty() {
-        paths.push(place(ground.first()?.folder()?, ""));
+        paths.push(place(roots.first()?.folder()?, ""));
     }
     Ok(Located { args, paths })
 }

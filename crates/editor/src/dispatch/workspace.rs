@@ -34,13 +34,13 @@ type Named = (Result<(FolderHandle, ResolvedPath), Refusal>, String);
 pub(crate) fn info(mut args: Args, context: &OrderContext<RuntimeState>) -> Result<Opened, Refusal> {
     let path = args.maybe_text("path")?;
     args.done()?;
-    let ground = context.ground.clone();
+    let roots = context.roots.clone();
     let opened = |way: ResolvedPath| Ok((way.folder()?, way));
     let folders: Vec<Named> = match path {
-        Some(path) => vec![(Ok(opened(ground.way(&path)?)?), path)],
+        Some(path) => vec![(Ok(opened(roots.resolve(&path)?)?), path)],
         None => {
-            let folder = |root| ground.root(root).and_then(opened);
-            ground.roots().iter().map(|root| (folder(root), root.to_string())).collect()
+            let folder = |root| roots.root(root).and_then(opened);
+            roots.names().iter().map(|root| (folder(root), root.to_string())).collect()
         }
     };
     let context = context.clone();
@@ -51,7 +51,7 @@ pub(crate) fn info(mut args: Args, context: &OrderContext<RuntimeState>) -> Resu
         };
         let roots = folders.iter().map(about).collect::<Result<Vec<Value>, Refusal>>()?;
         Ok(
-            json!({ "roots": roots, "runtime": { "kind": "built-in", "ui": false }, "fence": fence::told(context.state.fences.kind().as_ref()) }),
+            json!({ "roots": roots, "runtime": { "kind": "built-in", "ui": false }, "fence": fence::enforced_json(context.state.fences.kind().as_ref()) }),
         )
     });
     Ok((Shown::plain("Look at the granted folders"), work))
@@ -63,7 +63,7 @@ fn about(
     context: &OrderContext<RuntimeState>,
     stop: &Cancellation,
 ) -> Result<Value, Refusal> {
-    let OrderContext { ground, state, .. } = context;
+    let OrderContext { roots, state, .. } = context;
     let path = place(folder, way.written());
     let census = TallyVisitor::default();
     let is_complete =
@@ -78,11 +78,11 @@ fn about(
         Some(json!({ "tool": tool, "path": folder }))
     };
     let projects: Vec<Value> = marked.into_iter().take(MAX_PROJECTS).filter_map(project).collect();
-    let is_about = |served: &Path| ground.holds(served) && (served.starts_with(&path) || path.starts_with(served));
+    let is_about = |served: &Path| roots.holds(served) && (served.starts_with(&path) || path.starts_with(served));
     Ok(json!({
         "path": path,
         "is_there": true,
-        "git": git::glance(ground, &path.display().to_string()),
+        "git": git::glance(roots, &path.display().to_string()),
         "languages": languages,
         "projects": projects,
         "servers": state.lsp.servers.list(is_about),

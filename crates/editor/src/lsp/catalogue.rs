@@ -29,7 +29,7 @@ pub(crate) struct ServerKind {
     /// Whether it tells when it has loaded everything (`experimental/serverStatus`).
     pub(crate) tells_quiet: bool,
     /// Whether it is told of changed files and does not look for itself. So it never reads a file before that was looked at
-    /// here (`planted.rs`).
+    /// here (`project_trust.rs`).
     pub(crate) leaves_watching: bool,
     /// How it is seen whether a program of this name can work.
     pub(super) look: ProgramCheck,

@@ -39,7 +39,7 @@ pub(crate) fn completions(mut args: Args, context: LspContext) -> Doing<(Shown, 
 
 async fn complete(site: &Site, position: (u64, u64), limit: usize) -> Result<Value, Refusal> {
     let context = json!({ "triggerKind": 1 });
-    let params = json!({ "textDocument": site.named(), "position": site.place(position)?, "context": context });
+    let params = json!({ "textDocument": site.document_id(), "position": site.place(position)?, "context": context });
     let answer = site.ask(COMPLETION, &params, Instant::now() + PATIENCE).await?;
     let typed = typed(&site.snapshot().text, position);
     let (items, is_incomplete) = match &answer.value {
@@ -49,7 +49,7 @@ async fn complete(site: &Site, position: (u64, u64), limit: usize) -> Result<Val
     let mut fitting: Vec<(u8, &str, &Value)> = items.iter().filter_map(|item| fits(item, &typed)).collect();
     fitting.sort_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)));
     let is_complete = !is_incomplete && !answer.was_busy && fitting.len() <= limit;
-    let told: Vec<Value> = fitting.iter().take(limit).map(|(_, _, item)| told(item)).collect();
+    let told: Vec<Value> = fitting.iter().take(limit).map(|(_, _, item)| item_json(item)).collect();
     let version = answer.texts.iter().find(|text| text.path == site.path()).map(|text| text.version);
     Ok(json!({ "items": told, "is_complete": is_complete, "version": version }))
 }
@@ -76,7 +76,7 @@ fn fits<'a>(item: &'a Value, typed: &str) -> Option<(u8, &'a str, &'a Value)> {
     Some((rank, item["sortText"].as_str().unwrap_or(label), item))
 }
 
-fn told(item: &Value) -> Value {
+fn item_json(item: &Value) -> Value {
     let label = item["label"].as_str().unwrap_or_default();
     let insert = item["textEdit"]["newText"].as_str().or_else(|| item["insertText"].as_str()).unwrap_or(label);
     let detail = item["detail"].as_str().or_else(|| item["labelDetails"]["detail"].as_str());

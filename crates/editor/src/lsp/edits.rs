@@ -64,7 +64,7 @@ pub(crate) fn prepared(
         return Ok((Shown::plain(title), work.affecting(Vec::new())));
     }
     planned(&site.context.state.text, &site.context.holder, changes, reason, |edited| {
-        let files: Vec<Value> = edited.iter().map(MadeEdit::told).collect();
+        let files: Vec<Value> = edited.iter().map(MadeEdit::to_json).collect();
         json!({ "files": files, "is_preview": false })
     })
 }
@@ -124,7 +124,7 @@ fn change(site: &Site, path: PathBuf, wanted: &FileEdits, texts: &[SentText]) ->
         message: format!("the change would also touch {told:?}: {}; nothing was changed", refusal.message),
         ..refusal
     };
-    let way = site.context.ground.way(&told).map_err(outside)?;
+    let way = site.context.roots.resolve(&told).map_err(outside)?;
     let buffer = site.context.state.text.buffers.open(&way).map_err(outside)?;
     let now = buffer.snapshot();
     match texts.iter().find(|text| text.path == buffer.path()) {

@@ -66,13 +66,13 @@ async fn of_file(site: &Site, until: Instant, progress: &Progress) -> Result<Val
         client.known.read(|facts| (facts.of(site.path()), facts.busy_with().is_some(), facts.note()));
     let analyzed = diagnosed.as_ref().and_then(|diagnosed| diagnosed.version);
     let is_cut = diagnosed.as_ref().is_some_and(|diagnosed| diagnosed.is_cut);
-    let diagnostics: Vec<Value> = diagnosed.iter().flat_map(told).collect();
+    let diagnostics: Vec<Value> = diagnosed.iter().flat_map(diagnostics_json).collect();
     Ok(json!({
         "diagnostics": diagnostics,
         "version": version,
         "analyzed_version": analyzed,
         "is_complete": analyzed == Some(version) && !is_busy && !is_cut && client.sees_all(),
-        "server": site.told(&client),
+        "server": site.server_json(&client),
         "note": note,
     }))
 }
@@ -112,7 +112,7 @@ pub(super) async fn fetch(
 
 async fn pull(site: &Site, client: &LspClient, until: Instant, progress: &Progress) -> Result<(), LspFault> {
     let identifier = client.known.read(|facts| facts.option(DIAGNOSTIC.capability, DIAGNOSTIC.method, "identifier"));
-    let mut params = json!({ "textDocument": site.named() });
+    let mut params = json!({ "textDocument": site.document_id() });
     if !identifier.is_null() {
         params["identifier"] = identifier;
     }
@@ -147,9 +147,9 @@ async fn all(context: &LspContext, until: Instant) -> Value {
     let (mut told_all, mut is_complete, mut names) = (Vec::new(), !clients.is_empty(), Vec::new());
     let mut notes: BTreeSet<String> = BTreeSet::new();
     for (key, kind, client) in &running {
-        if !context.ground.holds(&key.folder) {
+        if !context.roots.holds(&key.folder) {
             // What a wider grant has found out here is this one's too, as far as it is about its files.
-            let has_any = client.known.read(|facts| facts.all().any(|file| context.ground.holds(&file.path)));
+            let has_any = client.known.read(|facts| facts.all().any(|file| context.roots.holds(&file.path)));
             if !has_any {
                 continue;
             }
@@ -159,10 +159,10 @@ async fn all(context: &LspContext, until: Instant) -> Value {
         is_complete &= client.known.read(|facts| !facts.is_cut) && client.sees_all();
         notes.extend(client.known.read(ServerFacts::note));
         let files: Vec<Diagnosed> = client.known.read(|facts| facts.all().collect());
-        for file in files.iter().filter(|file| context.ground.holds(&file.path)) {
+        for file in files.iter().filter(|file| context.roots.holds(&file.path)) {
             let now = context.state.text.buffers.at(&file.path).map(|buffer| buffer.snapshot().version);
             is_complete &= !file.is_cut && (now.is_none() || now == file.version);
-            told_all.extend(told(file));
+            told_all.extend(diagnostics_json(file));
         }
     }
     is_complete &= told_all.len() <= MAX_TOLD && !names.is_empty();
@@ -174,7 +174,7 @@ async fn all(context: &LspContext, until: Instant) -> Value {
     })
 }
 
-fn told(file: &Diagnosed) -> impl Iterator<Item = Value> {
+fn diagnostics_json(file: &Diagnosed) -> impl Iterator<Item = Value> {
     file.items.iter().map(|item| {
         json!({
             "path": file.path,

@@ -47,7 +47,7 @@ pub(crate) fn fix(mut args: Args, context: LspContext) -> Doing<(Shown, Work)> {
             let shown = Shown::plain(format!("Look for quick fixes in {}", site.path().display()));
             let work = Work::task(move |_| async move {
                 let answer = offered(&site, range, &named).await?;
-                let all: Vec<Value> = actions(&answer.value).map(told).collect();
+                let all: Vec<Value> = actions(&answer.value).map(action_json).collect();
                 let is_complete = all.len() <= MAX_FIXES && !answer.was_busy;
                 let fixes: Vec<Value> = all.into_iter().take(MAX_FIXES).collect();
                 Ok(json!({ "fixes": fixes, "is_complete": is_complete }))
@@ -71,7 +71,7 @@ async fn offered(site: &Site, range: Range, named: &Value) -> Result<LspAnswer, 
     let near: Vec<Value> =
         known.into_iter().flat_map(|known| known.items).filter(|item| meets(&item["range"], range)).collect();
     let context = json!({ "diagnostics": near, "triggerKind": 1 });
-    let params = json!({ "textDocument": site.named(), "range": named, "context": context });
+    let params = json!({ "textDocument": site.document_id(), "range": named, "context": context });
     site.ask(ACTION, &params, until).await
 }
 
@@ -88,7 +88,7 @@ fn actions(answer: &Value) -> impl Iterator<Item = &Value> {
     answer.as_array().into_iter().flatten().filter(|action| action["disabled"].is_null())
 }
 
-fn told(action: &Value) -> Value {
+fn action_json(action: &Value) -> Value {
     json!({ "title": action["title"], "kind": action["kind"], "is_preferred": action["isPreferred"] == true })
 }
 

@@ -40,7 +40,7 @@ pub(crate) fn format(mut args: Args, context: LspContext) -> Doing<(Shown, Work)
             return Err(stale(&site.path().display().to_string(), before));
         }
         let options = json!({ "tabSize": tab_size, "insertSpaces": insert_spaces });
-        let mut params = json!({ "textDocument": site.named(), "options": options });
+        let mut params = json!({ "textDocument": site.document_id(), "options": options });
         let ability = match range {
             None => WHOLE,
             Some((start, end)) => {
@@ -67,7 +67,7 @@ pub(crate) fn format(mut args: Args, context: LspContext) -> Doing<(Shown, Work)
 }
 
 fn formatted(made: &[MadeEdit]) -> Value {
-    let mut file = made.first().map_or(Value::Null, MadeEdit::told);
+    let mut file = made.first().map_or(Value::Null, MadeEdit::to_json);
     file["is_changed"] = true.into();
     file
 }

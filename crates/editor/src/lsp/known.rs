@@ -270,17 +270,17 @@ impl ServerFacts {
     }
 
     pub(crate) fn of(&self, path: &Path) -> Option<Diagnosed> {
-        self.files.get(path).map(|file| self.told(path, file))
+        self.files.get(path).map(|file| self.diagnosis(path, file))
     }
 
     /// What it has said of all files.
     pub(crate) fn all(&self) -> impl Iterator<Item = Diagnosed> {
-        self.files.iter().map(|(path, file)| self.told(path, file))
+        self.files.iter().map(|(path, file)| self.diagnosis(path, file))
     }
 
     /// What it has said of a file, less what it cannot know.
-    fn told(&self, path: &Path, file: &DiagnosedFile) -> Diagnosed {
-        let mut told = file.told(path, self.open.get(path).copied());
+    fn diagnosis(&self, path: &Path, file: &DiagnosedFile) -> Diagnosed {
+        let mut told = file.diagnosis(path, self.open.get(path).copied());
         if !self.lacks.is_empty() {
             told.items.retain(lack::is_certain);
             told.is_cut = true;
@@ -305,7 +305,7 @@ impl DiagnosedFile {
         [&self.pushed, &self.pulled].into_iter().flatten().flat_map(|said| said.items.iter())
     }
 
-    fn told(&self, path: &Path, number: Option<i32>) -> Diagnosed {
+    fn diagnosis(&self, path: &Path, number: Option<i32>) -> Diagnosed {
         let mut items: Vec<Value> = Vec::new();
         for item in self.all() {
             // What it says both ways it says once.

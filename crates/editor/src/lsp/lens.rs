@@ -33,7 +33,7 @@ pub(crate) fn lenses(mut args: Args, context: LspContext) -> Doing<(Shown, Work)
 
 async fn of(site: &Site) -> Result<Value, Refusal> {
     let until = Instant::now() + PATIENCE;
-    let answer = site.ask(LENS, &json!({ "textDocument": site.named() }), until).await?;
+    let answer = site.ask(LENS, &json!({ "textDocument": site.document_id() }), until).await?;
     let client = site.client().await?;
     let resolves = client.known.read(|facts| facts.option(LENS.capability, LENS.method, "resolveProvider") == true);
     let found = answer.value.as_array().map_or(&[][..], Vec::as_slice);

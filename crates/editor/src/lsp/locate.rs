@@ -60,7 +60,7 @@ pub(crate) fn locate(mut args: Args, context: LspContext) -> Doing<(Shown, Work)
             return Err(wrong("`position` is missing: {line, character}"));
         }
         let site = Site::open(context, path).await?;
-        let mut params = json!({ "textDocument": site.named() });
+        let mut params = json!({ "textDocument": site.document_id() });
         if let Some(position) = position {
             let place = site.place(position)?;
             if kind != "symbols" {
@@ -74,7 +74,7 @@ pub(crate) fn locate(mut args: Args, context: LspContext) -> Doing<(Shown, Work)
         let work = Work::task(move |_| async move {
             let answer = site.ask(ability, &params, Instant::now() + PATIENCE).await?;
             let state = site.context.state.clone();
-            state.editor.blocking(move |_| Ok(told(&site, &answer.value, answer.was_busy))).await
+            state.editor.blocking(move |_| Ok(locations_json(&site, &answer.value, answer.was_busy))).await
         });
         Ok((Shown::plain(title), work.within(PATIENCE * 2)))
     })
@@ -88,7 +88,7 @@ struct LspLocation {
     symbol: Option<(String, &'static str, Option<String>)>,
 }
 
-fn told(site: &Site, answer: &Value, was_busy: bool) -> Value {
+fn locations_json(site: &Site, answer: &Value, was_busy: bool) -> Value {
     let mut found = Vec::new();
     match answer {
         Value::Array(items) => items.iter().for_each(|item| collect(site, item, None, &mut found)),
@@ -98,7 +98,7 @@ fn told(site: &Site, answer: &Value, was_busy: bool) -> Value {
     let is_complete = found.len() <= MAX_PLACES && !was_busy;
     found.truncate(MAX_PLACES);
     let mut texts = Texts { context: &site.context, known: BTreeMap::new() };
-    let locations: Vec<Value> = found.iter().map(|found| texts.told(found)).collect();
+    let locations: Vec<Value> = found.iter().map(|found| texts.location_json(found)).collect();
     json!({ "locations": locations, "is_complete": is_complete })
 }
 
@@ -136,7 +136,7 @@ struct Texts<'a> {
 }
 
 impl Texts<'_> {
-    fn told(&mut self, found: &LspLocation) -> Value {
+    fn location_json(&mut self, found: &LspLocation) -> Value {
         let text = self.known.entry(found.path.clone()).or_insert_with(|| open(self.context, &found.path));
         let mut told = json!({ "path": found.path, "range": found.range, "is_granted": text.is_some() });
         let line = found.range["start"]["line"].as_u64().and_then(|line| usize::try_from(line).ok());
@@ -155,7 +155,7 @@ impl Texts<'_> {
 
 /// Returns the text of a file that was granted; empty if it is none to be shown. `None` if it was not granted.
 fn open(context: &LspContext, path: &Path) -> Option<Arc<str>> {
-    let file = context.ground.way(path.to_str()?).and_then(|way| way.open_file()).ok()?;
+    let file = context.roots.resolve(path.to_str()?).and_then(|way| way.open_file()).ok()?;
     if let Some(buffer) = context.state.text.buffers.at(path) {
         return Some(buffer.snapshot().text);
     }

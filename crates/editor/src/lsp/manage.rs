@@ -33,7 +33,7 @@ pub(crate) fn manage(mut args: Args, context: LspContext) -> Doing<(Shown, Work)
         let only_looks = what == "list";
         let work = Work::task(move |_| async move {
             let servers = &context.state.servers;
-            let is_within = |folder: &Path| context.ground.holds(folder);
+            let is_within = |folder: &Path| context.roots.holds(folder);
             if what != "list" {
                 let stopped = servers.stop(language.as_deref(), is_within).await;
                 if what == "restart" {
@@ -57,7 +57,7 @@ pub(crate) fn manage(mut args: Args, context: LspContext) -> Doing<(Shown, Work)
 
 /// The languages, or the one, whose server was not asked anything yet: whether there is one that can work.
 fn others(context: &LspContext, running: &[Value], asked: Option<&str>) -> Vec<Value> {
-    let Some(root) = context.ground.roots().first().map(ToString::to_string) else { return Vec::new() };
+    let Some(root) = context.roots.names().first().map(ToString::to_string) else { return Vec::new() };
     let root = Path::new(&root);
     let idle = catalogue::languages(context.state.servers.settings()).into_iter();
     let is_told = |language: &SourceLanguage| {

@@ -39,7 +39,7 @@ pub(crate) fn rename(mut args: Args, context: LspContext) -> Doing<(Shown, Work)
             return Err(stale(&site.path().display().to_string(), now));
         }
         let until = Instant::now() + PATIENCE;
-        let mut params = json!({ "textDocument": site.named(), "position": site.place(position)? });
+        let mut params = json!({ "textDocument": site.document_id(), "position": site.place(position)? });
         let client = site.client().await?;
         super::site::ready(&client, until).await.map_err(|fault| site.refusal(fault, Some(RENAME)))?;
         let prepares =

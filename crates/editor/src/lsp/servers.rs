@@ -29,7 +29,7 @@ use super::{
     client::{LspClient, LspCommand, LspTerms},
     conversation::{DiskChange, LspGreeting},
     outside::OutsideWatch,
-    planted,
+    project_trust,
     proof::Proofs,
     slot::ServerSlot,
 };
@@ -180,10 +180,10 @@ impl LanguageServers {
         let WantedServer { key, kind, language, reach } = wanted;
         // Before it is started, so that it is told of all that changes after it has looked; and before the table is locked,
         // as a large project takes a while.
-        let folder = context.ground.way(&key.folder.display().to_string()).and_then(|way| way.folder());
+        let folder = context.roots.resolve(&key.folder.display().to_string()).and_then(|way| way.folder());
         let outside = folder.ok().and_then(OutsideWatch::watch);
         if !settings.runs_project_code {
-            planted::refuse(kind, &key.folder, reach, &context.ground)?;
+            project_trust::refuse(kind, &key.folder, reach, &context.roots)?;
         }
         let mut slots = self.slots();
         let slot = slots.entry(key.clone()).or_insert_with(|| ServerSlot::new(wanted.clone()));
@@ -234,7 +234,7 @@ impl LanguageServers {
     /// What a server may touch: the granted folder that its project is in, and where its own program lies. Unless it is
     /// allowed, nothing in the granted folder can be executed.
     fn fence(&self, context: &LspContext, program: &Path, reach: &Path) -> Result<ChildFence, Refusal> {
-        let held = context.ground.way(&reach.display().to_string()).and_then(|way| way.folder())?;
+        let held = context.roots.resolve(&reach.display().to_string()).and_then(|way| way.folder())?;
         // It serves all who work there, so it has the network of none.
         let holder = Holder { network: Network::Own, ..context.holder.clone() };
         let around = context.state.fences.around_folders(vec![held], &holder);
@@ -280,7 +280,7 @@ impl LanguageServers {
         let mut told = Vec::new();
         for (key, slot) in slots.iter().filter(|(key, _)| is_within(&key.folder)) {
             for language in &slot.languages {
-                told.push(slot.told(key, language));
+                told.push(slot.to_json(key, language));
             }
         }
         told
@@ -310,7 +310,7 @@ impl LanguageServers {
     }
 
     /// A holder has left; what only it needed ends.
-    pub(crate) fn left(&self, holder: u128) {
+    pub(crate) fn release(&self, holder: u128) {
         let mut slots = self.slots();
         for slot in slots.values_mut() {
             if slot.holders.remove(&holder) && slot.holders.is_empty() {

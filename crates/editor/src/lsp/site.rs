@@ -19,7 +19,7 @@ use super::{
     known::{ServerFacts, ServerPhase},
     message::NO_SUCH_METHOD,
     outside::OutsideChanges,
-    planted, project,
+    project, project_trust,
     servers::{ServerKey, WantedServer},
     uri,
 };
@@ -76,14 +76,14 @@ impl Site {
     }
 
     fn find(context: LspContext, path: &str) -> Result<Self, Refusal> {
-        let buffer = context.state.text.buffers.open(&context.ground.way(path)?)?;
+        let buffer = context.state.text.buffers.open(&context.roots.resolve(path)?)?;
         let Some(language) = buffer.language() else {
             let message = format!("no language server is known for {path:?}: its name says nothing of its language");
             return Err(Refusal::new(Code::Unsupported, message));
         };
         let outside = || Refusal::new(Code::OutsideRoot, format!("{path:?} is in none of the granted folders"));
-        let reach = project::root_of(buffer.path(), &context.ground).ok_or_else(outside)?;
-        let folder = project::of(buffer.path(), catalogue::marks(language), &context.ground).ok_or_else(outside)?;
+        let reach = project::root_of(buffer.path(), &context.roots).ok_or_else(outside)?;
+        let folder = project::of(buffer.path(), catalogue::marks(language), &context.roots).ok_or_else(outside)?;
         let choice = context.state.servers.choose(&context, language, &reach, &folder)?;
         let (key, kind) = (ServerKey { folder, command: choice.command }, choice.kind);
         let wanted = WantedServer { key, kind, language: language.id(), reach };
@@ -99,7 +99,7 @@ impl Site {
     }
 
     /// The text as servers name it.
-    pub(crate) fn named(&self) -> Value {
+    pub(crate) fn document_id(&self) -> Value {
         json!({ "uri": uri::of(self.path()) })
     }
 
@@ -196,7 +196,7 @@ impl Site {
     }
 
     /// What is said of the server along with an answer.
-    pub(crate) fn told(&self, client: &LspClient) -> Value {
+    pub(crate) fn server_json(&self, client: &LspClient) -> Value {
         let busy = client.known.read(ServerFacts::busy_with);
         json!({ "name": self.kind.name, "root": self.wanted.key.folder, "busy_with": busy })
     }
@@ -207,7 +207,7 @@ impl Site {
             LspFault::Gone(reason) => Refusal {
                 code: Code::Failed,
                 message: {
-                    let enforced = fence::told(self.context.state.fences.kind().as_ref());
+                    let enforced = fence::enforced_json(self.context.state.fences.kind().as_ref());
                     let next = fence::hint(&enforced, &[&reason]).unwrap_or(self.kind.hint());
                     format!("the language server {name} was lost: {}; {next}", brief(&reason))
                 },
@@ -240,19 +240,19 @@ fn catch_up(client: &LspClient, context: &LspContext, wanted: &WantedServer) -> 
     let (open, mut beside) = client.known.read(|facts| (facts.open.clone(), facts.watched_folders()));
     let WantedServer { key, kind, reach, .. } = wanted;
     beside.retain(|folder| folder.starts_with(reach) && !folder.starts_with(&key.folder));
-    let granted = |folder: &Path| context.ground.way(folder.to_str()?).and_then(|way| way.folder()).ok();
+    let granted = |folder: &Path| context.roots.resolve(folder.to_str()?).and_then(|way| way.folder()).ok();
     outside.widen(beside, granted);
     let OutsideChanges { mut files, is_lost } = outside.changes();
     if !context.state.editor.settings.runs_project_code
-        && (is_lost || files.iter().any(|(path, _)| planted::may_be(kind, path)))
+        && (is_lost || files.iter().any(|(path, _)| project_trust::may_be(kind, path)))
     {
-        planted::refuse(kind, &key.folder, reach, &context.ground).inspect_err(|_| client.stop())?;
+        project_trust::refuse(kind, &key.folder, reach, &context.roots).inspect_err(|_| client.stop())?;
     }
     files.retain(|(path, change)| {
         if *change != DiskChange::Changed || !open.contains_key(path) {
             return true;
         }
-        if let Some(Ok(way)) = path.to_str().map(|path| context.ground.way(path)) {
+        if let Some(Ok(way)) = path.to_str().map(|path| context.roots.resolve(path)) {
             context.state.text.buffers.refresh(&way);
         }
         false
@@ -304,7 +304,7 @@ async fn settle(client: &LspClient, context: &LspContext) {
 }
 
 fn text_of(context: &LspContext, path: &Path) -> Option<String> {
-    let file = context.ground.way(path.to_str()?).and_then(|way| way.open_file()).ok()?;
+    let file = context.roots.resolve(path.to_str()?).and_then(|way| way.open_file()).ok()?;
     let mut text = String::new();
     file.take(MAX_BYTES).read_to_string(&mut text).ok()?;
     Some(text)

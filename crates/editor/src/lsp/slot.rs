@@ -103,7 +103,7 @@ impl ServerSlot {
         self.client.clone()
     }
 
-    pub(super) fn told(&self, key: &ServerKey, language: &str) -> Value {
+    pub(super) fn to_json(&self, key: &ServerKey, language: &str) -> Value {
         let running = self.running();
         let (state, busy) = match &running {
             Some(client) => client.known.read(|facts| match (&facts.phase, facts.busy_with()) {
@@ -131,7 +131,7 @@ impl ServerSlot {
             "pid": running.as_ref().map(|client| client.pid),
             "restarts": self.starts.saturating_sub(1),
             "is_watched_whole": running.as_ref().map(|client| client.is_watched_whole()),
-            "fence": running.as_ref().map(|client| fence::told(client.enforced.as_ref())),
+            "fence": running.as_ref().map(|client| fence::enforced_json(client.enforced.as_ref())),
             "why": if running.is_some() { None } else { last().map(|why| brief(&why)) },
         })
     }

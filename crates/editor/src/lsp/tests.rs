@@ -4,7 +4,7 @@ mod edits;
 mod finding;
 mod lifecycle;
 mod listening;
-mod planted;
+mod project_trust;
 mod real;
 
 use std::{

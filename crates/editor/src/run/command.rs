@@ -57,7 +57,7 @@ async fn run(launch: Launch, patience: Duration) -> Result<Value, Refusal> {
     let _turn = launch.turn()?;
     let StartedProgram { what: child, launch, run, around } = launch.child().await?;
     let unsaved = state.text.buffers.unsaved_beneath(&launch.cwd);
-    let mut fence = fence::told(child.enforced.as_ref());
+    let mut fence = fence::enforced_json(child.enforced.as_ref());
     let pid = child.group.pid();
     launch.tell("process_started", json!({ "command": launch.line(), "pid": pid }));
     let ended = |exit_code: Option<i32>| json!({ "command": launch.line(), "pid": pid, "exit_code": exit_code });
@@ -66,8 +66,8 @@ async fn run(launch: Launch, patience: Duration) -> Result<Value, Refusal> {
         attend(child, run, patience, &around.limits, |_| ()).await;
     drop(around);
 
-    let (stdout, stdout_left_out) = out.told();
-    let (stderr, stderr_left_out) = err.told();
+    let (stdout, stdout_left_out) = out.into_text();
+    let (stderr, stderr_left_out) = err.into_text();
     let exit_code = status.code.filter(|_| !timed_out);
     if let Some(hint) = fence::hint(&fence, &[&stdout, &stderr]).filter(|_| exit_code != Some(0)) {
         fence["hint"] = hint.into();

@@ -132,9 +132,9 @@ impl Fences {
     }
 
     /// A fence around granted folders, for a holder. Blocks.
-    pub(crate) fn around(&self, ground: &GrantedRoots, holder: &Holder) -> Result<ChildFence, Refusal> {
+    pub(crate) fn around(&self, roots: &GrantedRoots, holder: &Holder) -> Result<ChildFence, Refusal> {
         // One that is not there cannot be touched either.
-        let held = ground.roots().iter().filter_map(|root| ground.root(root).and_then(|way| way.folder()).ok());
+        let held = roots.names().iter().filter_map(|root| roots.root(root).and_then(|way| way.folder()).ok());
         self.around_folders(held.collect(), holder).map_err(|error| {
             failed(format!(
                 "cannot make a folder for temporary files in {:?}: {error}; set TMPDIR to a folder that can be written",
@@ -211,7 +211,7 @@ impl Fences {
     }
 
     /// A holder is no more: its temporary files go as soon as nothing of its runs.
-    pub(crate) fn left(&self, holder: u128) {
+    pub(crate) fn release(&self, holder: u128) {
         self.temporary.lock().unwrap_or_else(PoisonError::into_inner).remove(&holder);
     }
 
@@ -277,7 +277,7 @@ impl ChildFence {
 }
 
 /// Says in a result what was enforced.
-pub(crate) fn told(enforced: Option<&Enforced>) -> Value {
+pub(crate) fn enforced_json(enforced: Option<&Enforced>) -> Value {
     match enforced {
         None => json!({ "enforced": "none", "why": "fences are switched off (`fence` of `[editor]`)" }),
         Some(Enforced::None { why }) => json!({ "enforced": "none", "why": why }),

@@ -61,14 +61,14 @@ impl Repositories {
 
 /// Opens the repository that an action is about.
 async fn opened(context: &RunContext, cwd: Option<String>) -> Result<Arc<Git>, Refusal> {
-    let (ground, state) = (context.ground.clone(), context.state.clone());
+    let (roots, state) = (context.roots.clone(), context.state.clone());
     let found = move |_: &_| {
-        let repository = Repository::find(&ground, cwd.as_deref())?;
-        state.repositories.known.seen(&repository);
+        let repository = Repository::find(&roots, cwd.as_deref())?;
+        state.repositories.known.remember(&repository);
         Ok(repository)
     };
     let repository = context.state.editor.blocking(found).await?;
-    let git = Git::open(repository, &context.ground, &context.state).await?;
+    let git = Git::open(repository, &context.roots, &context.state).await?;
     Ok(Arc::new(git))
 }
 
@@ -81,8 +81,8 @@ async fn tell(context: &RunContext, git: &Git) {
 
 /// Says what is checked out in a folder, without running git: nothing where there is no repository, and why it is not told
 /// where that lies elsewhere.
-pub(crate) fn glance(ground: &GrantedRoots, folder: &str) -> Value {
-    match Repository::look(ground, Some(folder)) {
+pub(crate) fn glance(roots: &GrantedRoots, folder: &str) -> Value {
+    match Repository::look(roots, Some(folder)) {
         Ok(repository) => {
             let (own, common) = repository.halves();
             let state = RepositoryState::read(own, common);

@@ -66,7 +66,7 @@ fn prepare(mut args: Args, context: &RunContext, goal: Goal) -> Result<(Shown, W
     if part.as_deref().is_some_and(|part| part.is_empty() || part.starts_with('-') || part.contains('\0')) {
         return Err(wrong(format!("`{part_name}` must be a name, and cannot begin with `-`")));
     }
-    let project = Project::find(&context.ground, cwd.as_deref(), tool)?;
+    let project = Project::find(&context.roots, cwd.as_deref(), tool)?;
     let (words, env) = project.plan(goal, part.as_deref())?;
     let words = CommandWords::List(words);
     let launch = Launch::open(context, &words, env, Some(&project.folder))?;
@@ -87,7 +87,7 @@ async fn run(
     let _turn = launch.turn()?;
     let StartedProgram { what: child, launch, run, around } = launch.child().await?;
     let unsaved = launch.context.state.text.buffers.unsaved_beneath(&launch.cwd);
-    let mut fence = fence::told(child.enforced.as_ref());
+    let mut fence = fence::enforced_json(child.enforced.as_ref());
     let tool = project.tool.name();
     let ending = (goal == Goal::Build).then(|| {
         launch.tell("build_started", json!({ "tool": tool, "command": launch.line() }));
@@ -125,7 +125,7 @@ async fn run(
         "exit_code": exit_code,
         "signal": status.signal,
         "timed_out": timed_out,
-        "diagnostics": found.told_diagnostics(&base),
+        "diagnostics": found.diagnostics_json(&base),
         "errors": found.errors,
         "warnings": found.warnings,
         "is_complete": found.is_complete(),
@@ -139,7 +139,7 @@ async fn run(
     if let Some(ending) = ending {
         ending.is(json!({ "tool": tool, "is_ok": is_ok, "errors": found.errors, "warnings": found.warnings }));
     } else {
-        answer["tests"] = found.told_tests(&base);
+        answer["tests"] = found.tests_json(&base);
         let TestCounts { passed, failed, ignored } = found.counts();
         let data = json!({ "tool": tool, "is_ok": is_ok, "passed": passed, "failed": failed, "ignored": ignored });
         launch.tell("test_results", data);
@@ -159,7 +159,7 @@ fn say(progress: &Progress, line: &str, found: &Findings, goal: Goal) {
 
 /// The end of what was printed, without what is for machines and was read already.
 fn end_of(output: BoundedOutput) -> String {
-    let (text, _) = output.told();
+    let (text, _) = output.into_text();
     let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with("{\"")).collect();
     let mut bytes = 0;
     let fits = lines.iter().rev().take_while(|line| {

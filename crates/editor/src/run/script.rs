@@ -30,13 +30,13 @@ const MAX_SHOWN: usize = 16 << 10;
 
 impl Scripts {
     /// Finds them. Blocks.
-    pub(crate) fn of(ground: &GrantedRoots, command: &CommandWords, cwd: &Path) -> Self {
+    pub(crate) fn of(roots: &GrantedRoots, command: &CommandWords, cwd: &Path) -> Self {
         let mut scripts: Vec<(ResolvedPath, Script)> = Vec::new();
         for named in words::named(command, cwd) {
             if scripts.len() >= MAX_SCRIPTS {
                 break;
             }
-            let Some((way, path, script)) = found(ground, &named) else { continue };
+            let Some((way, path, script)) = found(roots, &named) else { continue };
             if scripts.iter().all(|(_, known)| Path::new(&known.path) != path) {
                 scripts.push((way, script));
             }
@@ -61,8 +61,8 @@ impl Scripts {
 }
 
 /// What a name leads to, if that is a file that was granted: others cannot have been written by the holder.
-fn found(ground: &GrantedRoots, named: &Path) -> Option<(ResolvedPath, PathBuf, Script)> {
-    let way = ground.way(named.to_str()?).ok()?;
+fn found(roots: &GrantedRoots, named: &Path) -> Option<(ResolvedPath, PathBuf, Script)> {
+    let way = roots.resolve(named.to_str()?).ok()?;
     let (file, path) = way.open_placed().ok()?;
     let (bytes, begin, digest) = read(file).ok()?;
     let is_cut = bytes > begin.len() as u64;

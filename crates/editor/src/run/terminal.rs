@@ -89,7 +89,7 @@ const ENDING: Duration = Duration::from_secs(5);
 
 impl HolderTerminals {
     /// Ends what a holder had. What runs is killed while nobody waits.
-    pub(crate) fn left(&self, holder: u128) {
+    pub(crate) fn release(&self, holder: u128) {
         let mut all = self.lock();
         all.values().filter(|terminal| terminal.holder == holder).for_each(|terminal| terminal.stop());
         all.retain(|_, terminal| terminal.holder != holder);
@@ -242,7 +242,7 @@ impl HolderTerminal {
         (state.size, state.history.bytes())
     }
 
-    fn told(&self) -> Value {
+    fn to_json(&self) -> Value {
         let state = self.state();
         json!({
             "terminal": self.name(),

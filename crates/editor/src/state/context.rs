@@ -18,13 +18,13 @@ pub struct Holder {
 /// The surroundings of one order. `S` is the state of the room that carries it out.
 #[derive(Debug)]
 pub(crate) struct OrderContext<S> {
-    pub(crate) ground: GrantedRoots,
+    pub(crate) roots: GrantedRoots,
     pub(crate) holder: Holder,
     pub(crate) state: Arc<S>,
 }
 
 impl<S> Clone for OrderContext<S> {
     fn clone(&self) -> Self {
-        Self { ground: self.ground.clone(), holder: self.holder.clone(), state: self.state.clone() }
+        Self { roots: self.roots.clone(), holder: self.holder.clone(), state: self.state.clone() }
     }
 }

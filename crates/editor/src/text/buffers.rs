@@ -7,8 +7,8 @@
 mod buffer;
 mod handover;
 mod history;
-mod keep;
 mod plan;
+mod unsaved;
 mod verbs;
 
 use std::{
@@ -31,14 +31,14 @@ use crate::{
     happening::Happenings,
     roots::{ResolvedPath, place, read::whole},
     state::Holder,
-    text::deeds::OwnWrites,
+    text::own_writes::OwnWrites,
 };
 pub(crate) use buffer::{Buffer, Snapshot, stale};
 pub use handover::Surrendered;
 pub(crate) use history::Steps;
-use keep::UnsavedKeeper;
-pub(crate) use keep::keeping;
 pub(crate) use plan::{BufferChange, EditPlan, MadeEdit};
+use unsaved::UnsavedKeeper;
+pub(crate) use unsaved::keep_unsaved;
 pub(crate) use verbs::{close, list, save};
 
 /// All that is open. One for the runtime.
@@ -50,7 +50,7 @@ pub(crate) struct Buffers {
     /// `None` where unsaved text need not outlive the runtime.
     keeper: Option<Arc<UnsavedKeeper>>,
     /// What was done to files here.
-    pub(crate) deeds: OwnWrites,
+    pub(crate) own_writes: OwnWrites,
 }
 
 /// Gives each change a number.
@@ -82,8 +82,8 @@ impl Buffers {
     /// Takes up what was left unsaved in a folder, if one is named.
     pub(crate) fn new(happenings: Happenings, unsaved: Option<PathBuf>) -> Self {
         let keeper = unsaved.map(|folder| Arc::new(UnsavedKeeper::new(folder)));
-        let (open, deeds) = (Mutex::default(), OwnWrites::default());
-        let this = Self { open, happenings, versions: Versions::new(), keeper, deeds };
+        let (open, own_writes) = (Mutex::default(), OwnWrites::default());
+        let this = Self { open, happenings, versions: Versions::new(), keeper, own_writes };
         this.restore();
         this
     }
@@ -228,7 +228,7 @@ impl Buffers {
         };
         let digest = encoding::digest_of(text.as_bytes());
         if let Some(buffer) = self.at(&path) {
-            let by = self.deeds.writer_of(&path, &digest);
+            let by = self.own_writes.writer_of(&path, &digest);
             if let Some(version) = buffer.follow(text, digest, settled, || self.versions.next()) {
                 let reason = if by.is_some() { "edit" } else { "disk" };
                 self.tell("buffer_changed", &buffer, by.as_ref(), json!({ "version": version, "reason": reason }));

@@ -50,7 +50,7 @@ pub(crate) fn edit(mut args: Args, context: &TextContext) -> Result<(Shown, Work
     let (undo, redo) = (args.number("undo", 1, MAX_EDITS as u64)?, args.number("redo", 1, MAX_EDITS as u64)?);
     let what = what(&mut args)?;
     args.done()?;
-    let buffer = context.state.buffers.open(&context.ground.way(&path)?)?;
+    let buffer = context.state.buffers.open(&context.roots.resolve(&path)?)?;
     let snapshot = order.fits(&path, &buffer)?;
     let steps = match (undo, redo, what) {
         (None, None, Some(edits)) => {
@@ -70,7 +70,7 @@ pub(crate) fn edit(mut args: Args, context: &TextContext) -> Result<(Shown, Work
     let shown = Shown::plain(format!("Edit {}", plan.path().display()));
     let picture = plan.clone();
     let effects = plan.effects(&by);
-    let work = Work::new(move |_| Ok(state.buffers.make_retraced(plan, &by)?.told()));
+    let work = Work::new(move |_| Ok(state.buffers.make_retraced(plan, &by)?.to_json()));
     Ok((shown, work.affecting(effects).pictured(move || picture.shown())))
 }
 
@@ -89,7 +89,7 @@ fn edit_files(files: Value, context: &TextContext) -> Result<(Shown, Work), Refu
             let (order, path) = EditBasis::read(&mut args)?;
             let edits = what(&mut args)?.ok_or_else(|| wrong("`edits` is missing"))?;
             args.done()?;
-            let buffer = context.state.buffers.open(&context.ground.way(&path)?)?;
+            let buffer = context.state.buffers.open(&context.roots.resolve(&path)?)?;
             let snapshot = order.fits(&path, &buffer)?;
             change(buffer, &snapshot, edits, order.names_version())
         };
@@ -171,22 +171,22 @@ pub(crate) fn planned(
     holder: &Holder,
     changes: Vec<BufferChange>,
     reason: &'static str,
-    told: impl FnOnce(&[MadeEdit]) -> Value + Send + 'static,
+    answer: impl FnOnce(&[MadeEdit]) -> Value + Send + 'static,
 ) -> Result<(Shown, Work), Refusal> {
     let plan = Arc::new(EditPlan::of(changes, reason)?);
     let (state, by) = (state.clone(), holder.clone());
     let shown = Shown::plain(plan.title());
     let (picture, writes, effects) = (plan.clone(), plan.written_bytes(), plan.effects());
-    let work = Work::new(move |_| Ok(told(&state.buffers.make(&plan, &by)?)));
+    let work = Work::new(move |_| Ok(answer(&state.buffers.make(&plan, &by)?)));
     Ok((shown, work.writing(writes).affecting(effects).pictured(move || picture.shown())))
 }
 
 fn one(edited: &[MadeEdit]) -> Value {
-    edited.first().map_or(Value::Null, MadeEdit::told)
+    edited.first().map_or(Value::Null, MadeEdit::to_json)
 }
 
 fn all(edited: &[MadeEdit]) -> Value {
-    json!({ "files": edited.iter().map(MadeEdit::told).collect::<Vec<_>>() })
+    json!({ "files": edited.iter().map(MadeEdit::to_json).collect::<Vec<_>>() })
 }
 
 fn read(listed: Vec<Value>) -> Result<Vec<RequestedEdit>, Refusal> {

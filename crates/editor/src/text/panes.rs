@@ -57,7 +57,7 @@ const MAX_SPOTS: usize = 256;
 pub(crate) fn switch(mut args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
     let path = args.text("path")?;
     args.done()?;
-    let buffer = context.state.buffers.open(&context.ground.way(&path)?)?;
+    let buffer = context.state.buffers.open(&context.roots.resolve(&path)?)?;
     let (state, by) = (context.state.clone(), context.holder.clone());
     let work = Work::new(move |_| {
         let pane = state.panes.with(by.id, |view| view.show(buffer.path()));
@@ -76,7 +76,7 @@ pub(crate) fn split(mut args: Args, context: &TextContext) -> Result<(Shown, Wor
         Some(other) => return Err(wrong(format!("`direction` is \"right\" or \"down\", not {other:?}"))),
     };
     args.done()?;
-    let buffer = path.map(|path| context.state.buffers.open(&context.ground.way(&path)?)).transpose()?;
+    let buffer = path.map(|path| context.state.buffers.open(&context.roots.resolve(&path)?)).transpose()?;
     let (state, by) = (context.state.clone(), context.holder.clone());
     let work = Work::new(move |_| {
         let split = state.panes.with(by.id, |view| view.split(buffer.as_ref().map(|buffer| buffer.path()), direction));
@@ -106,7 +106,7 @@ pub(crate) fn set_cursor(mut args: Args, context: &TextContext) -> Result<(Shown
     let position = args.position("position")?.ok_or_else(|| wrong("`position` is missing: {line, character}"))?;
     let selection = args.range("selection")?;
     args.done()?;
-    let buffer = context.state.buffers.open(&context.ground.way(&path)?)?;
+    let buffer = context.state.buffers.open(&context.roots.resolve(&path)?)?;
     let snapshot = buffer.snapshot();
     let lines = TextLines::of(&snapshot.text);
     for place in [Some(position), selection.map(|range| range.0), selection.map(|range| range.1)].into_iter().flatten()
@@ -124,7 +124,7 @@ pub(crate) fn set_cursor(mut args: Args, context: &TextContext) -> Result<(Shown
         let data = json!({ "position": place(cursor), "by": by.name });
         state.editor.happenings.tell_of("cursor_moved", Some(buffer.path()), by.id, data);
         if let Some(range) = selection {
-            let data = json!({ "range": told(range), "by": by.name });
+            let data = json!({ "range": range_json(range), "by": by.name });
             state.editor.happenings.tell_of("selection_changed", Some(buffer.path()), by.id, data);
         }
         Ok(json!({ "path": buffer.path(), "position": place(cursor), "ui": false }))
@@ -147,7 +147,7 @@ pub(crate) fn selection(mut args: Args, context: &TextContext) -> Result<(Shown,
             (Ok(start), Ok(end)) if start <= end => &text[start..end],
             _ => "",
         };
-        Ok(json!({ "path": buffer.path(), "range": told(range), "text": chosen, "ui": false }))
+        Ok(json!({ "path": buffer.path(), "range": range_json(range), "text": chosen, "ui": false }))
     });
     Ok((Shown::plain("Tell what is selected"), work))
 }
@@ -162,7 +162,7 @@ pub(crate) fn viewport(mut args: Args, context: &TextContext) -> Result<(Shown, 
     }
     /// Lines of a screen that nobody has told the height of.
     const SCREEN: u64 = 50;
-    let buffer = context.state.buffers.open(&context.ground.way(&path)?)?;
+    let buffer = context.state.buffers.open(&context.roots.resolve(&path)?)?;
     let (state, by) = (context.state.clone(), context.holder.clone());
     let work = Work::new(move |_| {
         let end = TextLines::of(&buffer.snapshot().text).count() as u64 - 1;
@@ -191,7 +191,7 @@ fn looked_at(context: &TextContext, path: Option<String>) -> Result<Arc<Buffer>,
             }
         },
     };
-    context.state.buffers.open(&context.ground.way(&path)?)
+    context.state.buffers.open(&context.roots.resolve(&path)?)
 }
 
 fn within(buffer: &Buffer, place: Position) -> Position {
@@ -202,7 +202,7 @@ fn place((line, character): Position) -> Value {
     json!({ "line": line, "character": character })
 }
 
-fn told((start, end): Span) -> Value {
+fn range_json((start, end): Span) -> Value {
     json!({ "start": place(start), "end": place(end) })
 }
 
@@ -226,7 +226,7 @@ impl Panes {
         }
     }
 
-    pub(crate) fn left(&self, holder: u128) {
+    pub(crate) fn release(&self, holder: u128) {
         self.views().remove(&holder);
     }
 

@@ -62,7 +62,7 @@ pub(crate) fn replace(mut args: Args, context: &TextContext) -> Result<(Shown, W
         (None, None) => return Err(wrong("`text` is missing: a string; or `pattern`, an expression")),
         (Some(_), Some(_)) => return Err(wrong("give `text` or `pattern`, not both")),
     };
-    let way = path.as_deref().map_or_else(|| context.ground.first(), |path| context.ground.way(path))?;
+    let way = path.as_deref().map_or_else(|| context.roots.first(), |path| context.roots.resolve(path))?;
     let (at, place) = SearchStart::of(&way)?;
     let replacement = Replacement { pattern, new, limit: usize::try_from(limit).unwrap_or(usize::MAX) };
     let search = FileSearch {
@@ -96,7 +96,7 @@ pub(crate) fn replace(mut args: Args, context: &TextContext) -> Result<(Shown, W
 impl Replacement {
     /// What becomes of one file, by the text that its buffer has now; `None` if nothing does.
     fn change(&self, path: &std::path::Path, context: &TextContext) -> Result<Option<BufferChange>, Refusal> {
-        let buffer = context.state.buffers.open(&context.ground.way(&path.to_string_lossy())?)?;
+        let buffer = context.state.buffers.open(&context.roots.resolve(&path.to_string_lossy())?)?;
         let now = buffer.snapshot();
         let mut engine = Engine::new(&self.pattern);
         // One more than may be, so that it shows.

@@ -94,7 +94,7 @@ impl ChangeReport<'_> {
             }
             FolderChange::Deleted(path, kind) => {
                 self.watches.text.buffers.removed(&path);
-                let by = self.watches.text.buffers.deeds.take_remover_of(&path);
+                let by = self.watches.text.buffers.own_writes.take_remover_of(&path);
                 self.named("file_deleted", &path, kind, by.as_ref());
                 self.watched(&path, "deleted", by.as_ref(), json!({}));
             }
@@ -130,8 +130,8 @@ impl ChangeReport<'_> {
         }
         let Some(observer) = &self.watches.repositories else { return };
         for work_tree in &self.work_trees {
-            if let Some(ground) = self.watches.ground_of(work_tree) {
-                observer.changed(&ground, work_tree);
+            if let Some(roots) = self.watches.roots_of(work_tree) {
+                observer.changed(&roots, work_tree);
             }
         }
     }
@@ -142,7 +142,7 @@ impl ChangeReport<'_> {
         if kind == FileKind::Folder {
             return;
         }
-        self.tell(event, path, told(by, json!({ "kind": kind.name() })));
+        self.tell(event, path, with_origin(by, json!({ "kind": kind.name() })));
         let change = if event == "file_created" { "created" } else { "deleted" };
         self.project(path, change);
     }
@@ -157,8 +157,8 @@ impl ChangeReport<'_> {
             self.follow(to);
         }
         self.folders.extend([from, to].iter().filter_map(|path| path.parent().map(Path::to_owned)));
-        let by = self.watches.text.buffers.deeds.take_remover_of(from);
-        self.tell("file_renamed", from, told(by.as_ref(), json!({ "new_path": to, "kind": kind.name() })));
+        let by = self.watches.text.buffers.own_writes.take_remover_of(from);
+        self.tell("file_renamed", from, with_origin(by.as_ref(), json!({ "new_path": to, "kind": kind.name() })));
         for path in [from, to] {
             self.project(path, "renamed");
             self.watched(path, "renamed", by.as_ref(), json!({ "new_path": to }));
@@ -186,22 +186,22 @@ impl ChangeReport<'_> {
 
     /// Who has written a file here, if it is still as they left it.
     fn writer_of(&self, path: &Path) -> Option<Holder> {
-        let deeds = &self.watches.text.buffers.deeds;
-        if !deeds.has_written(path) {
+        let own_writes = &self.watches.text.buffers.own_writes;
+        if !own_writes.has_written(path) {
             return None;
         }
         let file = self.way(path)?.open_file().ok()?;
         let bytes = whole(file, &path.to_string_lossy()).ok()?;
-        deeds.writer_of(path, &encoding::digest_of(&bytes))
+        own_writes.writer_of(path, &encoding::digest_of(&bytes))
     }
 
     fn way(&self, path: &Path) -> Option<ResolvedPath> {
-        self.watches.ground_of(path)?.way(path.to_str()?).ok()
+        self.watches.roots_of(path)?.resolve(path.to_str()?).ok()
     }
 
     /// Tells those who watch a file by name.
     fn watched(&self, path: &Path, change: &str, by: Option<&Holder>, data: Value) {
-        let mut data = told(by, data);
+        let mut data = with_origin(by, data);
         data["path"] = path.display().to_string().into();
         data["change"] = change.into();
         for holder in self.watches.watchers(path) {
@@ -227,7 +227,7 @@ impl ChangeReport<'_> {
 }
 
 /// Says whose doing it was.
-fn told(by: Option<&Holder>, mut data: Value) -> Value {
+fn with_origin(by: Option<&Holder>, mut data: Value) -> Value {
     data["from"] = if by.is_some() { "prism" } else { "outside" }.into();
     if let Some(by) = by {
         data["by"] = by.name.as_str().into();

@@ -13,7 +13,7 @@ pub(crate) fn watch(mut args: Args, context: &WatchContext) -> Result<(Shown, Wo
     let path = args.text("path")?;
     let stops = args.flag("stop")?;
     args.done()?;
-    let way = context.ground.way(&path)?;
+    let way = context.roots.resolve(&path)?;
     let spot = way.spot()?;
     if spot.look().map_err(|error| way.refusal(error))?.is_some_and(|found| found.kind == FileKind::Folder) {
         return Err(way.wrong("it is a folder; what changes in it is told to who asks for events"));
@@ -24,7 +24,7 @@ pub(crate) fn watch(mut args: Args, context: &WatchContext) -> Result<(Shown, Wo
     let title = if stops { "Watch no longer" } else { "Watch" };
     let shown = Shown::plain(format!("{title} {}", place.display()));
     let work = Work::new(move |_| {
-        let watched = (!stops).then_some(WatchedFile { folder, ground: context.ground });
+        let watched = (!stops).then_some(WatchedFile { folder, roots: context.roots });
         context.state.watch_file(context.holder.id, place.clone(), watched)?;
         Ok(json!({ "path": place, "is_watched": !stops }))
     });

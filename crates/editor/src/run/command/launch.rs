@@ -68,7 +68,7 @@ impl Launch {
             let message = format!("a command of {bytes} bytes; at most {MAX_WORDS} are allowed");
             return Err(Refusal::new(Code::TooLarge, message));
         }
-        let way = cwd.map_or_else(|| context.ground.first(), |cwd| context.ground.way(cwd))?;
+        let way = cwd.map_or_else(|| context.roots.first(), |cwd| context.roots.resolve(cwd))?;
         let folder = way.folder()?;
         let work_dir = folder.dir_for_command().map_err(|error| way.refusal(error))?;
         let cwd = place(&folder, cwd.unwrap_or("."));
@@ -77,7 +77,7 @@ impl Launch {
 
     /// Has it shown with the files that its words run, which must be the same when it is started (L10). Blocks.
     pub(crate) fn with_scripts(mut self, words: &CommandWords) -> Self {
-        self.scripts = Scripts::of(&self.context.ground, words, &self.cwd);
+        self.scripts = Scripts::of(&self.context.roots, words, &self.cwd);
         self
     }
 
@@ -116,7 +116,7 @@ impl Launch {
                 let state = &self.context.state;
                 self.way.is_still(&self.folder)?;
                 self.scripts.are_still()?;
-                let around = state.fences.around(&self.context.ground, &self.context.holder)?;
+                let around = state.fences.around(&self.context.roots, &self.context.holder)?;
                 let run = MarkedRun::new(&state.editor.owner);
                 let mut env = state.editor.env.clone();
                 // Where it is, and not where the daemon is.

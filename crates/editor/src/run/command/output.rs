@@ -68,7 +68,7 @@ impl BoundedOutput {
     }
 
     /// Returns it as text, with a mark where something was left out, and how many bytes that was.
-    pub(crate) fn told(mut self) -> (String, u64) {
+    pub(crate) fn into_text(mut self) -> (String, u64) {
         let mut bytes = self.head;
         if self.left_out > 0 {
             bytes.extend_from_slice(format!("\n[… {} bytes left out …]\n", self.left_out).as_bytes());
@@ -90,7 +90,7 @@ mod tests {
             output.take(&[b'.'; 64 << 10]);
         }
         output.take(b"last");
-        let (text, left_out) = output.told();
+        let (text, left_out) = output.into_text();
         assert!(text.starts_with("first.") && text.ends_with(".last"));
         assert_eq!(left_out, (40 * (64 << 10) + 9 - 2 * HALF) as u64);
         assert!(text.contains(&format!("\n[… {left_out} bytes left out …]\n")));
@@ -100,6 +100,6 @@ mod tests {
     fn what_fits_is_kept_as_it_is() {
         let mut output = BoundedOutput::default();
         output.take(&vec![b'a'; 2 * HALF]);
-        assert_eq!(output.told(), ("a".repeat(2 * HALF), 0));
+        assert_eq!(output.into_text(), ("a".repeat(2 * HALF), 0));
     }
 }

@@ -45,7 +45,7 @@ impl Place {
         let cwd = self.real.join("granted");
         let spec = Spec { command: &command, env: &env, cwd: Some(&cwd), cgroup: None, fence: around.fence.as_ref() };
         let mut child = Child::spawn(&spec, &Owner::this_process(&self.real)).unwrap();
-        assert_eq!(told(child.enforced.as_ref())["enforced"], "landlock");
+        assert_eq!(enforced_json(child.enforced.as_ref())["enforced"], "landlock");
         let (mut out, mut err) = (String::new(), String::new());
         drop(child.stdin);
         let (a, b) = tokio::join!(child.stdout.read_to_string(&mut out), child.stderr.read_to_string(&mut err));
@@ -196,7 +196,7 @@ async fn temporary_files_are_a_holders_own_and_go_with_it() {
     assert_eq!(said.matches("Permission denied").count(), 2, "{said}");
 
     let running = place.fences.around_folders(Vec::new(), &holder(1)).unwrap();
-    place.fences.left(1);
+    place.fences.release(1);
     assert!(first.exists(), "somebody still uses it");
     drop(running);
     let gone = async {
@@ -244,7 +244,7 @@ fn without_a_fence_nothing_is_changed() {
     let fences = Fences::new(&settings, &environment(), Arc::default());
     let around = fences.around_folders(Vec::new(), &holder(1)).unwrap();
     assert!(around.fence.is_none() && around.env.is_empty() && !fences.is_on());
-    assert_eq!(told(None)["enforced"], "none");
+    assert_eq!(enforced_json(None)["enforced"], "none");
 }
 
 #[test]

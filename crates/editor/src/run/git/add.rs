@@ -32,8 +32,8 @@ pub(crate) fn add(mut args: Args, context: RunContext) -> Doing<Opened> {
         let paths = paths(&mut args)?;
         args.done()?;
         let git = opened(&context, cwd).await?;
-        let (ground, repository) = (context.ground.clone(), git.repository.clone());
-        let found = move |_: &_| paths.iter().map(|path| repository.path_of(&ground.way(path)?)).collect();
+        let (roots, repository) = (context.roots.clone(), git.repository.clone());
+        let found = move |_: &_| paths.iter().map(|path| repository.path_of(&roots.resolve(path)?)).collect();
         let mut paths: Vec<PathBuf> = context.state.editor.blocking(found).await?;
         if paths.is_empty() {
             paths.push(PathBuf::from("."));
@@ -52,7 +52,7 @@ pub(crate) fn add(mut args: Args, context: RunContext) -> Doing<Opened> {
             }
             let (status, is_whole) = status::read(&git).await?;
             super::tell(&context, &git).await;
-            Ok(status::told(&git, &context.state, &status, is_whole))
+            Ok(status::status_json(&git, &context.state, &status, is_whole))
         });
         Ok((shown, work.within(WITHIN).affecting(Vec::new())))
     })

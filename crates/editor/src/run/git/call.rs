@@ -67,13 +67,13 @@ impl Git {
     /// Finds git and learns what of its config would run code. The repository is as `Repository::find` has left it.
     pub(super) async fn open(
         repository: Repository,
-        ground: &GrantedRoots,
+        roots: &GrantedRoots,
         state: &Arc<RunState>,
     ) -> Result<Self, Refusal> {
-        let program = guard::program(&state.editor.env, |program| ground.holds(program));
+        let program = guard::program(&state.editor.env, |program| roots.holds(program));
         let program = program.ok_or_else(|| Refusal::new(Code::NotFound, "there is no git on the daemon's PATH"))?;
         let (repository, configured) = (Arc::new(repository), Configured::default());
-        let closed = ground.closed_folders().to_vec();
+        let closed = roots.closed_folders().to_vec();
         let mut git = Self { repository, configured, state: state.clone(), program, closed, enforced: OnceLock::new() };
         let list = ["config", "--list", "--show-scope", "--show-origin", "-z", "--includes"];
         let said = git.run(GitReach::Config, &list, b"", MAX_STDOUT).await?;
@@ -91,7 +91,7 @@ impl Git {
 
     /// Says in a result what it was run behind.
     pub(super) fn fence(&self) -> Value {
-        fence::told(self.enforced.get().and_then(Option::as_ref))
+        fence::enforced_json(self.enforced.get().and_then(Option::as_ref))
     }
 
     /// Runs it, and fails if it does.

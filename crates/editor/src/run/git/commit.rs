@@ -118,7 +118,7 @@ async fn made(git: &Git, message: &str) -> Result<Value, Refusal> {
     let branch = (branch.code == Some(0)).then(|| lossy(&branch.stdout).trim().to_owned());
     let (files, _) = diff::files(git, &Compared::Commit(commit.clone()), None).await?;
     let worktree = &git.repository.worktree;
-    let files: Vec<Value> = files.iter().map(|file| file.told(worktree)).collect();
+    let files: Vec<Value> = files.iter().map(|file| file.to_json(worktree)).collect();
     Ok(json!({
         "path": worktree.display().to_string(),
         "commit": commit,

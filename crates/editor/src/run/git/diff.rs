@@ -59,8 +59,8 @@ pub(crate) fn diff(mut args: Args, context: RunContext) -> Doing<Opened> {
         let git = opened(&context, cwd).await?;
         let path = match path {
             Some(path) => {
-                let (ground, repository) = (context.ground.clone(), git.repository.clone());
-                Some(context.state.editor.blocking(move |_| repository.path_of(&ground.way(&path)?)).await?)
+                let (roots, repository) = (context.roots.clone(), git.repository.clone());
+                Some(context.state.editor.blocking(move |_| repository.path_of(&roots.resolve(&path)?)).await?)
             }
             None => None,
         };
@@ -74,7 +74,7 @@ pub(crate) fn diff(mut args: Args, context: RunContext) -> Doing<Opened> {
             let (diff, is_whole) = printed(&git, &compared, "--patch", path.as_ref()).await?;
             let (files, are_all) = files(&git, &compared, path.as_ref()).await?;
             let worktree = &git.repository.worktree;
-            let files: Vec<Value> = files.iter().map(|file| file.told(worktree)).collect();
+            let files: Vec<Value> = files.iter().map(|file| file.to_json(worktree)).collect();
             Ok(json!({
                 "path": worktree.display().to_string(),
                 "diff": lossy(&diff),

@@ -42,7 +42,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 impl KnownRepositories {
     /// Keeps in mind how a repository stands, unless that is known.
-    pub(super) fn seen(&self, repository: &Repository) {
+    pub(super) fn remember(&self, repository: &Repository) {
         let (own, common) = repository.halves();
         if self.lock().contains_key(&repository.own) {
             return;
@@ -64,7 +64,7 @@ impl KnownRepositories {
         let state = RepositoryState::read(own, common);
         let Some(seen) = known.get_mut(&repository.own) else {
             drop(known);
-            self.seen(repository);
+            self.remember(repository);
             return state.is_merging;
         };
         let news = state.since(&seen.state, own, common);
@@ -79,7 +79,7 @@ impl KnownRepositories {
     }
 
     /// Says that conflicts are told of; `false` if they were before.
-    fn conflicts_told(&self, repository: &Repository) -> bool {
+    fn mark_conflicts_told(&self, repository: &Repository) -> bool {
         let mut known = self.lock();
         known.get_mut(&repository.own).is_some_and(|seen| !std::mem::replace(&mut seen.is_conflict_told, true))
     }
@@ -111,37 +111,37 @@ fn tell(happenings: &Happenings, worktree: &Path, by: Option<u128>, news: &Repos
 
 impl RepositoryObserver for Arc<RunState> {
     /// Takes note how the repository stands: from then on `changed` knows what is new.
-    fn attend(&self, ground: &GrantedRoots, folder: &Path) {
-        attend(self, ground, folder);
+    fn attend(&self, roots: &GrantedRoots, folder: &Path) {
+        attend(self, roots, folder);
     }
 
     /// Works out what has changed, a little later and once for all that comes together. `folder` is the work tree.
-    fn changed(&self, ground: &GrantedRoots, folder: &Path) {
-        changed(self, ground, folder);
+    fn changed(&self, roots: &GrantedRoots, folder: &Path) {
+        changed(self, roots, folder);
     }
 }
 
 /// To be called by who watches a granted folder, as the watch begins: from then on `changed` knows what is new.
-pub(crate) fn attend(state: &RunState, ground: &GrantedRoots, folder: &Path) {
-    if let Ok(repository) = Repository::find(ground, Some(&folder.display().to_string())) {
-        state.repositories.known.seen(&repository);
+pub(crate) fn attend(state: &RunState, roots: &GrantedRoots, folder: &Path) {
+    if let Ok(repository) = Repository::find(roots, Some(&folder.display().to_string())) {
+        state.repositories.known.remember(&repository);
     }
 }
 
 /// To be called when somebody else has changed a repository for a holder: what is new is told as the holder's doing, and those
 /// who watch find nothing new any more.
-pub(crate) fn done(state: &RunState, ground: &GrantedRoots, folder: &Path, by: u128) {
-    if let Ok(repository) = Repository::find(ground, Some(&folder.display().to_string())) {
+pub(crate) fn done(state: &RunState, roots: &GrantedRoots, folder: &Path, by: u128) {
+    if let Ok(repository) = Repository::find(roots, Some(&folder.display().to_string())) {
         state.repositories.known.look(&repository, &state.editor.happenings, Some(by));
     }
 }
 
 /// To be called by who watches, when something in a `.git` has changed (HEAD, refs, logs, index, MERGE_HEAD). What that was is
 /// worked out here, a little later and once for all that comes together. `folder` is the work tree.
-pub(crate) fn changed(state: &Arc<RunState>, ground: &GrantedRoots, folder: &Path) {
-    let (state, ground, folder) = (state.clone(), ground.clone(), folder.display().to_string());
+pub(crate) fn changed(state: &Arc<RunState>, roots: &GrantedRoots, folder: &Path) {
+    let (state, roots, folder) = (state.clone(), roots.clone(), folder.display().to_string());
     // A folder that is no repository any more has no news.
-    let Ok(repository) = Repository::find(&ground, Some(&folder)) else { return };
+    let Ok(repository) = Repository::find(&roots, Some(&folder)) else { return };
     if !state.repositories.known.is_first(&repository.own, true) {
         return;
     }
@@ -154,11 +154,11 @@ pub(crate) fn changed(state: &Arc<RunState>, ground: &GrantedRoots, folder: &Pat
             Ok((repository, is_in_question))
         });
         let Ok((repository, true)) = looked.await else { return };
-        let Ok(git) = Git::open(repository, &ground, &state).await else { return };
+        let Ok(git) = Git::open(repository, &roots, &state).await else { return };
         let Ok((status, _)) = status::read(&git).await else { return };
         let worktree = &git.repository.worktree;
         let paths: Vec<String> = status.conflicts().map(|entry| absolute(worktree, &entry.path)).collect();
-        if !paths.is_empty() && state.repositories.known.conflicts_told(&git.repository) {
+        if !paths.is_empty() && state.repositories.known.mark_conflicts_told(&git.repository) {
             state.editor.happenings.tell("merge_conflict", Some(worktree), json!({ "paths": paths }));
         }
     });

@@ -138,11 +138,11 @@ impl StatusEntry {
         Self { path: path.to_vec(), index, worktree, renamed_from: None }
     }
 
-    pub(super) fn told(&self, worktree: &Path) -> Value {
+    pub(super) fn to_json(&self, worktree: &Path) -> Value {
         let mut told = json!({
             "path": absolute(worktree, &self.path),
-            "index": self.index.told(),
-            "worktree": self.worktree.told(),
+            "index": self.index.word(),
+            "worktree": self.worktree.word(),
         });
         if let Some(old) = &self.renamed_from {
             told["renamed_from"] = absolute(worktree, old).into();
@@ -168,7 +168,7 @@ impl EntryChange {
         })
     }
 
-    fn told(self) -> Option<&'static str> {
+    fn word(self) -> Option<&'static str> {
         Some(match self {
             Self::None => return None,
             Self::Modified => "modified",
@@ -203,7 +203,7 @@ pub(super) fn numbers(output: &[u8]) -> Vec<Numbers> {
 }
 
 impl Numbers {
-    pub(super) fn told(&self, worktree: &Path) -> Value {
+    pub(super) fn to_json(&self, worktree: &Path) -> Value {
         let (added, removed) = self.lines.unzip();
         let mut told = json!({ "path": absolute(worktree, &self.path), "added": added, "removed": removed });
         if let Some(old) = &self.renamed_from {
@@ -303,7 +303,7 @@ mod tests {
         );
         assert_eq!(status.conflicts().count(), 1);
         assert_eq!(
-            status.entries[2].told(Path::new("/w")),
+            status.entries[2].to_json(Path::new("/w")),
             json!({
                 "path": "/w/new name", "index": "renamed", "worktree": null, "renamed_from": "/w/old\nname",
             })

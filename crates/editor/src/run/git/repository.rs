@@ -57,25 +57,25 @@ const FIXED: [&str; 15] = [
 
 impl Repository {
     /// Finds the repository of a folder, for git to work in; of the first granted one if none is named.
-    pub(super) fn find(ground: &GrantedRoots, cwd: Option<&str>) -> Result<Self, Refusal> {
-        let repository = Self::look(ground, cwd)?;
+    pub(super) fn find(roots: &GrantedRoots, cwd: Option<&str>) -> Result<Self, Refusal> {
+        let repository = Self::look(roots, cwd)?;
         // git would list, add and check out what is in Prism's own folder like all else.
         for place in [&repository.worktree, &repository.own, &repository.common] {
-            ground.refuse_around_closed(place)?;
+            roots.refuse_around_closed(place)?;
         }
         Ok(repository)
     }
 
     /// Finds it, for somebody who only wants to know what is checked out.
-    pub(super) fn look(ground: &GrantedRoots, cwd: Option<&str>) -> Result<Self, Refusal> {
-        let way = cwd.map_or_else(|| ground.first(), |cwd| ground.way(cwd))?;
+    pub(super) fn look(roots: &GrantedRoots, cwd: Option<&str>) -> Result<Self, Refusal> {
+        let way = cwd.map_or_else(|| roots.first(), |cwd| roots.resolve(cwd))?;
         let start = place(&way.folder()?, way.written());
         let root = place(way.root(), way.written());
         // It was opened beneath it, so this fails only if one of the two was moved meanwhile.
         let beneath = start.strip_prefix(&root).map_err(|_| way.changed("it leads elsewhere now"))?;
         for step in beneath.ancestors() {
             let folder = way.root().beneath(step).map_err(|error| way.refusal(error))?;
-            if let Some(repository) = Self::of(folder, ground)? {
+            if let Some(repository) = Self::of(folder, roots)? {
                 return Ok(repository);
             }
         }
@@ -88,7 +88,7 @@ impl Repository {
     }
 
     /// Returns the repository whose work tree a folder is; `None` if it is none.
-    fn of(folder: FolderHandle, ground: &GrantedRoots) -> Result<Option<Self>, Refusal> {
+    fn of(folder: FolderHandle, roots: &GrantedRoots) -> Result<Option<Self>, Refusal> {
         let worktree = place(&folder, ".");
         let dot_git = worktree.join(".git");
         let found = folder.spot(Path::new(".git")).and_then(|spot| spot.look()).ok().flatten();
@@ -96,7 +96,7 @@ impl Repository {
             None | Some(FileKind::Special) => return Ok(None),
             Some(FileKind::File) => {
                 let Some(target) = pointer(&folder, ".git", "gitdir: ") else { return Ok(None) };
-                let own = granted(ground, &worktree.join(target), "its repository")?;
+                let own = granted(roots, &worktree.join(target), "its repository")?;
                 let place = place(&own, ".git");
                 (own, place)
             }
@@ -105,7 +105,7 @@ impl Repository {
                 (own, PathBuf::from(".git"))
             }
             Some(FileKind::Link) => {
-                let own = granted(ground, &dot_git, "its repository")?;
+                let own = granted(roots, &dot_git, "its repository")?;
                 let place = place(&own, ".git");
                 (own, place)
             }
@@ -115,7 +115,7 @@ impl Repository {
         }
         let own_place = place(&own, ".git");
         let common = match pointer(&own, "commondir", "") {
-            Some(target) => granted(ground, &own_place.join(target), "the repository that it is a work tree of")?,
+            Some(target) => granted(roots, &own_place.join(target), "the repository that it is a work tree of")?,
             None => own.beneath(Path::new("")).map_err(|error| refusal(&own_place, &error))?,
         };
         let common_place = place(&common, ".git");
@@ -128,7 +128,7 @@ impl Repository {
             }
         }
         is_ours(&folder, &worktree)?;
-        let borrowed = borrowed(&common, &common_place, ground)?;
+        let borrowed = borrowed(&common, &common_place, roots)?;
         let work_dir = folder.dir_for_command().map_err(|error| refusal(&worktree, &error))?;
         let (own, held) = (own_place, (own, common));
         Ok(Some(Self { worktree, folder, work_dir, own, common: common_place, held, borrowed, git_dir }))
@@ -163,9 +163,9 @@ impl Repository {
 }
 
 /// Opens a folder that git is pointed to.
-fn granted(ground: &GrantedRoots, path: &Path, what: &str) -> Result<FolderHandle, Refusal> {
+fn granted(roots: &GrantedRoots, path: &Path, what: &str) -> Result<FolderHandle, Refusal> {
     let written = path.display().to_string();
-    let found = ground.way(&written).and_then(|way| way.folder());
+    let found = roots.resolve(&written).and_then(|way| way.folder());
     found.map_err(|refusal| match refusal.code {
         Code::OutsideRoot => {
             Refusal::new(Code::OutsideRoot, format!("{what} lies at {written:?}, outside of the granted folders"))
@@ -201,13 +201,13 @@ fn is_ours(folder: &FolderHandle, place: &Path) -> Result<(), Refusal> {
 }
 
 /// Returns the object folders that a repository borrows from, all of which must be granted.
-fn borrowed(common: &FolderHandle, place: &Path, ground: &GrantedRoots) -> Result<Vec<PathBuf>, Refusal> {
+fn borrowed(common: &FolderHandle, place: &Path, roots: &GrantedRoots) -> Result<Vec<PathBuf>, Refusal> {
     let Ok(file) = common.open_file(Path::new("objects/info/alternates")) else { return Ok(Vec::new()) };
     let mut text = String::new();
     let read = file.take(MAX_POINTER).read_to_string(&mut text);
     read.map_err(|_| Refusal::new(Code::Failed, "objects/info/alternates cannot be read"))?;
     let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-    let granted = |line: &str| granted(ground, &place.join("objects").join(line), "what it borrows objects from");
+    let granted = |line: &str| granted(roots, &place.join("objects").join(line), "what it borrows objects from");
     lines.map(|line| Ok(crate::roots::place(&granted(line)?, line))).collect()
 }
 

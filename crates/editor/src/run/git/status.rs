@@ -29,7 +29,7 @@ pub(crate) fn status(mut args: Args, context: RunContext) -> Doing<Opened> {
         let shown = Shown::plain(format!("Look what has changed in {}", git.repository.worktree.display()));
         let work = Work::task(move |_| async move {
             let (status, is_whole) = read(&git).await?;
-            Ok(told(&git, &context.state, &status, is_whole))
+            Ok(status_json(&git, &context.state, &status, is_whole))
         });
         Ok((shown, work.within(WITHIN)))
     })
@@ -47,9 +47,9 @@ pub(super) async fn read(git: &Git) -> Result<(WorktreeStatus, bool), Refusal> {
     }
 }
 
-pub(super) fn told(git: &Git, state: &RunState, status: &WorktreeStatus, is_whole: bool) -> Value {
+pub(super) fn status_json(git: &Git, state: &RunState, status: &WorktreeStatus, is_whole: bool) -> Value {
     let worktree = &git.repository.worktree;
-    let entries: Vec<Value> = status.entries.iter().take(MAX_ENTRIES).map(|entry| entry.told(worktree)).collect();
+    let entries: Vec<Value> = status.entries.iter().take(MAX_ENTRIES).map(|entry| entry.to_json(worktree)).collect();
     let is_clean = status.entries.iter().all(|entry| entry.worktree == EntryChange::Ignored);
     let mut told = json!({
         "path": worktree.display().to_string(),

@@ -157,13 +157,13 @@ impl Findings {
         !self.is_cut
     }
 
-    pub(super) fn told_diagnostics(&self, base: &PathBase) -> Value {
-        self.diagnostics.iter().map(|diagnostic| diagnostic.told(base)).collect()
+    pub(super) fn diagnostics_json(&self, base: &PathBase) -> Value {
+        self.diagnostics.iter().map(|diagnostic| diagnostic.to_json(base)).collect()
     }
 
-    pub(super) fn told_tests(&self, base: &PathBase) -> Value {
+    pub(super) fn tests_json(&self, base: &PathBase) -> Value {
         let TestCounts { passed, failed, ignored } = self.counts();
-        let cases: Value = self.cases.iter().map(|case| case.told(base)).collect();
+        let cases: Value = self.cases.iter().map(|case| case.to_json(base)).collect();
         json!({ "passed": passed, "failed": failed, "ignored": ignored, "cases": cases })
     }
 
@@ -193,7 +193,7 @@ impl PathBase {
 }
 
 impl Diagnostic {
-    fn told(&self, base: &PathBase) -> Value {
+    fn to_json(&self, base: &PathBase) -> Value {
         let position = |(line, character): (u32, u32)| json!({ "line": line, "character": character });
         let end = self.end.filter(|end| *end >= self.start).unwrap_or(self.start);
         let path = (!self.path.is_empty()).then(|| base.resolve(&self.path));
@@ -228,7 +228,7 @@ impl Severity {
 }
 
 impl TestCase {
-    fn told(&self, base: &PathBase) -> Value {
+    fn to_json(&self, base: &PathBase) -> Value {
         let mut told = json!({ "name": self.name, "outcome": self.outcome.name() });
         if let Some(message) = &self.message {
             told["message"] = message.as_str().into();

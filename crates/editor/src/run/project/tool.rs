@@ -123,18 +123,18 @@ impl BuildTool {
 
 impl Project {
     /// Finds the nearest one at `cwd` or above it, within the granted folder.
-    pub(super) fn find(ground: &GrantedRoots, cwd: Option<&str>, tool: Option<BuildTool>) -> Result<Self, Refusal> {
-        let way = cwd.map_or_else(|| ground.first(), |cwd| ground.way(cwd))?;
+    pub(super) fn find(roots: &GrantedRoots, cwd: Option<&str>, tool: Option<BuildTool>) -> Result<Self, Refusal> {
+        let way = cwd.map_or_else(|| roots.first(), |cwd| roots.resolve(cwd))?;
         let start = place(way.folder()?, way.written());
-        let places = ground.roots().iter().filter_map(|root| {
-            let way = ground.root(root).ok()?;
+        let places = roots.names().iter().filter_map(|root| {
+            let way = roots.root(root).ok()?;
             Some(place(way.folder().ok()?, way.written()))
         });
         let above = places.filter(|root| start.starts_with(root)).max_by_key(|root| root.as_os_str().len());
         let root = above.unwrap_or_else(|| start.clone());
         for folder in start.ancestors().take_while(|folder| folder.starts_with(&root)) {
             let folder = folder.display().to_string();
-            let handle = ground.way(&folder)?.folder()?;
+            let handle = roots.resolve(&folder)?.folder()?;
             let found = match tool {
                 Some(tool) => tool.is_in(&handle).then_some(tool),
                 None => BuildTool::ALL.into_iter().find(|tool| tool.is_in(&handle)),

@@ -81,7 +81,7 @@ pub(crate) fn output(mut args: Args, context: &RunContext) -> Result<(Shown, Wor
     args.done()?;
     let terminals = &context.state.terminals;
     let Some(name) = name else {
-        let told: Value = terminals.of(context.holder.id).iter().map(|terminal| terminal.told()).collect();
+        let told: Value = terminals.of(context.holder.id).iter().map(|terminal| terminal.to_json()).collect();
         let shown = Shown::plain("List the terminals");
         return Ok((shown, Work::new(move |_| Ok(json!({ "terminals": told })))));
     };

@@ -190,7 +190,7 @@ impl Buffers {
         let mut made = Vec::with_capacity(plan.steps.len());
         for (step, state) in plan.steps.iter().zip(&mut states) {
             state.history.changed(step.back.clone(), by.id);
-            let edits = told(&step.old.text, &step.edits);
+            let edits = edits_json(&step.old.text, &step.edits);
             made.push(self.change(state, &step.buffer, (&step.text, &step.digest), by, plan.reason, edits));
             if let Some(edited) = made.last_mut() {
                 edited.edits = step.edits.len();
@@ -243,20 +243,20 @@ fn locked(buffer: &Buffer, version: u64) -> Result<MutexGuard<'_, BufferState>, 
 }
 
 /// The edits as places in the text that they were made on; `None` if they are too many to be told.
-fn told(old: &str, edits: &[TextEdit]) -> Option<Value> {
+fn edits_json(old: &str, edits: &[TextEdit]) -> Option<Value> {
     let bytes: usize = edits.iter().map(|edit| edit.new_text.len()).sum();
     if edits.len() > MAX_TOLD || bytes > MAX_TOLD_BYTES {
         return None;
     }
     let lines = TextLines::of(old);
-    let told = |edit: &TextEdit| json!({ "range": { "start": lines.told(edit.range.start), "end": lines.told(edit.range.end) }, "new_text": edit.new_text });
-    Some(edits.iter().map(told).collect())
+    let edit_json = |edit: &TextEdit| json!({ "range": { "start": lines.to_json(edit.range.start), "end": lines.to_json(edit.range.end) }, "new_text": edit.new_text });
+    Some(edits.iter().map(edit_json).collect())
 }
 
 // === impl Edited ===
 
 impl MadeEdit {
-    pub(crate) fn told(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Value {
         json!({
             "path": self.buffer.path(), "version": self.version, "digest": self.digest, "is_dirty": self.is_dirty,
             "edits": self.edits,

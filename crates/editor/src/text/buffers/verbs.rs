@@ -25,17 +25,18 @@ use crate::{
 
 pub(crate) fn list(args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
     args.done()?;
-    let (state, ground, holder) = (context.state.clone(), context.ground.clone(), context.holder.id);
+    let (state, roots, holder) = (context.state.clone(), context.roots.clone(), context.holder.id);
     let work = Work::new(move |_| {
         let active = state.panes.active(holder);
-        let seen = state.buffers.all().into_iter().filter(|buffer| ground.holds(buffer.path()));
-        let buffers: Vec<Value> = seen.map(|buffer| told(&buffer, active.as_deref() == Some(buffer.path()))).collect();
+        let seen = state.buffers.all().into_iter().filter(|buffer| roots.holds(buffer.path()));
+        let buffers: Vec<Value> =
+            seen.map(|buffer| buffer_json(&buffer, active.as_deref() == Some(buffer.path()))).collect();
         Ok(json!({ "buffers": buffers, "ui": false }))
     });
     Ok((Shown::plain("List the open buffers"), work))
 }
 
-fn told(buffer: &Buffer, is_active: bool) -> Value {
+fn buffer_json(buffer: &Buffer, is_active: bool) -> Value {
     let now = buffer.snapshot();
     json!({
         "path": buffer.path(), "version": now.version, "is_dirty": now.is_dirty, "digest": now.digest,
@@ -48,7 +49,7 @@ pub(crate) fn close(mut args: Args, context: &TextContext) -> Result<(Shown, Wor
     let path = args.text("path")?;
     let discards = args.flag("discard")?;
     args.done()?;
-    let way = context.ground.way(&path)?;
+    let way = context.roots.resolve(&path)?;
     let buffer = opened(context, &way)?;
     let Snapshot { version, text, is_dirty, .. } = buffer.snapshot();
     let title = Shown::plain(format!("Close {}", buffer.path().display()));
@@ -106,7 +107,7 @@ pub(crate) fn save(mut args: Args, context: &TextContext) -> Result<(Shown, Work
     let saving = |buffer: Arc<Buffer>| PendingSave::of(context, buffer, overwrites);
     match (path, saves_all) {
         (Some(path), false) => {
-            let buffer = state.buffers.open(&context.ground.way(&path)?)?;
+            let buffer = state.buffers.open(&context.roots.resolve(&path)?)?;
             let saving = Arc::new(saving(buffer)?);
             if let Some(version) = version.filter(|version| *version != saving.now.version) {
                 return Err(Refusal {
@@ -123,7 +124,7 @@ pub(crate) fn save(mut args: Args, context: &TextContext) -> Result<(Shown, Work
         }
         (None, true) if version.is_none() => {
             let dirty = state.buffers.all().into_iter().filter(|buffer| buffer.is_dirty());
-            let granted = dirty.filter(|buffer| context.ground.holds(buffer.path()));
+            let granted = dirty.filter(|buffer| context.roots.holds(buffer.path()));
             let all = Arc::new(granted.map(saving).collect::<Result<Vec<_>, _>>()?);
             let lines = all.iter().map(|saving| saving.title()).collect();
             let shown = Shown::Plain { title: format!("Save {} files", all.len()), lines };
@@ -178,7 +179,7 @@ struct PendingSave {
 impl PendingSave {
     fn of(context: &TextContext, buffer: Arc<Buffer>, overwrites: bool) -> Result<Self, Refusal> {
         // Its own path, not the one that was written: that may have led there over a link.
-        let way = context.ground.way(&buffer.path().to_string_lossy())?;
+        let way = context.roots.resolve(&buffer.path().to_string_lossy())?;
         let spot = way.spot()?;
         let now = buffer.snapshot();
         let mut saving = Self { buffer, way, spot, now, overwrites: None };
@@ -242,7 +243,7 @@ impl PendingSave {
         }
         if !is_saved {
             let bytes = self.now.text.as_bytes();
-            buffers.deeds.writes(self.buffer.path(), &self.now.digest, by);
+            buffers.own_writes.writes(self.buffer.path(), &self.now.digest, by);
             let written = match &there {
                 Some((_, found)) => self.spot.replace(bytes, found),
                 None => self.spot.create(bytes),

@@ -111,8 +111,8 @@ impl<'a> TextLines<'a> {
         (line as u64, before.chars().map(|letter| letter.len_utf16() as u64).sum())
     }
 
-    /// The same as JSON has it.
-    pub(crate) fn told(&self, offset: usize) -> Value {
+    /// Returns the place of a byte, as JSON has it.
+    pub(crate) fn to_json(&self, offset: usize) -> Value {
         let (line, character) = self.place(offset);
         json!({ "line": line, "character": character })
     }

@@ -241,9 +241,9 @@ async fn behind_the_fence_nothing_but_git_is_executed() {
     for (fence, runs) in [(true, false), (false, true)] {
         let shop = Shop::begun(fence);
         let root = policy::Root::new(shop.granted.to_str().unwrap()).unwrap();
-        let ground = crate::roots::GrantedRoots::new(vec![root], std::sync::Arc::default());
-        let repository = Repository::find(&ground, None).unwrap();
-        let git = Git::open(repository, &ground, &shop.runtime.state().run).await.unwrap();
+        let roots = crate::roots::GrantedRoots::new(vec![root], std::sync::Arc::default());
+        let repository = Repository::find(&roots, None).unwrap();
+        let git = Git::open(repository, &roots, &shop.runtime.state().run).await.unwrap();
         let alias = format!("alias.evil=!{}", shop.trap());
         let said = git.run(GitReach::Writes, &["-c", &alias, "evil"], b"", 1 << 20).await.unwrap();
         assert_eq!(shop.mark().exists(), runs, "{said:?}");

@@ -64,11 +64,11 @@ async fn what_the_person_does_in_a_shell_is_told() {
     shop.git(&["init", "-q", "--bare", shop.outside.join("remote.git").to_str().unwrap()]);
     shop.git(&["remote", "add", "origin", shop.outside.join("remote.git").to_str().unwrap()]);
     let root = policy::Root::new(shop.granted.to_str().unwrap()).unwrap();
-    let ground = GrantedRoots::new(vec![root], Arc::default());
+    let roots = GrantedRoots::new(vec![root], Arc::default());
     let state = shop.runtime.state();
     let mut events = shop.runtime.listen();
-    git::news::attend(&state.run, &ground, &shop.granted);
-    let changed = || git::news::changed(&state.run, &ground, &shop.granted);
+    git::news::attend(&state.run, &roots, &shop.granted);
+    let changed = || git::news::changed(&state.run, &roots, &shop.granted);
 
     shop.write("first", "main\n");
     shop.git(&["commit", "-qam", "Main"]);
@@ -102,11 +102,11 @@ async fn what_the_person_does_in_a_shell_is_told() {
 async fn who_watches_a_folder_hears_of_its_repository() {
     let shop = Shop::begun(true);
     let root = policy::Root::new(shop.granted.to_str().unwrap()).unwrap();
-    let ground = GrantedRoots::new(vec![root], Arc::default());
+    let roots = GrantedRoots::new(vec![root], Arc::default());
     let state = shop.runtime.state();
     let mut events = shop.runtime.listen();
     let watches = state.watches.clone();
-    let want = move |_: &_| watches.want(7, ground);
+    let want = move |_: &_| watches.want(7, roots);
     state.editor.blocking(want).await.unwrap();
     shop.write("first", "two\n");
     shop.git(&["commit", "-qam", "Two"]);

@@ -27,9 +27,9 @@ enum LeftBehind {
     Nothing,
 }
 
-/// Deeds that are remembered. Of more the oldest is forgotten; if the watch is that far behind, it is told as if it came from
+/// Writes that are remembered. Of more the oldest is forgotten; if the watch is that far behind, it is told as if it came from
 /// outside.
-const MAX_DEEDS: usize = 1_024;
+const MAX_WRITES: usize = 1_024;
 
 impl OwnWrites {
     /// To be called before the file is there: whoever watches may be quick.
@@ -44,9 +44,9 @@ impl OwnWrites {
 
     /// To be called before a file or a folder has its new name: whose texts these are does not change by that.
     pub(crate) fn moves(&self, from: &Path, to: &Path, by: &Holder) {
-        for deed in self.deeds().iter_mut().filter(|deed| deed.left != LeftBehind::Nothing) {
-            if let Ok(below) = deed.path.strip_prefix(from) {
-                deed.path = if below.as_os_str().is_empty() { to.to_owned() } else { to.join(below) };
+        for write in self.list().iter_mut().filter(|write| write.left != LeftBehind::Nothing) {
+            if let Ok(below) = write.path.strip_prefix(from) {
+                write.path = if below.as_os_str().is_empty() { to.to_owned() } else { to.join(below) };
             }
         }
         self.removes(from, by);
@@ -54,33 +54,33 @@ impl OwnWrites {
 
     /// Whose text it is that a path holds, if it was written here.
     pub(crate) fn writer_of(&self, path: &Path, digest: &str) -> Option<Holder> {
-        let deeds = self.deeds();
-        let deed = deeds.iter().find(|deed| deed.path == path)?;
-        matches!(&deed.left, LeftBehind::File(left) if left == digest).then(|| deed.by.clone())
+        let writes = self.list();
+        let write = writes.iter().find(|write| write.path == path)?;
+        matches!(&write.left, LeftBehind::File(left) if left == digest).then(|| write.by.clone())
     }
 
     /// Tells whether something was written here that may still be there.
     pub(crate) fn has_written(&self, path: &Path) -> bool {
-        self.deeds().iter().any(|deed| deed.path == path && deed.left != LeftBehind::Nothing)
+        self.list().iter().any(|write| write.path == path && write.left != LeftBehind::Nothing)
     }
 
     /// Who has removed what was at a path, if it was removed here. That is told once: the next time it is somebody else.
     pub(crate) fn take_remover_of(&self, path: &Path) -> Option<Holder> {
-        let mut deeds = self.deeds();
-        let at = deeds.iter().position(|deed| deed.path == path && deed.left == LeftBehind::Nothing)?;
-        deeds.remove(at).map(|deed| deed.by)
+        let mut writes = self.list();
+        let at = writes.iter().position(|write| write.path == path && write.left == LeftBehind::Nothing)?;
+        writes.remove(at).map(|write| write.by)
     }
 
     fn note(&self, path: &Path, left: LeftBehind, by: &Holder) {
-        let mut deeds = self.deeds();
-        deeds.retain(|deed| deed.path != path);
-        if deeds.len() >= MAX_DEEDS {
-            deeds.pop_front();
+        let mut writes = self.list();
+        writes.retain(|write| write.path != path);
+        if writes.len() >= MAX_WRITES {
+            writes.pop_front();
         }
-        deeds.push_back(OwnWrite { path: path.to_owned(), left, by: by.clone() });
+        writes.push_back(OwnWrite { path: path.to_owned(), left, by: by.clone() });
     }
 
-    fn deeds(&self) -> MutexGuard<'_, VecDeque<OwnWrite>> {
+    fn list(&self) -> MutexGuard<'_, VecDeque<OwnWrite>> {
         // Each change is whole, whatever became of who made it.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -39,7 +39,7 @@ struct KeptText {
 const GATHER: Duration = Duration::from_millis(300);
 
 /// Writes what has changed, for as long as the buffers are there.
-pub(crate) async fn keeping(state: Weak<TextState>) {
+pub(crate) async fn keep_unsaved(state: Weak<TextState>) {
     loop {
         let Some(strong) = state.upgrade() else { return };
         let Some(keeper) = strong.buffers.keeper.clone() else { return };
@@ -47,7 +47,7 @@ pub(crate) async fn keeping(state: Weak<TextState>) {
         keeper.rung.notified().await;
         sleep(GATHER).await;
         let Some(strong) = state.upgrade() else { return };
-        let _ = spawn_blocking(move || strong.buffers.keep()).await;
+        let _ = spawn_blocking(move || strong.buffers.write_unsaved()).await;
     }
 }
 
@@ -92,7 +92,7 @@ impl UnsavedKeeper {
 
 impl Buffers {
     /// Writes what has changed since the last time, and removes what is saved by now. Blocks.
-    pub(crate) fn keep(&self) {
+    pub(crate) fn write_unsaved(&self) {
         let Some(keeper) = &self.keeper else { return };
         for path in keeper.take_changed() {
             let buffer = self.at(&path);

@@ -39,14 +39,14 @@ const CARGO: [&str; 2] = [".cargo/config.toml", ".cargo/config"];
 const REFUSED: [&str; 3] = ["env", "include", "credential-alias"];
 
 /// Refuses a project that would have its server run something. `reach` is the granted folder that it is in. Blocks.
-pub(crate) fn refuse(kind: &ServerKind, folder: &Path, reach: &Path, ground: &GrantedRoots) -> Result<(), Refusal> {
+pub(crate) fn refuse(kind: &ServerKind, folder: &Path, reach: &Path, roots: &GrantedRoots) -> Result<(), Refusal> {
     if !is_led(kind) {
         return Ok(());
     }
     let above = folder.ancestors().skip(1).take_while(|above| above.starts_with(reach));
     let mut files: Vec<PathBuf> = above.flat_map(|above| CARGO.map(|name| above.join(name))).collect();
-    files.extend(beneath(folder, ground)?);
-    files.iter().try_for_each(|path| check(path, reach, ground))
+    files.extend(beneath(folder, roots)?);
+    files.iter().try_for_each(|path| check(path, reach, roots))
 }
 
 /// Tells whether a file, or a folder, may be one that `refuse` has to look at.
@@ -61,9 +61,9 @@ fn is_led(kind: &ServerKind) -> bool {
 
 /// Such files in a project. Of cargo's only those at the top and one level below: it is run where a project begins, and
 /// reads what is there and above.
-fn beneath(folder: &Path, ground: &GrantedRoots) -> Result<Vec<PathBuf>, Refusal> {
+fn beneath(folder: &Path, roots: &GrantedRoots) -> Result<Vec<PathBuf>, Refusal> {
     let written = folder.display().to_string();
-    let way = ground.way(&written)?;
+    let way = roots.resolve(&written)?;
     let handle = way.folder()?;
     let found = PlantedFiles::default();
     let is_all = FolderWalk::new(
@@ -115,9 +115,9 @@ impl WalkVisitor for PlantedFiles {
     }
 }
 
-fn check(path: &Path, reach: &Path, ground: &GrantedRoots) -> Result<(), Refusal> {
+fn check(path: &Path, reach: &Path, roots: &GrantedRoots) -> Result<(), Refusal> {
     let written = path.display().to_string();
-    let file = match ground.way(&written).and_then(|way: ResolvedPath| way.open_file()) {
+    let file = match roots.resolve(&written).and_then(|way: ResolvedPath| way.open_file()) {
         Ok(file) => file,
         Err(refusal) if refusal.code == Code::NotFound => return Ok(()),
         Err(_) => return Err(refusal(path, "it cannot be read, and a language server might")),
