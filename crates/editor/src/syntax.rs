@@ -11,6 +11,7 @@ mod tree;
 use std::{ops::Range, path::Path};
 
 use prism_core::policy::{Code, Refusal};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
@@ -48,6 +49,22 @@ struct TreeRequest {
     range: Option<Span>,
 }
 
+/// What a text is made of, as results have it.
+#[derive(Debug, Serialize)]
+struct SyntaxAnalysis {
+    path: String,
+    /// Of the buffer, if it is open.
+    version: Option<u64>,
+    language: &'static str,
+    has_errors: bool,
+    errors: Vec<Value>,
+    outline: Vec<Value>,
+    /// If it was wanted; `null`, if nothing of it touches the range.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tree: Option<Option<tree::ShownNode>>,
+    is_complete: bool,
+}
+
 pub(crate) fn analyze(mut args: Args, context: &TextContext) -> Result<Opened, Refusal> {
     let path = args.text("path")?;
     let wants_tree = args.flag("tree")?;
@@ -67,14 +84,14 @@ pub(crate) fn analyze(mut args: Args, context: &TextContext) -> Result<Opened, R
             // Found once more by its way, as one that nobody has changed follows its file.
             let snapshot = state.buffers.open(&way)?.snapshot();
             let mut answer = analysis(&snapshot.text, language, wish.as_ref(), stop)?;
-            (answer["path"], answer["version"]) = (name.into(), snapshot.version.into());
-            return Ok(answer);
+            (answer.path, answer.version) = (name, Some(snapshot.version));
+            return Ok(json!(answer));
         }
         let bytes = whole(file, &name)?;
         let Some(text) = encoding::as_text(&bytes) else { return Err(wrong(format!("{name:?} is no text"))) };
         let mut answer = analysis(text, language, wish.as_ref(), stop)?;
-        (answer["path"], answer["version"]) = (name.into(), Value::Null);
-        Ok(answer)
+        answer.path = name;
+        Ok(json!(answer))
     });
     Ok((shown, work))
 }
@@ -96,7 +113,7 @@ fn analysis(
     language: SourceLanguage,
     wish: Option<&TreeRequest>,
     stop: &Cancellation,
-) -> Result<Value, Refusal> {
+) -> Result<SyntaxAnalysis, Refusal> {
     let is_over = || stop.is_stopped();
     let known = grammar::of(language)
         .map_err(|why| failed(format!("its grammar cannot be used: {why}; this is Prism's fault")))?;
@@ -111,20 +128,21 @@ fn analysis(
     let mut is_complete = are_all_faults && are_all_symbols;
     let told =
         |fault: &errors::SyntaxFault| json!({ "range": places.range(fault.range.clone()), "message": fault.message });
-    let mut answer = json!({
-        "language": language.id(),
-        "has_errors": !faults.is_empty(),
-        "errors": faults.iter().map(told).collect::<Vec<_>>(),
-        "outline": symbols.iter().map(|symbol| shown(symbol, &places)).collect::<Vec<_>>(),
-    });
-    if let Some(wish) = wish {
+    let shown_tree = wish.map(|wish| {
         let part = tree::TreePart { depth: wish.depth, limit: wish.limit, range: wanted };
-        let (shown, is_whole) = tree::show(&tree, text, &places, &part);
-        answer["tree"] = shown;
-        is_complete &= is_whole;
-    }
-    answer["is_complete"] = is_complete.into();
-    Ok(answer)
+        tree::show(&tree, text, &places, &part)
+    });
+    is_complete &= shown_tree.as_ref().is_none_or(|(_, is_whole)| *is_whole);
+    Ok(SyntaxAnalysis {
+        path: String::new(),
+        version: None,
+        language: language.id(),
+        has_errors: !faults.is_empty(),
+        errors: faults.iter().map(told).collect(),
+        outline: symbols.iter().map(|symbol| shown(symbol, &places)).collect(),
+        tree: shown_tree.map(|(root, _)| root),
+        is_complete,
+    })
 }
 
 fn bytes_of(text: &str, (start, end): Span) -> Result<Range<usize>, Refusal> {

@@ -1,6 +1,9 @@
 //! Files as a whole: open, create, write. What becomes of names is in `names.rs`, parts of a text are edited in `edit.rs`.
 
+use std::path::Path;
+
 use prism_core::policy::{Code, Effect, Named, Refusal};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
@@ -77,22 +80,50 @@ pub(crate) fn write(mut args: Args, context: &TextContext) -> Result<(Shown, Wor
     ReplacedFile::open(context.roots.resolve(&path)?, made_for.as_deref())?.replaced_by(content, context)
 }
 
+/// A text, or a part of it, as `open_file` gives it.
+#[derive(Serialize)]
+struct OpenedText<'a> {
+    path: &'a Path,
+    bytes: usize,
+    digest: &'a str,
+    encoding: &'static str,
+    lines: usize,
+    version: u64,
+    is_dirty: bool,
+    language: Option<&'static str>,
+    content: String,
+    /// The first line of a part, and whether there is more.
+    #[serde(flatten)]
+    part: Option<TextWindow>,
+}
+
+#[derive(Serialize)]
+struct TextWindow {
+    offset: usize,
+    is_partial: bool,
+}
+
 fn opened(buffer: &Buffer, (offset, limit): (usize, Option<usize>)) -> Value {
     let now = buffer.snapshot();
     let text = &*now.text;
     let lines = text.split_inclusive('\n').count();
-    let mut answer = json!({
-        "path": buffer.path(), "bytes": text.len(), "digest": now.digest, "encoding": "utf-8", "lines": lines,
-        "version": now.version, "is_dirty": now.is_dirty, "language": now.language.map(|language| language.id()),
-    });
-    if offset == 0 && limit.is_none() {
-        answer["content"] = text.into();
-        return answer;
-    }
-    let part: String = text.split_inclusive('\n').skip(offset).take(limit.unwrap_or(usize::MAX)).collect();
-    let end = limit.map_or(lines, |limit| lines.min(offset.saturating_add(limit)));
-    answer["content"] = part.into();
-    answer["offset"] = offset.into();
-    answer["is_partial"] = (offset > 0 || end < lines).into();
-    answer
+    let (content, part) = if offset == 0 && limit.is_none() {
+        (text.to_owned(), None)
+    } else {
+        let end = limit.map_or(lines, |limit| lines.min(offset.saturating_add(limit)));
+        let part = text.split_inclusive('\n').skip(offset).take(limit.unwrap_or(usize::MAX)).collect();
+        (part, Some(TextWindow { offset, is_partial: offset > 0 || end < lines }))
+    };
+    json!(OpenedText {
+        path: buffer.path(),
+        bytes: text.len(),
+        digest: &now.digest,
+        encoding: "utf-8",
+        lines,
+        version: now.version,
+        is_dirty: now.is_dirty,
+        language: now.language.map(|language| language.id()),
+        content,
+        part,
+    })
 }

@@ -99,11 +99,8 @@ fn search(mut args: Args, context: &TextContext, pattern: Pattern) -> Result<(Sh
         let files = found.files.len();
         let told = |(path, hits): (PathBuf, Vec<SearchHit>)| {
             let path = path.display().to_string();
-            hits.into_iter().map(move |hit| {
-                let mut told = hit.to_json();
-                told["path"] = path.clone().into();
-                told
-            })
+            hits.into_iter()
+                .map(move |hit| json!({ "path": path, "range": hit.range_json(), "line_text": hit.line_text }))
         };
         let matches: Vec<Value> = found.files.into_iter().flat_map(told).collect();
         Ok(json!({ "matches": matches, "files": files, "is_complete": found.is_complete }))
@@ -190,8 +187,12 @@ impl FileSearch {
 
 impl SearchHit {
     pub(crate) fn to_json(&self) -> Value {
+        json!({ "range": self.range_json(), "line_text": self.line_text })
+    }
+
+    fn range_json(&self) -> Value {
         let at = |(line, character): (u64, u64)| json!({ "line": line, "character": character });
-        json!({ "range": { "start": at(self.start), "end": at(self.end) }, "line_text": self.line_text })
+        json!({ "start": at(self.start), "end": at(self.end) })
     }
 }
 

@@ -18,7 +18,7 @@ use crate::{
     language::SourceLanguage,
     prepared::{Opened, Work},
     roots::{ResolvedPath, place},
-    run::{fence, git, project},
+    run::{fence::FenceReport, git, project},
     shown::Shown,
     state::Cancellation,
     state::OrderContext,
@@ -51,7 +51,7 @@ pub(crate) fn info(mut args: Args, context: &OrderContext<RuntimeState>) -> Resu
         };
         let roots = folders.iter().map(about).collect::<Result<Vec<Value>, Refusal>>()?;
         Ok(
-            json!({ "roots": roots, "runtime": { "kind": "built-in", "ui": false }, "fence": fence::enforced_json(context.state.fences.kind().as_ref()) }),
+            json!({ "roots": roots, "runtime": { "kind": "built-in", "ui": false }, "fence": FenceReport::of(context.state.fences.kind().as_ref()) }),
         )
     });
     Ok((Shown::plain("Look at the granted folders"), work))

@@ -28,7 +28,7 @@ use crate::{
     language::SourceLanguage,
     lsp::LspContext,
     roots::read::MAX_BYTES,
-    run::fence,
+    run::fence::FenceReport,
     text::{
         buffers::{Buffer, Snapshot},
         edit::TextLines,
@@ -207,8 +207,8 @@ impl Site {
             LspFault::Gone(reason) => Refusal {
                 code: Code::Failed,
                 message: {
-                    let enforced = fence::enforced_json(self.context.state.fences.kind().as_ref());
-                    let next = fence::hint(&enforced, &[&reason]).unwrap_or(self.kind.hint());
+                    let enforced = FenceReport::of(self.context.state.fences.kind().as_ref());
+                    let next = enforced.hint_for(&[&reason]).unwrap_or(self.kind.hint());
                     format!("the language server {name} was lost: {}; {next}", brief(&reason))
                 },
                 retry_after: Some(Duration::from_secs(1)),

@@ -16,7 +16,7 @@ use super::{
     known::ServerPhase,
     servers::{ServerKey, WantedServer},
 };
-use crate::run::fence;
+use crate::run::fence::FenceReport;
 
 /// The place of one server, whether it runs or not.
 #[derive(Debug)]
@@ -131,7 +131,7 @@ impl ServerSlot {
             "pid": running.as_ref().map(|client| client.pid),
             "restarts": self.starts.saturating_sub(1),
             "is_watched_whole": running.as_ref().map(|client| client.is_watched_whole()),
-            "fence": running.as_ref().map(|client| fence::enforced_json(client.enforced.as_ref())),
+            "fence": running.as_ref().map(|client| FenceReport::of(client.enforced.as_ref())),
             "why": if running.is_some() { None } else { last().map(|why| brief(&why)) },
         })
     }

@@ -20,7 +20,10 @@ use serde_json::{Value, json};
 use crate::{
     args::{Args, kind_of, wrong},
     prepared::Work,
-    run::{RunContext, fence},
+    run::{
+        RunContext,
+        fence::{FenceReport, Overrun},
+    },
     shown::{CommandWords, Shown},
 };
 
@@ -57,7 +60,7 @@ async fn run(launch: Launch, patience: Duration) -> Result<Value, Refusal> {
     let _turn = launch.turn()?;
     let StartedProgram { what: child, launch, run, around } = launch.child().await?;
     let unsaved = state.text.buffers.unsaved_beneath(&launch.cwd);
-    let mut fence = fence::enforced_json(child.enforced.as_ref());
+    let mut fence = FenceReport::of(child.enforced.as_ref());
     let pid = child.group.pid();
     launch.tell("process_started", json!({ "command": launch.line(), "pid": pid }));
     let ended = |exit_code: Option<i32>| json!({ "command": launch.line(), "pid": pid, "exit_code": exit_code });
@@ -69,8 +72,8 @@ async fn run(launch: Launch, patience: Duration) -> Result<Value, Refusal> {
     let (stdout, stdout_left_out) = out.into_text();
     let (stderr, stderr_left_out) = err.into_text();
     let exit_code = status.code.filter(|_| !timed_out);
-    if let Some(hint) = fence::hint(&fence, &[&stdout, &stderr]).filter(|_| exit_code != Some(0)) {
-        fence["hint"] = hint.into();
+    if exit_code != Some(0) {
+        fence.add_hint(&[&stdout, &stderr]);
     }
     ending.is(ended(exit_code));
     launch.tell("command_executed", json!({ "command": launch.line(), "exit_code": exit_code }));
@@ -92,7 +95,7 @@ async fn run(launch: Launch, patience: Duration) -> Result<Value, Refusal> {
 }
 
 /// Says in an answer why a run was ended, if it was for what it used.
-pub(crate) fn tell_over(answer: &mut Value, over: Option<&fence::Overrun>) {
+pub(crate) fn tell_over(answer: &mut Value, over: Option<&Overrun>) {
     if let Some(over) = over {
         answer["ended_because"] = over.to_string().into();
     }

@@ -10,6 +10,7 @@
 mod copy;
 mod limits;
 mod quarters;
+mod report;
 mod temporary;
 mod usual;
 
@@ -28,7 +29,6 @@ use prism_os::{
     root::{FolderHandle, place},
     sandbox::{Network, Sandbox},
 };
-use serde_json::{Value, json};
 
 use crate::{
     refusal::failed,
@@ -40,6 +40,7 @@ use temporary::TemporaryFolder;
 
 pub(crate) use limits::{Overrun, RunLimits};
 pub use quarters::{Lodger, Lodging, Quarters, QuartersError};
+pub(crate) use report::FenceReport;
 
 /// Makes fences, and keeps the folders for temporary files.
 #[derive(Debug)]
@@ -276,90 +277,8 @@ impl ChildFence {
     }
 }
 
-/// Says in a result what was enforced.
-pub(crate) fn enforced_json(enforced: Option<&Enforced>) -> Value {
-    match enforced {
-        None => json!({ "enforced": "none", "why": "fences are switched off (`fence` of `[editor]`)" }),
-        Some(Enforced::None { why }) => json!({ "enforced": "none", "why": why }),
-        Some(Enforced::Sandbox { landlock, network, covered }) => {
-            let mut namespaces = vec!["user", "mnt", "pid", "ipc", "uts"];
-            namespaces.extend((*network == Network::Own).then_some("net"));
-            let layers = json!({ "namespaces": namespaces, "seccomp": true, "landlock": landlock });
-            let mut told = json!({ "enforced": "sandbox", "layers": layers, "network": network.name() });
-            if !covered.is_empty() {
-                told["covered"] = json!(covered);
-            }
-            told
-        }
-        Some(Enforced::Landlock { abi, is_whole, cramped }) => {
-            let layers = json!({ "namespaces": [], "seccomp": true, "landlock": abi });
-            let mut told = json!({ "enforced": "landlock", "abi": abi, "layers": layers, "network": "all" });
-            let mut why = Vec::new();
-            if !is_whole {
-                why.push("this kernel can keep a part of it only: newer ones can do more".to_owned());
-            }
-            why.extend(cramped.iter().map(|folder| {
-                format!("Prism's own folder lies beneath {folder:?}, so nothing new can be made right in there")
-            }));
-            if !why.is_empty() {
-                told["why"] = why.join("; ").into();
-            }
-            told
-        }
-    }
-}
-
-/// What programs say that were kept from a file: in the system's words, or in Python's, which misses a module then, if only of its
-/// own library, and does not say why.
-const SIGNS: [&str; 7] = [
-    "Permission denied",
-    "PermissionError",
-    "EACCES",
-    "Read-only file system",
-    "ModuleNotFoundError",
-    "No module named",
-    "platform independent libraries",
-];
-
-const HINT: &str = "the fence may have kept it from a file: it reaches the granted folders, the system and the usual folders of \
-                    toolchains; a person can add another to `readable` of `[editor]` (`writable`, to write there). `.git` and the \
-                    settings of editors and agents are for reading: git_add, git_commit and git_branch change a repository";
-
 /// Has tools that have no network say so, where they would try for minutes. pip says it when it tries again.
 const AT_ONCE: [(&str, &str); 3] = [("npm_config_fetch_retries", "0"), ("CARGO_NET_RETRY", "0"), ("PIP_RETRIES", "1")];
-
-/// What programs say that have not found a host, or no way to it; go, which asks a server of names here where it knows of none; and
-/// npm, of what it does not have.
-const LONELY: [&str; 12] = [
-    "Could not resolve host",
-    "Couldn't resolve host",
-    "Temporary failure in name resolution",
-    "Network is unreachable",
-    "ENETUNREACH",
-    "EAI_AGAIN",
-    "ENOTFOUND",
-    "failed to lookup address",
-    "network is unreachable",
-    " on 127.0.0.1:53: ",
-    " on [::1]:53: ",
-    "ENOTCACHED",
-];
-
-/// What programs say to whom a file is not there. In a sandbox that is what is not listed.
-const MISSING: [&str; 3] = ["No such file or directory", "ENOENT", "FileNotFoundError"];
-
-const LONELY_HINT: &str = "it has no network but a loopback of its own; a grant with the scope `network:all` has";
-
-/// What to say of a failure that may be the fence's doing. (R-35, A-10)
-pub(crate) fn hint(enforced: &Value, said: &[&str]) -> Option<&'static str> {
-    let shows = |signs: &[&str]| said.iter().any(|said| signs.iter().any(|sign| said.contains(sign)));
-    match enforced["enforced"].as_str() {
-        Some("sandbox") if enforced["network"] == Network::Own.name() && shows(&LONELY) => Some(LONELY_HINT),
-        Some("sandbox" | "landlock") if shows(&SIGNS) => Some(HINT),
-        Some("sandbox") if shows(&MISSING) => Some(HINT),
-        _ => None,
-    }
-}
 
 #[cfg(test)]
 mod tests;

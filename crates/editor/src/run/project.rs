@@ -21,7 +21,7 @@ use crate::{
     run::{
         RunContext,
         command::{BoundedOutput, CommandOutcome, Launch, SLACK, StartedProgram, attend, tell_over},
-        fence,
+        fence::FenceReport,
     },
     shown::{CommandWords, Shown},
 };
@@ -87,7 +87,7 @@ async fn run(
     let _turn = launch.turn()?;
     let StartedProgram { what: child, launch, run, around } = launch.child().await?;
     let unsaved = launch.context.state.text.buffers.unsaved_beneath(&launch.cwd);
-    let mut fence = fence::enforced_json(child.enforced.as_ref());
+    let mut fence = FenceReport::of(child.enforced.as_ref());
     let tool = project.tool.name();
     let ending = (goal == Goal::Build).then(|| {
         launch.tell("build_started", json!({ "tool": tool, "command": launch.line() }));
@@ -113,8 +113,8 @@ async fn run(
     let exit_code = status.code.filter(|_| !timed_out);
     let is_ok = exit_code == Some(0);
     let (stdout, stderr) = (end_of(out), end_of(err));
-    if let Some(hint) = fence::hint(&fence, &[&stdout, &stderr]).filter(|_| !is_ok) {
-        fence["hint"] = hint.into();
+    if !is_ok {
+        fence.add_hint(&[&stdout, &stderr]);
     }
     let base = PathBase { folder: launch.cwd.clone(), root: project.root.clone() };
     let mut answer = json!({

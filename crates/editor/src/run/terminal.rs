@@ -26,7 +26,10 @@ use tokio::{
 
 use crate::{
     refusal::failed,
-    run::{command, fence},
+    run::{
+        command,
+        fence::{FenceReport, Overrun},
+    },
 };
 use history::OutputHistory;
 
@@ -48,7 +51,7 @@ struct HolderTerminal {
     cwd: PathBuf,
     pid: u32,
     /// What was enforced.
-    fence: Value,
+    fence: FenceReport,
     session: TerminalSession,
     /// What is typed goes to the task that runs it.
     typed: mpsc::Sender<Vec<u8>>,
@@ -66,7 +69,7 @@ struct TerminalState {
     /// How it has ended; `None` while it runs.
     ended: Option<command::ChildStatus>,
     /// What it was ended for, if that is what it used.
-    over: Option<fence::Overrun>,
+    over: Option<Overrun>,
 }
 
 /// Terminals of one holder, and of all. Beyond it one that has ended is forgotten; if none has, a new one is refused.
@@ -219,8 +222,8 @@ impl HolderTerminal {
         let exit_code = state.exit_code();
         let mut fence = self.fence.clone();
         // What a shell was refused is told while it runs, as it may run on for long.
-        if let Some(hint) = fence::hint(&fence, &[&piece.text]).filter(|_| exit_code != Some(0)) {
-            fence["hint"] = hint.into();
+        if exit_code != Some(0) {
+            fence.add_hint(&[&piece.text]);
         }
         let mut told = json!({
             "terminal": self.name(),

@@ -43,7 +43,7 @@ fn parts(case: &str) -> [&str; 4] {
 }
 
 fn analyzed(text: &str, language: SourceLanguage, wish: Option<&TreeRequest>) -> Value {
-    analysis(text, language, wish, &Cancellation::never()).unwrap()
+    serde_json::to_value(analysis(text, language, wish, &Cancellation::never()).unwrap()).unwrap()
 }
 
 fn told(range: &Value) -> String {

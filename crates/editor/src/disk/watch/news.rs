@@ -6,6 +6,7 @@ use std::{
 };
 
 use prism_os::{root::FileKind, watch::FolderChange};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::Watches;
@@ -90,13 +91,13 @@ impl ChangeReport<'_> {
                 self.follow(&path);
                 let by = self.writer_of(&path);
                 self.named("file_created", &path, kind, by.as_ref());
-                self.watched(&path, "created", by.as_ref(), json!({}));
+                self.watched(&path, "created", by.as_ref(), None);
             }
             FolderChange::Deleted(path, kind) => {
                 self.watches.text.buffers.removed(&path);
                 let by = self.watches.text.buffers.own_writes.take_remover_of(&path);
                 self.named("file_deleted", &path, kind, by.as_ref());
-                self.watched(&path, "deleted", by.as_ref(), json!({}));
+                self.watched(&path, "deleted", by.as_ref(), None);
             }
             FolderChange::Renamed { from, to, kind } => self.renamed(&from, &to, kind),
             FolderChange::Written(path) => {
@@ -105,7 +106,7 @@ impl ChangeReport<'_> {
                 if by.is_none() && (is_one_of(&path, &SETTINGS) || is_one_of(&path, &PROJECTS)) {
                     self.tell("config_updated", &path, json!({ "change": "modified" }));
                 }
-                self.watched(&path, "modified", by.as_ref(), json!({}));
+                self.watched(&path, "modified", by.as_ref(), None);
             }
             FolderChange::Lost => {}
         }
@@ -142,7 +143,7 @@ impl ChangeReport<'_> {
         if kind == FileKind::Folder {
             return;
         }
-        self.tell(event, path, with_origin(by, json!({ "kind": kind.name() })));
+        self.tell(event, path, json!(ChangeNews { kind: Some(kind.name()), ..ChangeNews::by(by) }));
         let change = if event == "file_created" { "created" } else { "deleted" };
         self.project(path, change);
     }
@@ -158,10 +159,14 @@ impl ChangeReport<'_> {
         }
         self.folders.extend([from, to].iter().filter_map(|path| path.parent().map(Path::to_owned)));
         let by = self.watches.text.buffers.own_writes.take_remover_of(from);
-        self.tell("file_renamed", from, with_origin(by.as_ref(), json!({ "new_path": to, "kind": kind.name() })));
+        self.tell(
+            "file_renamed",
+            from,
+            json!(ChangeNews { new_path: Some(to), kind: Some(kind.name()), ..ChangeNews::by(by.as_ref()) }),
+        );
         for path in [from, to] {
             self.project(path, "renamed");
-            self.watched(path, "renamed", by.as_ref(), json!({ "new_path": to }));
+            self.watched(path, "renamed", by.as_ref(), Some(to));
         }
     }
 
@@ -200,10 +205,10 @@ impl ChangeReport<'_> {
     }
 
     /// Tells those who watch a file by name.
-    fn watched(&self, path: &Path, change: &str, by: Option<&Holder>, data: Value) {
-        let mut data = with_origin(by, data);
-        data["path"] = path.display().to_string().into();
-        data["change"] = change.into();
+    fn watched(&self, path: &Path, change: &str, by: Option<&Holder>, new_path: Option<&Path>) {
+        let news =
+            ChangeNews { path: Some(path.display().to_string()), new_path, change: Some(change), ..ChangeNews::by(by) };
+        let data = json!(news);
         for holder in self.watches.watchers(path) {
             self.watches.text.editor.happenings.tell_only("file_watched", holder, data.clone());
         }
@@ -226,13 +231,27 @@ impl ChangeReport<'_> {
     }
 }
 
-/// Says whose doing it was.
-fn with_origin(by: Option<&Holder>, mut data: Value) -> Value {
-    data["from"] = if by.is_some() { "prism" } else { "outside" }.into();
-    if let Some(by) = by {
-        data["by"] = by.name.as_str().into();
+/// What is told of one change, and whose doing it was.
+#[derive(Clone, Debug, Default, Serialize)]
+struct ChangeNews<'a> {
+    from: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    new_path: Option<&'a Path>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    change: Option<&'a str>,
+}
+
+impl<'a> ChangeNews<'a> {
+    fn by(holder: Option<&'a Holder>) -> Self {
+        let from = if holder.is_some() { "prism" } else { "outside" };
+        Self { from, by: holder.map(|holder| holder.name.as_str()), ..Self::default() }
     }
-    data
 }
 
 fn is_one_of(path: &Path, names: &[&str]) -> bool {

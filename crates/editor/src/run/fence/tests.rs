@@ -45,7 +45,7 @@ impl Place {
         let cwd = self.real.join("granted");
         let spec = Spec { command: &command, env: &env, cwd: Some(&cwd), cgroup: None, fence: around.fence.as_ref() };
         let mut child = Child::spawn(&spec, &Owner::this_process(&self.real)).unwrap();
-        assert_eq!(enforced_json(child.enforced.as_ref())["enforced"], "landlock");
+        assert_eq!(serde_json::to_value(FenceReport::of(child.enforced.as_ref())).unwrap()["enforced"], "landlock");
         let (mut out, mut err) = (String::new(), String::new());
         drop(child.stdin);
         let (a, b) = tokio::join!(child.stdout.read_to_string(&mut out), child.stderr.read_to_string(&mut err));
@@ -211,30 +211,32 @@ async fn temporary_files_are_a_holders_own_and_go_with_it() {
 // a library in a folder that is out of reach is one that Python has never heard of.
 #[test]
 fn what_a_program_says_that_was_kept_from_a_file_is_known() {
-    let (landlock, none) = (serde_json::json!({ "enforced": "landlock" }), serde_json::json!({ "enforced": "none" }));
+    let landlock = Enforced::Landlock { abi: 7, is_whole: true, cramped: Vec::new() };
+    let (landlock, none) = (FenceReport::of(Some(&landlock)), FenceReport::of(None));
     for said in [
         "cat: /a: Permission denied",
         "ModuleNotFoundError: No module named 'requests'",
         "/usr/bin/python3: No module named pytest",
     ] {
-        assert!(hint(&landlock, &["", said]).is_some(), "{said}");
-        assert!(hint(&none, &["", said]).is_none(), "{said}");
+        assert!(landlock.hint_for(&["", said]).is_some(), "{said}");
+        assert!(none.hint_for(&["", said]).is_none(), "{said}");
     }
-    assert!(hint(&landlock, &["error: 3 tests failed", ""]).is_none());
+    assert!(landlock.hint_for(&["error: 3 tests failed", ""]).is_none());
 }
 
 //
 #[test]
 fn who_has_no_network_is_told_which_scope_has_one() {
-    let alone = serde_json::json!({ "enforced": "sandbox", "network": "none" });
-    let online = serde_json::json!({ "enforced": "sandbox", "network": "all" });
+    let sandbox = |network| Enforced::Sandbox { landlock: Some(7), network, covered: Vec::new() };
+    let alone = FenceReport::of(Some(&sandbox(Network::Own)));
+    let online = FenceReport::of(Some(&sandbox(Network::All)));
     for said in [
         "curl: (6) Could not resolve host: example.org",
         "npm error code ENOTCACHED",
         "dial tcp: lookup example.org on 127.0.0.1:53: read udp 127.0.0.1:4->127.0.0.1:53: connection refused",
     ] {
-        assert!(hint(&alone, &["", said]).is_some_and(|hint| hint.contains("network:all")), "{said}");
-        assert!(hint(&online, &["", said]).is_none(), "{said}");
+        assert!(alone.hint_for(&["", said]).is_some_and(|hint| hint.contains("network:all")), "{said}");
+        assert!(online.hint_for(&["", said]).is_none(), "{said}");
     }
 }
 
@@ -244,7 +246,7 @@ fn without_a_fence_nothing_is_changed() {
     let fences = Fences::new(&settings, &environment(), Arc::default());
     let around = fences.around_folders(Vec::new(), &holder(1)).unwrap();
     assert!(around.fence.is_none() && around.env.is_empty() && !fences.is_on());
-    assert_eq!(enforced_json(None)["enforced"], "none");
+    assert_eq!(serde_json::to_value(FenceReport::of(None)).unwrap()["enforced"], "none");
 }
 
 #[test]

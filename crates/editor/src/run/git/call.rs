@@ -12,7 +12,7 @@ use prism_os::{
     fence::Enforced,
     group::{self, Group},
 };
-use serde_json::Value;
+
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWriteExt},
     time::timeout,
@@ -26,7 +26,7 @@ use super::{
 use crate::{
     refusal::failed,
     roots::GrantedRoots,
-    run::{RunState, fence},
+    run::{RunState, fence::FenceReport},
 };
 
 /// git for one repository.
@@ -90,8 +90,8 @@ impl Git {
     }
 
     /// Says in a result what it was run behind.
-    pub(super) fn fence(&self) -> Value {
-        fence::enforced_json(self.enforced.get().and_then(Option::as_ref))
+    pub(super) fn fence(&self) -> FenceReport {
+        FenceReport::of(self.enforced.get().and_then(Option::as_ref))
     }
 
     /// Runs it, and fails if it does.

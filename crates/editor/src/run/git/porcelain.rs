@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 /// `git status --porcelain=v2 --branch -z`.
@@ -133,21 +134,28 @@ fn entry(rest: &[u8], fields: usize, renamed_from: Option<Vec<u8>>) -> Option<St
 
 // === impl Entry ===
 
+/// What differs of one file, as results have it.
+#[derive(Serialize)]
+struct ReportedEntry {
+    path: String,
+    index: Option<&'static str>,
+    worktree: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    renamed_from: Option<String>,
+}
+
 impl StatusEntry {
     fn new(path: &[u8], index: EntryChange, worktree: EntryChange) -> Self {
         Self { path: path.to_vec(), index, worktree, renamed_from: None }
     }
 
     pub(super) fn to_json(&self, worktree: &Path) -> Value {
-        let mut told = json!({
-            "path": absolute(worktree, &self.path),
-            "index": self.index.word(),
-            "worktree": self.worktree.word(),
-        });
-        if let Some(old) = &self.renamed_from {
-            told["renamed_from"] = absolute(worktree, old).into();
-        }
-        told
+        json!(ReportedEntry {
+            path: absolute(worktree, &self.path),
+            index: self.index.word(),
+            worktree: self.worktree.word(),
+            renamed_from: self.renamed_from.as_ref().map(|old| absolute(worktree, old)),
+        })
     }
 }
 
@@ -202,14 +210,25 @@ pub(super) fn numbers(output: &[u8]) -> Vec<Numbers> {
     files
 }
 
+/// How much of one file differs, as results have it.
+#[derive(Serialize)]
+struct ReportedNumbers {
+    path: String,
+    added: Option<u64>,
+    removed: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    renamed_from: Option<String>,
+}
+
 impl Numbers {
     pub(super) fn to_json(&self, worktree: &Path) -> Value {
         let (added, removed) = self.lines.unzip();
-        let mut told = json!({ "path": absolute(worktree, &self.path), "added": added, "removed": removed });
-        if let Some(old) = &self.renamed_from {
-            told["renamed_from"] = absolute(worktree, old).into();
-        }
-        told
+        json!(ReportedNumbers {
+            path: absolute(worktree, &self.path),
+            added,
+            removed,
+            renamed_from: self.renamed_from.as_ref().map(|old| absolute(worktree, old)),
+        })
     }
 }
 

@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 /// Where a tool's words are read, line by line. What it finds goes to `Findings`.
@@ -227,19 +228,28 @@ impl Severity {
     }
 }
 
+/// One test, as results have it.
+#[derive(Serialize)]
+struct TestReport<'a> {
+    name: &'a str,
+    outcome: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duration_ms: Option<u64>,
+}
+
 impl TestCase {
     fn to_json(&self, base: &PathBase) -> Value {
-        let mut told = json!({ "name": self.name, "outcome": self.outcome.name() });
-        if let Some(message) = &self.message {
-            told["message"] = message.as_str().into();
-        }
-        if let Some(path) = &self.path {
-            told["path"] = base.resolve(path).display().to_string().into();
-        }
-        if let Some(duration) = self.duration_ms {
-            told["duration_ms"] = duration.into();
-        }
-        told
+        json!(TestReport {
+            name: &self.name,
+            outcome: self.outcome.name(),
+            message: self.message.as_deref(),
+            path: self.path.as_ref().map(|path| base.resolve(path).display().to_string()),
+            duration_ms: self.duration_ms,
+        })
     }
 }
 

@@ -27,7 +27,7 @@ use crate::{
     happening::Happenings,
     run::{
         command::{ChildStatus, DEATH, Launch, StartedProgram},
-        fence::{self, ChildFence, Overrun},
+        fence::{ChildFence, FenceReport, Overrun},
     },
 };
 
@@ -39,7 +39,7 @@ pub(super) async fn open(launch: Launch, size: Size) -> Result<Value, Refusal> {
     let (holder, pid) = (launch.context.holder.id, group.pid());
     let (typed, to_type) = mpsc::channel(MAX_TYPED);
     let (stop, stopped) = watch::channel(false);
-    let fence = fence::enforced_json(enforced.as_ref());
+    let fence = FenceReport::of(enforced.as_ref());
     let make = |number| HolderTerminal {
         number,
         holder,
