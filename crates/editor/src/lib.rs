@@ -37,7 +37,7 @@ pub use prepared::Prepared;
 pub use progress::{Note, Progress};
 pub use run::fence::{Lodger, Lodging, Quarters, QuartersError};
 pub use settings::Settings;
-pub use shown::{CommandWords, Script, Shown};
+pub use shown::{GivenCommand, Script, Shown};
 pub use state::Holder;
 pub use text::{
     buffers::Surrendered,

@@ -56,7 +56,7 @@ pub(crate) struct MissingPath {
 /// How often a file is opened again that is replaced all the time.
 const TRIES: usize = 64;
 
-// === impl Ground ===
+// === impl GrantedRoots ===
 
 impl GrantedRoots {
     pub(crate) fn new(roots: Vec<policy::Root>, closed: Arc<ClosedPaths>) -> Self {
@@ -132,7 +132,7 @@ impl GrantedRoots {
     }
 }
 
-// === impl Way ===
+// === impl ResolvedPath ===
 
 impl ResolvedPath {
     /// Opens the file that it leads to, for reading.
@@ -253,7 +253,7 @@ impl ResolvedPath {
     }
 }
 
-// === impl Nearest ===
+// === impl MissingPath ===
 
 impl MissingPath {
     pub(crate) fn path(&self) -> String {
@@ -295,7 +295,7 @@ impl MissingPath {
     }
 }
 
-// === impl Closed ===
+// === impl ClosedPaths ===
 
 impl ClosedPaths {
     pub(crate) fn new(folders: Vec<PathBuf>) -> Self {

@@ -8,7 +8,7 @@ use serde::Serialize;
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Shown {
     Command {
-        command: CommandWords,
+        command: GivenCommand,
         cwd: String,
         /// What is added to the usual environment.
         env: BTreeMap<String, String>,
@@ -43,7 +43,7 @@ pub enum Shown {
 /// A command as it was given.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
-pub enum CommandWords {
+pub enum GivenCommand {
     /// For `sh -c`.
     Shell(String),
     /// The program and its arguments.

@@ -47,7 +47,7 @@ pub fn nest() -> Option<&'static CgroupNest> {
     NEST.get_or_init(CgroupNest::find).as_ref()
 }
 
-// === impl Nest ===
+// === impl CgroupNest ===
 
 impl CgroupNest {
     /// Finds the place, and clears away what daemons that are no more have left there. `None`: the kernel or the user's

@@ -2,7 +2,7 @@
 //! is nobody's business here.
 //!
 //! A shell puts each job into a process group, so the child's own group is not all: the session is, and what has left even
-//! that is found by the census (`census::Run`).
+//! that is found by the census (`census::MarkedRun`).
 
 use std::{
     io,
@@ -28,7 +28,7 @@ use crate::{
     sandbox::BegunChild,
 };
 
-/// A child at a terminal. Dropping `group` ends the child; `Session::kill` ends all that runs there.
+/// A child at a terminal. Dropping `group` ends the child; `TerminalSession::kill` ends all that runs there.
 #[derive(Debug)]
 pub struct Pty {
     /// What is printed. The end is an error of the kernel's (EIO) once nobody has the terminal open any more.
@@ -119,7 +119,7 @@ fn lead_session(command: &mut std::process::Command) {
     }
 }
 
-// === impl Session ===
+// === impl TerminalSession ===
 
 impl TerminalSession {
     pub fn resize(&self, size: Size) -> io::Result<()> {

@@ -54,12 +54,12 @@ const MAX_NAME: usize = 255;
 const TRIES: usize = 256;
 
 /// Returns the folder that a name leads to in the end, for whoever asks a person about it: what is approved should be the
-/// folder itself, as `Root::open` follows no link.
+/// folder itself, as `FolderHandle::open` follows no link.
 pub fn real_path(path: &Path) -> io::Result<PathBuf> {
     fs::canonicalize(path)
 }
 
-// === impl Root ===
+// === impl FolderHandle ===
 
 impl FolderHandle {
     /// Opens a folder by its absolute name, on which there is no link: otherwise whoever can write one of the folders on the

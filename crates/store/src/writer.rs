@@ -93,7 +93,7 @@ struct Write<F, T> {
     done: oneshot::Sender<Result<T, WriteError>>,
 }
 
-// === impl Writer ===
+// === impl DatabaseWriter ===
 
 impl DatabaseWriter {
     pub(crate) fn spawn(connection: Connection, path: &Path) -> io::Result<Self> {
@@ -203,7 +203,7 @@ where
     }
 }
 
-// === impl Shared ===
+// === impl WriterShared ===
 
 impl WriterShared {
     fn queue(&self) -> MutexGuard<'_, WriteQueue> {

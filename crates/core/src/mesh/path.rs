@@ -112,7 +112,7 @@ impl Path {
     }
 }
 
-// === impl Grade ===
+// === impl PathGrade ===
 
 impl PathGrade {
     #[must_use]

@@ -14,7 +14,7 @@ use crate::{
     shown::Shown,
     text::{
         TextContext,
-        buffers::{Buffer, OpenedFile},
+        buffers::{Buffer, FileContent},
     },
 };
 
@@ -28,8 +28,8 @@ pub(crate) fn open(mut args: Args, context: &TextContext) -> Result<(Shown, Work
     let part = (offset as usize, limit.map(|limit| limit as usize));
     let work = Work::new(move |_| {
         Ok(match &looked {
-            OpenedFile::Text(buffer) => opened(buffer, part),
-            OpenedFile::Other { path, bytes } => json!({
+            FileContent::Text(buffer) => opened(buffer, part),
+            FileContent::Other { path, bytes } => json!({
                 "path": path, "bytes": bytes.len(), "digest": encoding::digest_of(bytes), "encoding": "base64",
                 "content": encoding::to_base64(bytes), "version": null, "is_dirty": false, "language": null,
             }),

@@ -9,7 +9,7 @@ use crate::{
     prepared::Work,
     refusal::failed,
     shown::Shown,
-    text::{TextContext, buffers::OpenedFile},
+    text::{TextContext, buffers::FileContent},
 };
 
 pub(crate) fn find(mut args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
@@ -20,8 +20,8 @@ pub(crate) fn find(mut args: Args, context: &TextContext) -> Result<(Shown, Work
     args.done()?;
     let pattern = Pattern::words(&words, how).map_err(|why| wrong(format!("`text` {why}")))?;
     let buffer = match context.state.buffers.look(&context.roots.resolve(&path)?)? {
-        OpenedFile::Text(buffer) => buffer,
-        OpenedFile::Other { path, .. } => return Err(wrong(format!("{:?} is no text", path.display().to_string()))),
+        FileContent::Text(buffer) => buffer,
+        FileContent::Other { path, .. } => return Err(wrong(format!("{:?} is no text", path.display().to_string()))),
     };
     let shown = Shown::plain(format!("Search {}", buffer.path().display()));
     let work = Work::new(move |_| {

@@ -118,7 +118,7 @@ fn glob(args: &mut Args) -> Result<Option<PathGlob>, Refusal> {
     glob.map(|glob| PathGlob::new(&glob).map_err(|why| wrong(format!("`glob` {why}")))).transpose()
 }
 
-// === impl Where ===
+// === impl SearchStart ===
 
 impl SearchStart {
     /// Opens what a way leads to, and says where it is.
@@ -138,7 +138,7 @@ impl SearchStart {
     }
 }
 
-// === impl Search ===
+// === impl FileSearch ===
 
 impl FileSearch {
     /// Searches, and gives the whole paths of what was found.
@@ -183,7 +183,7 @@ impl FileSearch {
     }
 }
 
-// === impl Hit ===
+// === impl SearchHit ===
 
 impl SearchHit {
     pub(crate) fn to_json(&self) -> Value {

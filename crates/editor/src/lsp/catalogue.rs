@@ -245,7 +245,7 @@ impl UsualServer {
     }
 }
 
-// === impl Kind ===
+// === impl ServerKind ===
 
 impl ServerKind {
     pub(crate) fn serves(&self, language: SourceLanguage) -> bool {

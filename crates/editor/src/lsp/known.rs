@@ -107,7 +107,7 @@ impl ServerPhase {
     }
 }
 
-// === impl Known ===
+// === impl ServerKnowledge ===
 
 impl ServerKnowledge {
     /// One that tells when it is quiet is busy until it says so.
@@ -159,7 +159,7 @@ impl ServerKnowledge {
     }
 }
 
-// === impl Facts ===
+// === impl ServerFacts ===
 
 impl ServerFacts {
     /// What it is busy with, in its own words; `None` if all that it says was said with everything in view.
@@ -298,7 +298,7 @@ impl ServerFacts {
     }
 }
 
-// === impl File ===
+// === impl DiagnosedFile ===
 
 impl DiagnosedFile {
     fn all(&self) -> impl Iterator<Item = &Value> {

@@ -78,7 +78,7 @@ impl Proofs {
     }
 }
 
-// === impl Look ===
+// === impl ProgramCheck ===
 
 impl ProgramCheck {
     /// Runs a program, and says why it cannot work. Blocks for `PATIENCE` at most.

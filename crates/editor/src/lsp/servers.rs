@@ -92,7 +92,7 @@ const MAX_SLOTS: usize = 64;
 /// How long is waited for a server to make place, and for all of them at the end.
 const MAKING_PLACE: Duration = Duration::from_secs(5);
 
-// === impl Servers ===
+// === impl LanguageServers ===
 
 impl LanguageServers {
     pub(crate) fn new(

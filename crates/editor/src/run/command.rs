@@ -24,10 +24,10 @@ use crate::{
         RunContext,
         fence::{FenceReport, Overrun},
     },
-    shown::{CommandWords, Shown},
+    shown::{GivenCommand, Shown},
 };
 
-pub(crate) use attend::{ChildStatus, CommandOutcome, DEATH, attend};
+pub(crate) use attend::{ChildStatus, DEATH, EndedCommand, attend};
 pub(crate) use launch::{Launch, StartedProgram};
 pub(crate) use output::BoundedOutput;
 
@@ -65,7 +65,7 @@ async fn run(launch: Launch, patience: Duration) -> Result<Value, Refusal> {
     launch.tell("process_started", json!({ "command": launch.line(), "pid": pid }));
     let ended = |exit_code: Option<i32>| json!({ "command": launch.line(), "pid": pid, "exit_code": exit_code });
     let ending = launch.ending("process_ended", ended(None));
-    let CommandOutcome { status, timed_out, over, out, err, duration } =
+    let EndedCommand { status, timed_out, over, out, err, duration } =
         attend(child, run, patience, &around.limits, |_| ()).await;
     drop(around);
 
@@ -101,22 +101,22 @@ pub(crate) fn tell_over(answer: &mut Value, over: Option<&Overrun>) {
     }
 }
 
-pub(crate) fn words(given: Option<Value>) -> Result<CommandWords, Refusal> {
+pub(crate) fn words(given: Option<Value>) -> Result<GivenCommand, Refusal> {
     let words = match given {
-        Some(Value::String(line)) => CommandWords::Shell(line),
+        Some(Value::String(line)) => GivenCommand::Shell(line),
         Some(Value::Array(list)) => {
             let word = |word| match word {
                 Value::String(word) => Ok(word),
                 other => Err(wrong(format!("`command` must hold strings, not {}", kind_of(&other)))),
             };
-            CommandWords::List(list.into_iter().map(word).collect::<Result<_, _>>()?)
+            GivenCommand::List(list.into_iter().map(word).collect::<Result<_, _>>()?)
         }
         Some(other) => return Err(wrong(format!("`command` must be a string or an array, not {}", kind_of(&other)))),
         None => return Err(wrong("`command` is missing: a line for the shell, or a program and its arguments")),
     };
     let (is_empty, has_nul) = match &words {
-        CommandWords::Shell(line) => (line.trim().is_empty(), line.contains('\0')),
-        CommandWords::List(list) => {
+        GivenCommand::Shell(line) => (line.trim().is_empty(), line.contains('\0')),
+        GivenCommand::List(list) => {
             (list.first().is_none_or(String::is_empty), list.iter().any(|word| word.contains('\0')))
         }
     };

@@ -250,7 +250,7 @@ impl Fences {
     }
 }
 
-// === impl Found ===
+// === impl SandboxSearch ===
 
 impl SandboxSearch {
     fn sandbox(&self) -> Result<Arc<Sandbox>, String> {
@@ -267,7 +267,7 @@ impl SandboxSearch {
     }
 }
 
-// === impl Around ===
+// === impl ChildFence ===
 
 #[cfg(test)]
 impl ChildFence {

@@ -20,10 +20,10 @@ use crate::{
     progress::Progress,
     run::{
         RunContext,
-        command::{BoundedOutput, CommandOutcome, Launch, SLACK, StartedProgram, attend, tell_over},
+        command::{BoundedOutput, EndedCommand, Launch, SLACK, StartedProgram, attend, tell_over},
         fence::FenceReport,
     },
-    shown::{CommandWords, Shown},
+    shown::{GivenCommand, Shown},
 };
 use findings::{Findings, PathBase, TestCounts};
 use tool::{BuildTool, Project};
@@ -68,7 +68,7 @@ fn prepare(mut args: Args, context: &RunContext, goal: Goal) -> Result<(Shown, W
     }
     let project = Project::find(&context.roots, cwd.as_deref(), tool)?;
     let (words, env) = project.plan(goal, part.as_deref())?;
-    let words = CommandWords::List(words);
+    let words = GivenCommand::List(words);
     let launch = Launch::open(context, &words, env, Some(&project.folder))?;
     let shown = launch.shown(words, timeout_ms);
     let patience = Duration::from_millis(timeout_ms);
@@ -105,7 +105,7 @@ async fn run(
             say(&progress, line, &found, goal);
         }
     };
-    let CommandOutcome { status, timed_out, over, out, err, duration } =
+    let EndedCommand { status, timed_out, over, out, err, duration } =
         attend(child, run, patience, &around.limits, seen).await;
     reader.end(&mut found);
     drop(around);

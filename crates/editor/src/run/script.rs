@@ -17,7 +17,7 @@ use ring::digest::{Context, SHA256};
 
 use crate::{
     roots::{GrantedRoots, ResolvedPath},
-    shown::{CommandWords, Script},
+    shown::{GivenCommand, Script},
 };
 
 /// The files of one command, each with the way to it.
@@ -30,7 +30,7 @@ const MAX_SHOWN: usize = 16 << 10;
 
 impl Scripts {
     /// Finds them. Blocks.
-    pub(crate) fn of(roots: &GrantedRoots, command: &CommandWords, cwd: &Path) -> Self {
+    pub(crate) fn of(roots: &GrantedRoots, command: &GivenCommand, cwd: &Path) -> Self {
         let mut scripts: Vec<(ResolvedPath, Script)> = Vec::new();
         for named in words::named(command, cwd) {
             if scripts.len() >= MAX_SCRIPTS {

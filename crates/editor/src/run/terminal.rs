@@ -88,7 +88,7 @@ const READING: Duration = Duration::from_secs(1);
 /// How long the end of all terminals is waited for.
 const ENDING: Duration = Duration::from_secs(5);
 
-// === impl Terminals ===
+// === impl HolderTerminals ===
 
 impl HolderTerminals {
     /// Ends what a holder had. What runs is killed while nobody waits.
@@ -164,7 +164,7 @@ impl HolderTerminals {
     }
 }
 
-// === impl Terminal ===
+// === impl HolderTerminal ===
 
 impl HolderTerminal {
     fn name(&self) -> String {

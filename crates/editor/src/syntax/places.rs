@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 /// Line starts, and how many UTF-16 units stand before every `STEP`th byte.
 pub(super) struct PlaceIndex<'a> {
     text: &'a str,
-    /// Where each line begins, and where it ends without its break, as in `edit::Lines`.
+    /// Where each line begins, and where it ends without its break, as in `edit::TextLines`.
     lines: Vec<(usize, usize)>,
     units: Vec<usize>,
 }

@@ -58,7 +58,7 @@ pub(crate) struct Buffers {
 struct Versions(AtomicU64);
 
 /// What a file turned out to be.
-pub(crate) enum OpenedFile {
+pub(crate) enum FileContent {
     Text(Arc<Buffer>),
     /// What no editor would show as text.
     Other {
@@ -91,13 +91,13 @@ impl Buffers {
     /// Finds the buffer of a text file, as the file is now, or opens it.
     pub(crate) fn open(&self, way: &ResolvedPath) -> Result<Arc<Buffer>, Refusal> {
         match self.look(way)? {
-            OpenedFile::Text(buffer) => Ok(buffer),
-            OpenedFile::Other { .. } => Err(way.wrong("it is no text; write_file replaces it as a whole")),
+            FileContent::Text(buffer) => Ok(buffer),
+            FileContent::Other { .. } => Err(way.wrong("it is no text; write_file replaces it as a whole")),
         }
     }
 
     /// The same, of any file.
-    pub(crate) fn look(&self, way: &ResolvedPath) -> Result<OpenedFile, Refusal> {
+    pub(crate) fn look(&self, way: &ResolvedPath) -> Result<FileContent, Refusal> {
         let (file, path) = match way.open_placed() {
             Ok(placed) => placed,
             // Somebody has removed the file, and its unsaved text is all that is left.
@@ -109,7 +109,7 @@ impl Buffers {
                 return match left {
                     Some(buffer) => {
                         buffer.is_gone();
-                        Ok(OpenedFile::Text(buffer))
+                        Ok(FileContent::Text(buffer))
                     }
                     None => Err(refusal),
                 };
@@ -118,7 +118,7 @@ impl Buffers {
         };
         let Some(buffer) = self.at(&path) else { return self.take_in(file, path) };
         if buffer.is_as_of(FileStamp::of_file(&file).ok()) {
-            return Ok(OpenedFile::Text(buffer));
+            return Ok(FileContent::Text(buffer));
         }
         // While it is being saved, what was opened a moment ago may be the file that is replaced; so it is opened again.
         let _turn = buffer.saving();
@@ -209,7 +209,7 @@ impl Buffers {
     }
 
     /// Brings the table up to date with a file that was just opened.
-    fn take_in(&self, file: File, path: PathBuf) -> Result<OpenedFile, Refusal> {
+    fn take_in(&self, file: File, path: PathBuf) -> Result<FileContent, Refusal> {
         let stamp = FileStamp::of_file(&file).ok();
         // One that was written this moment may be written again without its times telling.
         let settled = stamp.filter(|stamp| stamp.is_older_than(SETTLED));
@@ -219,11 +219,11 @@ impl Buffers {
             Err(bytes) => {
                 // A text that has become something else is a text no longer; unsaved changes of it stay.
                 match self.at(&path) {
-                    Some(buffer) if buffer.is_dirty() => return Ok(OpenedFile::Text(buffer)),
+                    Some(buffer) if buffer.is_dirty() => return Ok(FileContent::Text(buffer)),
                     Some(buffer) => self.shut(&buffer, None),
                     None => {}
                 }
-                return Ok(OpenedFile::Other { path, bytes });
+                return Ok(FileContent::Other { path, bytes });
             }
         };
         let digest = encoding::digest_of(text.as_bytes());
@@ -233,11 +233,11 @@ impl Buffers {
                 let reason = if by.is_some() { "edit" } else { "disk" };
                 self.tell("buffer_changed", &buffer, by.as_ref(), json!({ "version": version, "reason": reason }));
             }
-            return Ok(OpenedFile::Text(buffer));
+            return Ok(FileContent::Text(buffer));
         }
         let version = self.versions.next();
         let buffer = self.add(Arc::new(Buffer::new(path, text, digest, settled, version)))?;
-        Ok(OpenedFile::Text(buffer))
+        Ok(FileContent::Text(buffer))
     }
 
     /// Makes room for a buffer, and puts it there; if somebody has opened the same file at this moment, theirs is returned.

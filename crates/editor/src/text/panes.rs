@@ -8,6 +8,7 @@ use std::{
 };
 
 use prism_core::policy::{Code, Refusal};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
@@ -39,6 +40,15 @@ struct TextPane {
     id: u64,
     path: PathBuf,
     direction: Option<&'static str>,
+}
+
+/// A pane, as results have it.
+#[derive(Serialize)]
+struct ShownPane {
+    id: u64,
+    path: PathBuf,
+    direction: Option<&'static str>,
+    is_active: bool,
 }
 
 /// Where a holder is in a text. Lines and UTF-16 units from zero.
@@ -81,9 +91,9 @@ pub(crate) fn split(mut args: Args, context: &TextContext) -> Result<(Shown, Wor
     let work = Work::new(move |_| {
         let split = state.panes.with(by.id, |view| view.split(buffer.as_ref().map(|buffer| buffer.path()), direction));
         let (pane, panes) = split?;
-        let shown = panes.iter().find(|shown| shown["id"] == pane).and_then(|shown| shown["path"].as_str());
+        let path = panes.iter().find(|shown| shown.id == pane).map(|shown| shown.path.as_path());
         let data = json!({ "pane": pane, "direction": direction, "by": by.name });
-        state.editor.happenings.tell_of("pane_split", shown.map(Path::new), by.id, data);
+        state.editor.happenings.tell_of("pane_split", path, by.id, data);
         Ok(json!({ "pane": pane, "panes": panes, "ui": false }))
     });
     Ok((Shown::plain("Split the pane"), work))
@@ -244,7 +254,7 @@ impl Panes {
     }
 }
 
-// === impl View ===
+// === impl HolderView ===
 
 impl HolderView {
     /// Shows a text in the pane that has it, or else in the active one. Returns the pane.
@@ -259,7 +269,7 @@ impl HolderView {
         self.panes[self.active].id
     }
 
-    fn split(&mut self, path: Option<&Path>, direction: &'static str) -> Result<(u64, Vec<Value>), Refusal> {
+    fn split(&mut self, path: Option<&Path>, direction: &'static str) -> Result<(u64, Vec<ShownPane>), Refusal> {
         let path = path.or(self.panes.get(self.active).map(|pane| pane.path.as_path()));
         let path = path.ok_or_else(|| wrong("no buffer is active; name one by `path`"))?.to_owned();
         if self.panes.len() >= MAX_PANES {
@@ -267,8 +277,13 @@ impl HolderView {
         }
         let direction = (!self.panes.is_empty()).then_some(direction);
         let id = self.add(path, direction);
-        let told = |(at, pane): (usize, &TextPane)| json!({ "id": pane.id, "path": pane.path, "direction": pane.direction, "is_active": at == self.active });
-        Ok((id, self.panes.iter().enumerate().map(told).collect()))
+        let shown = |(at, pane): (usize, &TextPane)| ShownPane {
+            id: pane.id,
+            path: pane.path.clone(),
+            direction: pane.direction,
+            is_active: at == self.active,
+        };
+        Ok((id, self.panes.iter().enumerate().map(shown).collect()))
     }
 
     fn add(&mut self, path: PathBuf, direction: Option<&'static str>) -> u64 {

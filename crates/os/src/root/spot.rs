@@ -162,7 +162,7 @@ impl Spot {
     }
 }
 
-// === impl Kind ===
+// === impl FileKind ===
 
 impl FileKind {
     pub(super) fn of(listed: FileType) -> Self {
@@ -184,7 +184,7 @@ impl FileKind {
     }
 }
 
-// === impl Found ===
+// === impl FoundEntry ===
 
 impl FoundEntry {
     pub(super) fn of(stat: &Stat) -> Self {

@@ -156,7 +156,7 @@ fn to_the_front(command: &mut Command) {
     }
 }
 
-// === impl Plan ===
+// === impl InnerPlan ===
 
 impl InnerPlan {
     pub(super) fn bytes(&self) -> Vec<u8> {

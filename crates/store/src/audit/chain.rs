@@ -45,7 +45,7 @@ const PREV: &[u8] = b",\"prev\":\"";
 const HASH: &[u8] = b"\",\"hash\":\"";
 const END: &[u8] = b"\"}";
 
-// === impl Link ===
+// === impl ChainLink ===
 
 impl ChainLink {
     /// Adds the line of an entry to `out`, with its line end, and moves on to it.
@@ -114,7 +114,7 @@ fn add_args(out: &mut Vec<u8>, args: &str) {
     out.extend(args.bytes().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte }));
 }
 
-// === impl Parts ===
+// === impl LineParts ===
 
 impl<'a> LineParts<'a> {
     /// Takes a line without its line end apart. Returns nothing if it is none of ours.

@@ -99,7 +99,7 @@ impl std::str::FromStr for Head {
     }
 }
 
-// === impl Found ===
+// === impl FoundHead ===
 
 impl FoundHead {
     pub(super) fn read(folder: &Path) -> io::Result<Self> {

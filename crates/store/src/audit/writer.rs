@@ -96,7 +96,7 @@ struct Batch {
     lost: u64,
 }
 
-// === impl Writer ===
+// === impl AuditWriter ===
 
 impl AuditWriter {
     pub(super) fn spawn(log: OpenLog, first: VecDeque<Entry>, lines: broadcast::Sender<Arc<str>>) -> io::Result<Self> {
@@ -192,7 +192,7 @@ impl Drop for AuditWriter {
     }
 }
 
-// === impl Shared ===
+// === impl AuditShared ===
 
 impl AuditShared {
     fn queue(&self) -> MutexGuard<'_, AuditQueue> {

@@ -389,11 +389,11 @@ impl Link {
         #[derive(serde::Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct ListedTools {
-            tools: Vec<ListedTool>,
+            tools: Vec<PagedTool>,
             next_cursor: Option<serde::de::IgnoredAny>,
         }
         #[derive(serde::Deserialize)]
-        struct ListedTool {
+        struct PagedTool {
             name: String,
         }
         let text = message.result_span().map(|span| message.text(span)).unwrap_or_default();

@@ -127,7 +127,7 @@ impl Pattern {
     }
 }
 
-// === impl New ===
+// === impl ReplacementText ===
 
 impl ReplacementText {
     /// Words that are put in as they are.

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use prism_core::policy::{Code, Refusal};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{
@@ -112,6 +113,18 @@ impl Replacement {
     }
 }
 
+/// What was replaced, or would be.
+#[derive(Serialize)]
+struct ReplaceAnswer {
+    files: Vec<Value>,
+    replacements: usize,
+    is_preview: bool,
+    is_complete: bool,
+    /// Of a preview.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    diff: Option<String>,
+}
+
 fn planned(
     changes: Vec<BufferChange>,
     is_preview: bool,
@@ -123,7 +136,7 @@ fn planned(
         .map(|change| json!({ "path": change.buffer.path(), "version": change.version, "replacements": change.edits.len() }))
         .collect();
     let replacements: usize = changes.iter().map(|change| change.edits.len()).sum();
-    let answer = move |files: Vec<Value>| json!({ "files": files, "replacements": replacements, "is_preview": is_preview, "is_complete": is_complete });
+    let answer = move |files: Vec<Value>| ReplaceAnswer { files, replacements, is_preview, is_complete, diff: None };
     let plan = Arc::new(EditPlan::of(changes, "replace")?);
     if plan.written_bytes() > MAX_NEW as u64 {
         return Err(too_many(format!("it would put in more than {MAX_NEW} bytes")));
@@ -139,9 +152,9 @@ fn planned(
             } else {
                 diff.len()
             };
-            answer["diff"] = diff[..end].into();
-            answer["is_complete"] = (is_complete && !is_cut).into();
-            Ok(answer)
+            answer.diff = Some(diff[..end].to_owned());
+            answer.is_complete = is_complete && !is_cut;
+            Ok(json!(answer))
         });
         return Ok((shown, work.affecting(Vec::new())));
     }
@@ -150,7 +163,7 @@ fn planned(
     let work = Work::new(move |_| {
         let made = state.buffers.make(&plan, &by)?;
         let file = |made: &MadeEdit| json!({ "path": made.buffer.path(), "version": made.version, "replacements": made.edits });
-        Ok(answer(made.iter().map(file).collect()))
+        Ok(json!(answer(made.iter().map(file).collect())))
     });
     Ok((shown, work.writing(writes).affecting(effects).pictured(move || picture.shown())))
 }

@@ -18,7 +18,7 @@ use super::BoundedOutput;
 use crate::run::fence::{Overrun, RunLimits};
 
 /// How a child has ended, and what it has printed.
-pub(crate) struct CommandOutcome {
+pub(crate) struct EndedCommand {
     pub(crate) status: ChildStatus,
     pub(crate) timed_out: bool,
     /// What it went over, and was ended for.
@@ -50,7 +50,7 @@ pub(crate) async fn attend(
     patience: Duration,
     limits: &RunLimits,
     seen: impl FnMut(&str) + Send,
-) -> CommandOutcome {
+) -> EndedCommand {
     let began = Instant::now();
     let Child { stdin, mut stdout, mut stderr, group, .. } = child;
     // There is nothing to read for it.
@@ -84,7 +84,7 @@ pub(crate) async fn attend(
     err.end(&seen);
     let over = over.or_else(|| limits.kept());
     let duration = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-    CommandOutcome { status: status.unwrap_or_default(), timed_out, over, out, err, duration }
+    EndedCommand { status: status.unwrap_or_default(), timed_out, over, out, err, duration }
 }
 
 impl ChildStatus {

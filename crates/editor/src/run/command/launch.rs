@@ -24,7 +24,7 @@ use crate::{
     refusal::failed,
     roots::{ResolvedPath, place},
     run::{RunContext, fence::ChildFence, script::Scripts},
-    shown::{CommandWords, Shown},
+    shown::{GivenCommand, Shown},
 };
 
 #[derive(Debug)]
@@ -54,13 +54,13 @@ impl Launch {
     /// Opens the folder that it is to run in. Blocks.
     pub(crate) fn open(
         context: &RunContext,
-        words: &CommandWords,
+        words: &GivenCommand,
         env: BTreeMap<String, String>,
         cwd: Option<&str>,
     ) -> Result<Self, Refusal> {
         let words = match words {
-            CommandWords::Shell(line) => ["sh", "-c", line].map(str::to_owned).to_vec(),
-            CommandWords::List(list) => list.clone(),
+            GivenCommand::Shell(line) => ["sh", "-c", line].map(str::to_owned).to_vec(),
+            GivenCommand::List(list) => list.clone(),
         };
         let additions = env.iter().map(|(name, value)| name.len() + value.len() + 2);
         let bytes: usize = words.iter().map(|word| word.len() + 1).chain(additions).sum();
@@ -76,13 +76,13 @@ impl Launch {
     }
 
     /// Has it shown with the files that its words run, which must be the same when it is started (L10). Blocks.
-    pub(crate) fn with_scripts(mut self, words: &CommandWords) -> Self {
+    pub(crate) fn with_scripts(mut self, words: &GivenCommand) -> Self {
         self.scripts = Scripts::of(&self.context.roots, words, &self.cwd);
         self
     }
 
     /// What a person sees of it, with the words as they were given.
-    pub(crate) fn shown(&self, words: CommandWords, timeout_ms: u64) -> Shown {
+    pub(crate) fn shown(&self, words: GivenCommand, timeout_ms: u64) -> Shown {
         let (cwd, env, runs) = (self.cwd.display().to_string(), self.env.clone(), self.scripts.shown());
         Shown::Command { command: words, cwd, env, timeout_ms, runs }
     }

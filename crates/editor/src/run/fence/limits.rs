@@ -112,7 +112,7 @@ fn usual_memory() -> Option<u64> {
     memory::of_machine().map(|bytes| bytes / 4 * 3)
 }
 
-// === impl Watched ===
+// === impl LimitWatch ===
 
 impl LimitWatch {
     /// Blocks.

@@ -181,7 +181,7 @@ async fn read_some(stream: &mut (impl AsyncRead + Unpin), kept: &mut Vec<u8>, mo
     }
 }
 
-// === impl Ending ===
+// === impl EndingGit ===
 
 /// A child that ends with this.
 struct EndingGit {
@@ -214,7 +214,7 @@ impl Drop for EndingGit {
     }
 }
 
-// === impl Said ===
+// === impl GitOutput ===
 
 impl GitOutput {
     /// Tells what went wrong in git's own words.

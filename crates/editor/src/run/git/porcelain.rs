@@ -74,7 +74,7 @@ pub(super) struct Configured {
 
 pub(super) const BRANCHES: &str = "--format=%(HEAD)%00%(refname:lstrip=2)%00%(objectname)%00%(upstream:lstrip=2)";
 
-// === impl Status ===
+// === impl WorktreeStatus ===
 
 impl WorktreeStatus {
     /// Reads it; what is not understood is left out, as a newer git may say more. A last record that was cut is left out too.
@@ -132,7 +132,7 @@ fn entry(rest: &[u8], fields: usize, renamed_from: Option<Vec<u8>>) -> Option<St
     Some(StatusEntry { path: parts.nth(fields - 1)?.to_vec(), index, worktree, renamed_from })
 }
 
-// === impl Entry ===
+// === impl StatusEntry ===
 
 /// What differs of one file, as results have it.
 #[derive(Serialize)]
@@ -159,7 +159,7 @@ impl StatusEntry {
     }
 }
 
-// === impl Change ===
+// === impl EntryChange ===
 
 impl EntryChange {
     fn of(letter: u8) -> Option<Self> {

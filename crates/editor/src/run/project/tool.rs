@@ -40,7 +40,7 @@ pub(super) struct Project {
 /// A file that says something about a project is shorter than this; what comes after is not read.
 const MAX_MANIFEST: u64 = 1 << 20;
 
-/// Names that may make their folder a project; `Tool::is_in` decides.
+/// Names that may make their folder a project; `BuildTool::is_in` decides.
 const MARKS: [&str; 12] = [
     "Cargo.toml",
     "go.mod",
@@ -68,7 +68,7 @@ pub(crate) fn tool_of(folder: &FolderHandle) -> Option<&'static str> {
     BuildTool::ALL.into_iter().find(|tool| tool.is_in(folder)).map(BuildTool::name)
 }
 
-// === impl Tool ===
+// === impl BuildTool ===
 
 impl BuildTool {
     /// In the order they are taken if a folder is made for several: a Makefile mostly calls the others.

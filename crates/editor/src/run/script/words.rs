@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::shown::CommandWords;
+use crate::shown::GivenCommand;
 
 /// Programs that run what a file says that is named among their arguments.
 const INTERPRETERS: &[&str] = &[
@@ -80,12 +80,12 @@ const OWN_FILES: &[(&str, &[&str])] = &[
 const MAX_DEPTH: usize = 4;
 
 /// The files that a command may run, wherever they would be. Whether they are there is not looked at.
-pub(super) fn named(command: &CommandWords, cwd: &Path) -> Vec<PathBuf> {
+pub(super) fn named(command: &GivenCommand, cwd: &Path) -> Vec<PathBuf> {
     let mut named = Vec::new();
     let mut cwd = cwd.to_owned();
     match command {
-        CommandWords::List(words) => of_words(words, &mut cwd, 0, &mut named),
-        CommandWords::Shell(line) => of_line(line, &mut cwd, 0, &mut named),
+        GivenCommand::List(words) => of_words(words, &mut cwd, 0, &mut named),
+        GivenCommand::Shell(line) => of_line(line, &mut cwd, 0, &mut named),
     }
     named
 }
@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     fn shell(line: &str) -> Vec<String> {
-        let named = named(&CommandWords::Shell(line.to_owned()), Path::new("/p"));
+        let named = named(&GivenCommand::Shell(line.to_owned()), Path::new("/p"));
         named.iter().map(|path| path.display().to_string()).collect()
     }
 
@@ -266,7 +266,7 @@ mod tests {
         for line in ["ls -l src", "cat README.md", "git status", "echo 'sh s.sh'", "grep -r sh ."] {
             assert!(shell(line).is_empty(), "{line}: {:?}", shell(line));
         }
-        let list = CommandWords::List(["sh", "s.sh"].map(str::to_owned).to_vec());
+        let list = GivenCommand::List(["sh", "s.sh"].map(str::to_owned).to_vec());
         assert_eq!(named(&list, Path::new("/p")), [PathBuf::from("/p/s.sh")]);
     }
 }

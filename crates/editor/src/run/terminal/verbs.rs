@@ -16,7 +16,7 @@ use crate::{
         RunContext, RunState,
         command::{self, Launch},
     },
-    shown::{CommandWords, Shown},
+    shown::{GivenCommand, Shown},
 };
 
 /// Bytes of an answer, if nothing else is said, and at most.
@@ -49,7 +49,7 @@ pub(crate) fn open(mut args: Args, context: &RunContext) -> Result<(Shown, Work)
 }
 
 /// The user's shell. Behind a fence it cannot read what it would begin with, and would complain.
-fn shell(state: &RunState) -> CommandWords {
+fn shell(state: &RunState) -> GivenCommand {
     let shell = state.editor.env.get(OsStr::new("SHELL")).and_then(|shell| shell.to_str()).unwrap_or("/bin/sh");
     let quiet: &[&str] = match (shell.rsplit('/').next(), state.fences.is_on()) {
         (Some("bash"), true) => &["--noprofile", "--norc"],
@@ -57,7 +57,7 @@ fn shell(state: &RunState) -> CommandWords {
         (Some("fish"), true) => &["--no-config"],
         _ => &[],
     };
-    CommandWords::List([shell].iter().chain(quiet).map(|word| (*word).to_owned()).collect())
+    GivenCommand::List([shell].iter().chain(quiet).map(|word| (*word).to_owned()).collect())
 }
 
 fn size(args: &mut Args) -> Result<Option<Size>, Refusal> {

@@ -233,7 +233,7 @@ impl Buffer {
     }
 }
 
-// === impl State ===
+// === impl BufferState ===
 
 impl BufferState {
     /// Notes who changes it. To be called before it is another text.

@@ -80,7 +80,7 @@ pub(crate) struct Retraced {
 const MAX_TOLD: usize = 32;
 const MAX_TOLD_BYTES: usize = 8 << 10;
 
-// === impl Plan ===
+// === impl EditPlan ===
 
 impl EditPlan {
     /// Works the changes out. Refused if one is about a version that is no more.
@@ -253,7 +253,7 @@ fn edits_json(old: &str, edits: &[TextEdit]) -> Option<Value> {
     Some(edits.iter().map(edit_json).collect())
 }
 
-// === impl Edited ===
+// === impl MadeEdit ===
 
 impl MadeEdit {
     pub(crate) fn to_json(&self) -> Value {

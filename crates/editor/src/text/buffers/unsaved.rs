@@ -51,7 +51,7 @@ pub(crate) async fn keep_unsaved(state: Weak<TextState>) {
     }
 }
 
-// === impl Keeper ===
+// === impl UnsavedKeeper ===
 
 impl UnsavedKeeper {
     pub(super) fn new(folder: PathBuf) -> Self {
