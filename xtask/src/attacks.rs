@@ -1,4 +1,4 @@
-//! The lane `attacks`: every finding of the attack on the first version, and of the review that went with it, played again by an
+//! The lane `attacks`: what was found by those who attacked it (docs/findings.md), played again by an
 //! ordinary user on a real daemon. The tests are those of the integration binary, under the names that stand here. Each says what
 //! the agent, the person and the log saw of it, as it was observed.
 
@@ -187,9 +187,9 @@ const ATTACKS: &[Attack] = &[
     ),
     Attack("R-13", "a look asks nobody", "gate_holds::a_look_at_the_language_servers_asks_nobody_and_a_stop_does"),
     Attack("R-13", "nobody reads others' command lines", "gate_holds::nobody_is_told_the_command_lines_of_others"),
-    Attack("must show 2", "thirty ways lead out of no place", "ways_out::thirty_ways_lead_out_of_no_place"),
+    Attack("S-26", "thirty ways lead out of no place", "ways_out::thirty_ways_lead_out_of_no_place"),
     Attack(
-        "must show 2",
+        "S-26",
         "nor, without a sandbox, out of what was said",
         "ways_out::without_a_sandbox_the_person_is_told_first_of_each_way_that_is_open",
     ),

@@ -4,6 +4,7 @@ mod attacks;
 mod bench;
 mod checks;
 mod extension;
+mod fuzz;
 mod place;
 mod process;
 mod say;
@@ -17,12 +18,14 @@ use std::process::ExitCode;
 use place::Place;
 use say::{complain, say};
 
-/// `{lanes}` and `{measures}` are filled in with those that there are. (R-03)
+/// `{lanes}`, `{quick}` and `{measures}` are filled in with those that there are. (R-03)
 const USAGE: &str = "\
 cargo xtask test [LANE...]      format, lints, all tests and the yardsticks, fast ones first
-    lanes: {lanes}
-    (default: all, in a line each where nobody watches, with their words in target/xtask; real-clients is skipped unless PRISM_REAL_CLIENTS=1, it fetches 1.2 GB)
-    a yardstick lane builds the release binary first, and installs what it needs
+    (default: all, in a line each where nobody watches, with their words in target/xtask)
+    a lane that needs the release binary builds it first; each installs what it needs
+{lanes}
+
+cargo xtask test quick          while you work: {quick}
 
 cargo xtask checks              what must hold between all revisions, each with the tests that assert it
 
@@ -65,8 +68,10 @@ fn main() -> ExitCode {
 }
 
 fn usage() -> String {
+    let lanes: Vec<String> = test::lanes().map(|(name, about)| format!("    {name:<16} {about}")).collect();
     let listed = |names: &mut dyn Iterator<Item = &'static str>| names.collect::<Vec<_>>().join(" ");
-    USAGE.replace("{lanes}", &listed(&mut test::names())).replace("{measures}", &listed(&mut bench::names()))
+    let usage = USAGE.replace("{lanes}", &lanes.join("\n")).replace("{quick}", &listed(&mut test::quick()));
+    usage.replace("{measures}", &listed(&mut bench::names()))
 }
 
 /// Whether everything a task checked held. A task that could not check is an error instead.
@@ -84,11 +89,17 @@ mod tests {
     #[test]
     fn the_usage_names_every_lane_and_every_measure() {
         let said = usage();
-        let named = |list: &str| -> Vec<String> {
-            let line = said.lines().find_map(|line| line.trim_start().strip_prefix(list)).unwrap();
+        let of_lanes: Vec<&str> = said
+            .lines()
+            .skip_while(|line| !line.starts_with("    fmt "))
+            .map_while(|line| line.strip_prefix("    ")?.split_whitespace().next())
+            .collect();
+        assert_eq!(of_lanes, test::lanes().map(|(name, _)| name).collect::<Vec<_>>());
+        let after = |label: &str| -> Vec<String> {
+            let line = said.lines().find_map(|line| line.trim_start().strip_prefix(label)).unwrap();
             line.split_whitespace().map(str::to_owned).collect()
         };
-        assert_eq!(named("lanes: "), test::names().collect::<Vec<_>>());
-        assert_eq!(named("measures: "), bench::names().collect::<Vec<_>>());
+        assert_eq!(after("measures: "), bench::names().collect::<Vec<_>>());
+        assert_eq!(after("cargo xtask test quick          while you work: "), test::quick().collect::<Vec<_>>());
     }
 }

@@ -16,10 +16,7 @@ use std::{
 
 use anyhow::{Context, bail, ensure};
 
-use crate::{Outcome, Place, checks, extension, say::say, supply, tidy, yardstick};
-
-/// How long each fuzz target runs: enough to notice a target that falls over, no substitute for a night.
-const FUZZ_SECS: u32 = 5;
+use crate::{Outcome, Place, checks, extension, fuzz, say::say, supply, tidy, yardstick};
 
 /// How often the daemon is killed under calls, and under signals.
 const KILLS: &str = "50";
@@ -37,6 +34,7 @@ struct Lane {
     about: &'static str,
     needs: Needs,
     beside: Beside,
+    part: Part,
     run: fn(&Place) -> anyhow::Result<Verdict>,
 }
 
@@ -47,6 +45,16 @@ enum Beside {
     Nothing,
     /// It waits much of its time, or builds where no other lane does.
     Another,
+}
+
+/// Of which runs a lane is a part, beside those that name it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Whole,
+    /// The developer's loop, too.
+    Both,
+    /// That loop only: the whole has its tests in another lane.
+    Quick,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -80,20 +88,25 @@ struct Row {
 }
 
 const LANES: &[Lane] = &[
-    lane("fmt", "cargo fmt --all --check", fmt),
-    lane("tidy", "the invariants, read off the source", tidy::lane),
-    lane("checks", "what must hold between all revisions, and the tests that say so", checks::lane),
+    lane("fmt", "cargo fmt --all --check", fmt).quick(),
+    lane("tidy", "the invariants, read off the source", tidy::lane).quick(),
+    lane("checks", "what must hold between all revisions, and the tests that say so", checks::lane).quick(),
     lane(RELEASE, "the release binaries", release).beside(),
-    lane("lint", "cargo clippy, warnings are errors", lint).beside(),
-    lane("fuzz", "each fuzz target for a few seconds", fuzz).beside(),
-    lane("supply", "licences and sources of what is compiled in, and each unsafe with its reason", supply::lane)
-        .beside(),
+    lane("lint", "cargo clippy, warnings are errors", lint).beside().quick(),
+    lane("core", "the tests of what needs no process, no socket and no disk", core).only_quick(),
+    lane("fuzz", "each fuzz target for a few seconds (PRISM_FUZZ_SECS)", fuzz::lane).beside(),
+    lane(
+        "supply",
+        "licences, duplicates and sources of what is compiled in, and each unsafe with its reason",
+        supply::lane,
+    )
+    .beside(),
     lane("extension", "the extension of VS Code: types, tests, and that what is built is committed", extension::lane)
         .beside(),
     lane(UNIT, "every test of the workspace", unit),
     yard("survival", "the daemon killed 50 times under load, and nothing lost or grown", survival),
     yard("mesh-survival", "the daemon killed 100 times under signals, each drained exactly once", mesh_survival),
-    yard("attacks", "what an attack on the first version found, tried again by an ordinary user", attacks),
+    yard("attacks", "what attacks once found, tried again by an ordinary user", attacks),
     yard(
         "editor-ends",
         "killed 100 times while it saves, a terminal that prints 1 GB, a build that forks",
@@ -101,7 +114,7 @@ const LANES: &[Lane] = &[
     ),
     yard(
         "editor",
-        "the source's checklist in Rust, Python and TypeScript, and the contract, with real servers",
+        "the checklist of a sub-agent's life in Rust, Python and TypeScript, and the contract, with real servers",
         editor,
     )
     .beside(),
@@ -118,18 +131,29 @@ const LANES: &[Lane] = &[
     yard("vscode", "a person and an agent in real windows of two VS Codes (PRISM_SKIP_VSCODE=1)", vscode),
     yard("vscode-contract", "the contract, in real windows of two VS Codes (PRISM_SKIP_VSCODE=1)", vscode_contract),
     yard("neovim", "the plugin in a real Neovim, and the contract", neovim),
-    yard("real-clients", "real agents that prism install has set up (PRISM_REAL_CLIENTS=1)", yardstick::real_clients),
+    yard(
+        "real-clients",
+        "real agents that prism install has set up (PRISM_REAL_CLIENTS=1: fetches 1.2 GB)",
+        yardstick::real_clients,
+    ),
 ];
 
 const RELEASE: &str = "release";
 const UNIT: &str = "unit";
 
+/// In the place of lanes: those of the developer's loop, warm in a minute or two.
+pub(crate) const QUICK: &str = "quick";
+
+/// Whose tests are that quick. Built by themselves they have other features than with all others, and so a few small crates are
+/// there twice; all others need not be compiled.
+const QUICK_CRATES: [&str; 2] = ["prism-core", "xtask"];
+
 const fn lane(name: &'static str, about: &'static str, run: fn(&Place) -> anyhow::Result<Verdict>) -> Lane {
-    Lane { name, about, needs: Needs::Nothing, beside: Beside::Nothing, run }
+    Lane { name, about, needs: Needs::Nothing, beside: Beside::Nothing, part: Part::Whole, run }
 }
 
 const fn yard(name: &'static str, about: &'static str, run: fn(&Place) -> anyhow::Result<Verdict>) -> Lane {
-    Lane { name, about, needs: Needs::Release, beside: Beside::Nothing, run }
+    Lane { name, about, needs: Needs::Release, beside: Beside::Nothing, part: Part::Whole, run }
 }
 
 /// Runs the named lanes, or all of them. One that fails does not stop the others, but nothing runs on a
@@ -180,9 +204,14 @@ fn side_by_side(lanes: &[&'static Lane], run: impl Fn(&Lane) -> Row + Sync) -> V
     })
 }
 
-/// The lanes, as they are typed.
-pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    LANES.iter().map(|lane| lane.name)
+/// The lanes, as they are typed, with what each is about.
+pub(crate) fn lanes() -> impl Iterator<Item = (&'static str, &'static str)> {
+    LANES.iter().map(|lane| (lane.name, lane.about))
+}
+
+/// The lanes of the developer's loop.
+pub(crate) fn quick() -> impl Iterator<Item = &'static str> {
+    LANES.iter().filter(|lane| lane.part != Part::Whole).map(|lane| lane.name)
 }
 
 /// Runs one lane, and nothing that it needs.
@@ -195,13 +224,18 @@ pub(crate) fn run_one(place: &Place, name: &str) -> anyhow::Result<Outcome> {
 
 /// The named lanes in their own order, with the build that they need.
 fn chosen(names: &[String]) -> anyhow::Result<Vec<&'static Lane>> {
-    for name in names {
+    for name in names.iter().filter(|name| *name != QUICK) {
         if !LANES.iter().any(|lane| lane.name == name) {
             let known: Vec<&str> = LANES.iter().map(|lane| lane.name).collect();
-            bail!("unknown lane {name:?}; there are {}", known.join(", "));
+            bail!("unknown lane {name:?}; there are {}, and {QUICK}", known.join(", "));
         }
     }
-    let named = |lane: &Lane| names.is_empty() || names.iter().any(|name| name == lane.name);
+    let is_quick = names.iter().any(|name| name == QUICK);
+    let named = |lane: &Lane| match lane.part {
+        Part::Whole | Part::Both if names.is_empty() => true,
+        Part::Both | Part::Quick if is_quick => true,
+        Part::Whole | Part::Both | Part::Quick => names.iter().any(|name| name == lane.name),
+    };
     let build = LANES.iter().any(|lane| lane.needs == Needs::Release && named(lane));
     Ok(LANES.iter().filter(|lane| named(lane) || (build && lane.name == RELEASE)).collect())
 }
@@ -214,6 +248,15 @@ fn fmt(place: &Place) -> anyhow::Result<Verdict> {
 fn lint(place: &Place) -> anyhow::Result<Verdict> {
     component(place, "clippy", "clippy")?;
     pass(place.cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]), "see above")
+}
+
+fn core(place: &Place) -> anyhow::Result<Verdict> {
+    let crates = QUICK_CRATES.iter().flat_map(|name| ["-p", name]);
+    let words: &[&str] = match succeeds(place.cargo(&["nextest", "--version"])) {
+        true => &["nextest", "run", "--locked", "--no-fail-fast", "--status-level", "slow"],
+        false => &["test", "--locked", "--no-fail-fast", "--quiet"],
+    };
+    pass(place.cargo(&words.iter().copied().chain(crates).collect::<Vec<_>>()), "see above")
 }
 
 fn unit(place: &Place) -> anyhow::Result<Verdict> {
@@ -247,40 +290,6 @@ fn skipped_tests(place: &Place) -> PathBuf {
 
 fn skipped(list: &Path) -> BTreeSet<String> {
     fs::read_to_string(list).unwrap_or_default().lines().map(str::to_owned).collect()
-}
-
-fn fuzz(place: &Place) -> anyhow::Result<Verdict> {
-    let folder = place.root.join("crates/core/fuzz");
-    let Ok(entries) = fs::read_dir(folder.join("fuzz_targets")) else {
-        return Ok(Verdict::Skipped("no crates/core/fuzz/fuzz_targets in this tree".into()));
-    };
-    let mut compiler = Command::new("c++");
-    compiler.arg("--version");
-    if !succeeds(compiler) {
-        return Ok(Verdict::Skipped("install a C++ compiler (g++ or clang): libFuzzer is built with it".into()));
-    }
-    if !succeeds(place.cargo(&["fuzz", "--version"])) {
-        say(format_args!("installing cargo-fuzz: cargo install cargo-fuzz --locked"));
-        if !succeeds(place.cargo(&["install", "cargo-fuzz", "--locked", "--quiet"])) {
-            return Ok(Verdict::Skipped("cannot install cargo-fuzz: cargo install cargo-fuzz --locked".into()));
-        }
-    }
-    // Without a sanitizer a stable toolchain will do, and in a crate without `unsafe` one finds nothing.
-    let run = |target: &str| {
-        let limit = format!("-max_total_time={FUZZ_SECS}");
-        let mut command = place.cargo(&["fuzz", "run", "--sanitizer", "none", "--fuzz-dir", ".", target, "--", &limit]);
-        command.current_dir(&folder).env("CARGO_TARGET_DIR", place.target.join("fuzz"));
-        command
-    };
-    let mut targets: Vec<String> = entries
-        .flatten()
-        .filter_map(|entry| Some(entry.file_name().to_str()?.strip_suffix(".rs")?.to_owned()))
-        .collect();
-    targets.sort();
-    for target in &targets {
-        pass(run(target), target)?;
-    }
-    Ok(Verdict::Passed)
 }
 
 /// With the same features as `cargo run --release` has them, so that what a person has compiled is compiled.
@@ -391,7 +400,7 @@ fn component(place: &Place, subcommand: &str, name: &str) -> anyhow::Result<()> 
 }
 
 /// Runs a command in sight of the person, who may end it with Ctrl-C like anything else.
-fn pass(mut command: Command, hint: &str) -> anyhow::Result<Verdict> {
+pub(crate) fn pass(mut command: Command, hint: &str) -> anyhow::Result<Verdict> {
     let status = command
         .stdin(Stdio::null())
         .status()
@@ -402,7 +411,7 @@ fn pass(mut command: Command, hint: &str) -> anyhow::Result<Verdict> {
     Ok(Verdict::Passed)
 }
 
-fn succeeds(mut command: Command) -> bool {
+pub(crate) fn succeeds(mut command: Command) -> bool {
     command.stdin(Stdio::null()).output().is_ok_and(|output| output.status.success())
 }
 
@@ -411,6 +420,14 @@ fn succeeds(mut command: Command) -> bool {
 impl Lane {
     const fn beside(self) -> Self {
         Self { beside: Beside::Another, ..self }
+    }
+
+    const fn quick(self) -> Self {
+        Self { part: Part::Both, ..self }
+    }
+
+    const fn only_quick(self) -> Self {
+        Self { part: Part::Quick, ..self }
     }
 
     /// Whether it may run at the same time as the one after it. What needs a build comes after the build.
@@ -478,8 +495,17 @@ mod tests {
     }
 
     #[test]
-    fn without_a_name_every_lane_runs() {
-        assert_eq!(names(&[]).len(), LANES.len());
+    fn without_a_name_every_lane_runs_but_those_of_the_quick_loop_only() {
+        let left_out: Vec<&str> =
+            LANES.iter().map(|lane| lane.name).filter(|name| !names(&[]).contains(name)).collect();
+        assert_eq!(left_out, ["core"]);
+    }
+
+    #[test]
+    fn the_quick_loop_builds_no_release() {
+        assert_eq!(names(&["quick"]), ["fmt", "tidy", "checks", "lint", "core"]);
+        assert_eq!(names(&["quick", "unit"]).last(), Some(&"unit"));
+        assert!(quick().eq(names(&["quick"])));
     }
 
     #[test]

@@ -207,7 +207,7 @@ pub(crate) fn console(place: &Place) -> anyhow::Result<Verdict> {
     by_itself(place, &[Tool::Node, Tool::Chromium], "console/run.sh", Duration::from_secs(300))
 }
 
-/// The source's checklist with real language servers. The first run fetches them.
+/// The checklist of a sub-agent's life (E-04) with real language servers. The first run fetches them.
 pub(crate) fn editor(place: &Place) -> anyhow::Result<Verdict> {
     by_itself(place, &[Tool::Node, Tool::Python], "editor/run.sh", Duration::from_secs(600))
 }

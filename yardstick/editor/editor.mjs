@@ -1,4 +1,4 @@
-// The checklist of the source ("Testing checklist (E2E) - Sub-Agent Capabilities"), in its order, for each language.
+// The checklist of a sub-agent's life (E-04), in its order, for each language.
 //   node editor.mjs PRISM WORK TABLE LANGUAGE...
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { Agent } from './lib/agent.mjs';

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The source's end-to-end checklist (seed 003), item by item: sub-agents over real WebSockets, in a project of Rust, one of Python and
+# The checklist of a sub-agent's life (E-04), item by item: sub-agents over real WebSockets, in a project of Rust, one of Python and
 # one of TypeScript, with the real language servers.
 #   editor/run.sh PRISM
 # The table verb × language in milliseconds goes to $EDITOR_TABLE (default: target/editor/table.md) as well.

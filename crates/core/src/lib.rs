@@ -3,11 +3,13 @@
 //! Nothing here opens a file or a socket, reads a clock or draws a random number (invariant 1), so every machine is
 //! tested with transcripts in microseconds. `crates/prism/src/drive` runs them over real pipes and sockets.
 
+pub mod languages;
 pub mod mcp;
 pub mod mesh;
 pub mod numbers;
 pub mod policy;
-mod time;
+pub mod shell;
+pub mod time;
 pub mod unseen;
 pub mod wire;
 

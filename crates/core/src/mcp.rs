@@ -12,6 +12,7 @@ pub mod payload;
 pub mod quiet;
 pub mod replay;
 pub mod session;
+mod transport;
 
 pub use crate::wire::Method;
 pub use era::{Era, Revision, Speaks};
@@ -19,3 +20,4 @@ pub use hello::{Class, Hello};
 pub use link::{Accepts, Action, Answer, Ask, Condition, Fault, Link, Opening, Refusal, Settings, State, Wire};
 pub use names::Names;
 pub use session::{Kept, Part};
+pub use transport::Transport;

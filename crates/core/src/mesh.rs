@@ -5,15 +5,18 @@
 
 mod backlog;
 mod bell;
+mod chat;
 mod doorbell;
 mod health;
 mod obligation;
 pub mod path;
 pub mod signal;
 mod support;
+pub mod words;
 
 pub use backlog::Look;
 pub use bell::{Bell, Lead, Outcome};
+pub use chat::ChatFailure;
 pub use doorbell::Patience;
 pub use obligation::{Obligation, Terms, Wakes};
 pub use path::Path;
@@ -45,6 +48,10 @@ const ACTIVE_FOR: Duration = Duration::from_secs(60);
 
 /// An agent's name, which is its address for as long as there is a store.
 pub type Name = Arc<str>;
+
+/// What is updated when a signal has come for the agent of a session; with a slash and an id of an agent's session, for
+/// that one.
+pub const PENDING: &str = "prism://signals/pending";
 
 /// All agents of the machine.
 #[derive(Debug)]

@@ -12,6 +12,7 @@ mod glob;
 mod grant;
 pub mod guarded;
 mod limit;
+pub mod person;
 mod preset;
 mod redact;
 mod request;

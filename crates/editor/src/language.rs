@@ -18,33 +18,7 @@ pub(crate) enum SourceLanguage {
     Markdown,
 }
 
-/// LSP's names of all languages that are known here.
-pub const LANGUAGES: [&str; SourceLanguage::ALL.len()] = {
-    let mut names = [""; SourceLanguage::ALL.len()];
-    let mut i = 0;
-    while i < names.len() {
-        names[i] = SourceLanguage::ALL[i].id();
-        i += 1;
-    }
-    names
-};
-
 impl SourceLanguage {
-    const ALL: [Self; 12] = [
-        Self::Rust,
-        Self::Python,
-        Self::TypeScript,
-        Self::Tsx,
-        Self::JavaScript,
-        Self::Go,
-        Self::C,
-        Self::Cpp,
-        Self::Bash,
-        Self::Json,
-        Self::Toml,
-        Self::Markdown,
-    ];
-
     /// Returns the language of a file; `None` for what nothing here knows more of than that it is text.
     pub(crate) fn of(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?;
@@ -86,5 +60,31 @@ impl SourceLanguage {
             Self::Toml => "toml",
             Self::Markdown => "markdown",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prism_core::languages::LANGUAGES;
+
+    use super::*;
+
+    #[test]
+    fn every_language_is_known_by_its_name_and_no_other_is() {
+        let all = [
+            SourceLanguage::Rust,
+            SourceLanguage::Python,
+            SourceLanguage::TypeScript,
+            SourceLanguage::Tsx,
+            SourceLanguage::JavaScript,
+            SourceLanguage::Go,
+            SourceLanguage::C,
+            SourceLanguage::Cpp,
+            SourceLanguage::Bash,
+            SourceLanguage::Json,
+            SourceLanguage::Toml,
+            SourceLanguage::Markdown,
+        ];
+        assert_eq!(all.map(SourceLanguage::id), LANGUAGES);
     }
 }

@@ -31,7 +31,6 @@ pub use args::edit_bytes;
 pub use dispatch::{Order, Runtime, Surroundings, locate::Located};
 pub use encoding::digest_of;
 pub use happening::Happening;
-pub use language::LANGUAGES;
 pub use lsp::{UsualServer, usual_servers};
 pub use prepared::Prepared;
 pub use progress::{Note, Progress};

@@ -20,7 +20,7 @@ use tokio::{
 };
 
 use self::machine::{Action, Machine};
-use crate::cli::say;
+use crate::say;
 
 /// The longest message, either way. A longer one cannot be passed on.
 const MAX_MESSAGE_BYTES: usize = 64 << 20;

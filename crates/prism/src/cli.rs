@@ -7,7 +7,6 @@ pub mod agent;
 pub mod approve;
 pub mod audit;
 pub mod bar;
-pub(crate) mod bells;
 pub mod call;
 mod columns;
 pub mod completions;
@@ -28,15 +27,12 @@ pub mod logs;
 pub mod man;
 pub mod mesh;
 pub mod migrate;
-pub(crate) mod moments;
+mod moments;
 pub mod probe;
 mod reach;
-pub mod reload;
 pub mod remove;
 pub mod requests;
 pub mod run;
-mod running;
-pub mod say;
 pub mod serve;
 pub mod service;
 pub mod signal;
@@ -60,7 +56,10 @@ use std::process::ExitCode;
 
 use clap::{FromArgMatches, Parser, Subcommand};
 
-use crate::{builtin::demo, config::Env};
+use crate::demo;
+use prism_config::Env;
+
+use crate::say;
 
 /// One daemon between every coding agent and every MCP server.
 #[derive(Parser)]

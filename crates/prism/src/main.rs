@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use prism::cli::{Cli, say};
+use prism::{cli::Cli, say};
 use prism_os::sandbox::inner;
 
 fn main() -> ExitCode {

@@ -41,11 +41,9 @@ use self::{
     exchange::Voice,
     machine::{Action, Machine, Says, Ticket},
 };
-use crate::{
-    cli::say,
-    drive::{remote::Target, visitor::folder},
-    home::Token,
-};
+use crate::say;
+use prism_config::home::Token;
+use prism_mcp::{folder, remote::Target};
 
 pub(crate) use machine::Route;
 
@@ -275,7 +273,7 @@ impl Address {
         self.base == other.base && self.socket == other.socket && same(&self.token, &other.token)
     }
 
-    fn target(&self, instance: Uuid, pane: Option<&str>) -> Result<Arc<Target>, crate::drive::remote::TargetError> {
+    fn target(&self, instance: Uuid, pane: Option<&str>) -> Result<Arc<Target>, prism_mcp::remote::TargetError> {
         let headers = [
             ("authorization", format!("Bearer {}", self.token.expose())),
             ("prism-transport", "stdio".to_owned()),

@@ -161,7 +161,7 @@ impl Audit {
         self.writer.head()
     }
 
-    /// Returns where its files are, for [`search`] and [`verify`].
+    /// Returns where its files are, for [`search()`] and [`verify()`].
     pub fn folder(&self) -> &Path {
         &self.folder
     }

@@ -3,7 +3,7 @@
 //!
 //! The idea: a commit costs one fsync however much is in it. While one is under way further writes queue up, and
 //! the next commit takes them all. So under load each caller still waits for about one fsync, and alone for
-//! exactly one. See `rust-ecosystem.md`, section 4, for the figures.
+//! exactly one.
 //!
 //! What nobody waits for goes along with what somebody does: it makes no commit that the next caller would have to
 //! wait behind. And the log is folded into the database by another thread ([`Checkpointer`]).

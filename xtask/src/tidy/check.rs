@@ -1,6 +1,8 @@
 //! The checks, one per rule. Each says in `rule` what must hold and what to do instead.
 
+mod cited;
 mod code;
+mod house;
 mod layout;
 
 use super::{
@@ -13,13 +15,29 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         name: "core-depends-on-nothing",
         rule: "core depends on no runtime, filesystem, socket, clock or randomness (invariant 1). Take time and \
-               entropy as arguments, and do I/O in crates/prism or crates/os",
+               entropy as arguments, and do I/O in crates/bridge, crates/daemon or crates/os",
         find: code::core_dependencies,
     },
     Check {
         name: "core-does-no-io",
-        rule: "core does no I/O and reads no clock (invariant 1). Return an action and let drive/ do it",
+        rule: "core does no I/O and reads no clock (invariant 1). Return an action and let the crate that drives it do it",
         find: code::core_io,
+    },
+    Check {
+        name: "crates-keep-their-floor",
+        rule: "a crate names only those below it that ARCHITECTURE.md gives it. Take what you need of another as a trait of \
+               your own, and let the daemon fill it in",
+        find: house::floors,
+    },
+    Check {
+        name: "rooms-have-no-knots",
+        rule: "the top-level modules of a crate form no cycle. Move what both need below both",
+        find: house::cycles,
+    },
+    Check {
+        name: "one-way-in",
+        rule: "calls are checked in serve/inbound.rs and nowhere else. Go through `Inbound`",
+        find: house::one_way_in,
     },
     Check {
         name: "unsafe-is-in-os",
@@ -52,6 +70,28 @@ pub(super) const CHECKS: &[Check] = &[
         name: "payloads-are-not-traced",
         rule: "payloads never reach a trace (invariant 7). Log ids, names, sizes and times",
         find: code::payloads,
+    },
+    Check {
+        name: "cited-numbers-exist",
+        rule: "a requirement or a finding that is cited is a row of docs/requirements.md or docs/findings.md, once. Write \
+               the row, or cite the one that is meant",
+        find: cited::numbers,
+    },
+    Check {
+        name: "cited-sections-exist",
+        rule: "a cited section, invariant or check is in docs/mcp-eras.md, docs/style.md, ARCHITECTURE.md or \
+               xtask/src/checks/list.txt. Cite the one that is meant",
+        find: cited::sections,
+    },
+    Check {
+        name: "cited-pages-exist",
+        rule: "a page that is named or linked to is in the repository, with that heading. Mend the link",
+        find: cited::pages,
+    },
+    Check {
+        name: "comments-outlive-the-work",
+        rule: "a comment says what holds, not in which piece of work it came about (style 6). Cite a requirement, or say it",
+        find: cited::process,
     },
     Check {
         name: "no-ignored-tests",

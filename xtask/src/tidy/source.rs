@@ -57,6 +57,13 @@ pub(super) fn views(text: &str) -> (String, String) {
     (back(bare), back(code))
 }
 
+/// Returns what only the comments of a text say, of the text and its view without them. What is left out becomes spaces.
+pub(super) fn comments(text: &str, bare: &str) -> String {
+    let said = |(own, without): (u8, u8)| if own == without && own != b'\n' { b' ' } else { own };
+    // Comments begin and end at ASCII bytes.
+    String::from_utf8(text.bytes().zip(bare.bytes()).map(said).collect()).unwrap_or_default()
+}
+
 /// Returns the items under `#[cfg(test)]`, attribute included, as ranges of the code view.
 pub(super) fn test_items(code: &str) -> Vec<Range<usize>> {
     let mut items = Vec::new();

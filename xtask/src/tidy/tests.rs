@@ -1,7 +1,7 @@
 use super::{
     Weight,
     check::CHECKS,
-    source::{test_items, views},
+    source::{comments, test_items, views},
     tree::Tree,
 };
 
@@ -48,6 +48,10 @@ holds! {
     environment_is_in_config "environment-is-in-config"
     queues_are_bounded "queues-are-bounded"
     payloads_are_not_traced "payloads-are-not-traced"
+    cited_numbers_exist "cited-numbers-exist"
+    cited_sections_exist "cited-sections-exist"
+    cited_pages_exist "cited-pages-exist"
+    comments_outlive_the_work "comments-outlive-the-work"
     no_ignored_tests "no-ignored-tests"
     expect_not_allow "expect-not-allow"
     no_mod_rs "no-mod-rs"
@@ -56,6 +60,9 @@ holds! {
     files_are_short "files-are-short"
     manifests "manifests"
     no_machine_paths "no-machine-paths"
+    crates_keep_their_floor "crates-keep-their-floor"
+    rooms_have_no_knots "rooms-have-no-knots"
+    one_way_in "one-way-in"
 }
 
 const CORE: &str = "crates/core/src/lib.rs";
@@ -70,6 +77,12 @@ fn comments_and_strings_are_told_from_code() {
     let letters = |view: &str| view.chars().filter(char::is_ascii_lowercase).collect::<String>();
     assert_eq!(letters(&code), "afrlmn");
     assert_eq!(letters(&bare), "afghrijklmn");
+}
+
+#[test]
+fn comments_are_kept_by_themselves() {
+    let text = "a(); // b: ü\n\"// c\" /* d */";
+    assert_eq!(comments(text, &views(text).0), "     // b: ü\n       /* d */");
 }
 
 #[test]
@@ -125,7 +138,7 @@ fn status_codes_and_variables_stay_where_they_belong() {
     assert_eq!(found("status-is-in-serve", &[("crates/prism/src/drive.rs", "StatusCode::OK")]).len(), 1);
     clean(
         "status-is-in-serve",
-        &[("crates/prism/src/serve/fault.rs", "StatusCode::OK"), ("crates/prism/src/serve.rs", "StatusCode")],
+        &[("crates/daemon/src/serve/fault.rs", "StatusCode::OK"), ("crates/daemon/src/serve.rs", "StatusCode")],
     );
     assert_eq!(
         found("environment-is-in-config", &[("crates/prism/src/home.rs", "std::env::var_os(\"HOME\")")]).len(),
@@ -134,8 +147,8 @@ fn status_codes_and_variables_stay_where_they_belong() {
     clean(
         "environment-is-in-config",
         &[
-            ("crates/prism/src/config.rs", "std::env::var(\"HOME\")"),
-            ("crates/prism/src/config/raw.rs", "env::vars()"),
+            ("crates/config/src/lib.rs", "std::env::var(\"HOME\")"),
+            ("crates/config/src/raw.rs", "env::vars()"),
             ("crates/prism/src/main.rs", "std::env::args()"),
             ("crates/prism/tests/it/run.rs", "std::env::var(\"PATH\")"),
         ],
@@ -168,6 +181,62 @@ fn a_traced_payload_is_found_and_an_operator_is_not() {
         "payloads-are-not-traced",
         &[(PRISM, "let n = a % line; f()?; debug!(?id, size = bytes.len()); warn!(bytes = %bytes.len())")],
     );
+}
+
+#[test]
+fn numbers_that_are_cited_and_nowhere_are_found() {
+    let requirements = ("docs/requirements.md", "| # | what |\n|---|---|\n| B-04 | shared |\n");
+    let findings = ("docs/findings.md", "| R-17 | x | y |\n| H5 | x | y |\n");
+    let cited = "// B-04, R-17: and (H5)\nfn a() { \"B-99 H9\" } // utf-8 H264 A-1 AB-04 0B-04\n";
+    let numbers = |code: &str| found("cited-numbers-exist", &[requirements, findings, (PRISM, code)]);
+    assert_eq!(numbers(cited), Vec::<String>::new());
+    assert_eq!(numbers("fn a() {}\n/// As B-40 has it. (L8)\n").len(), 2);
+    assert_eq!(
+        found("cited-numbers-exist", &[requirements, ("yardstick/lib.sh", "# R-17\n")]),
+        ["yardstick/lib.sh:1 R-17 is in no page of docs/"]
+    );
+    let twice = ("docs/findings.md", "| R-17 | x | y |\n| R-17 | x | y |\n");
+    assert_eq!(found("cited-numbers-exist", &[twice]), ["docs/findings.md:2 R-17 a second time"]);
+}
+
+#[test]
+fn sections_that_are_cited_and_nowhere_are_found() {
+    let pages = [
+        ("docs/mcp-eras.md", "## 3. Error codes\n### 5.7 Questions\n### 5.10 Cancelling\n"),
+        ("docs/style.md", "## 3. When something is full\n"),
+        ("ARCHITECTURE.md", "| 5 | every queue is bounded |\n"),
+        ("xtask/src/checks/list.txt", "46 A ping\n"),
+    ];
+    let sections = |code: &str| found("cited-sections-exist", &[&pages[..], &[(PRISM, code)]].concat());
+    let held = "// (mcp-eras 5.7 A2, 5.10, and more), mcp-eras, check 46, mcp-eras 3. Style 3: style 3, invariant 5\n\
+                fn check(style: u8) { \"mcp-eras 9\" } // check it, style that\n";
+    assert_eq!(sections(held), Vec::<String>::new());
+    for wrong in ["mcp-eras 5.8", "mcp-eras 5.7, 5.11", "style 7", "invariant 6", "Check 121."] {
+        assert_eq!(sections(&format!("// {wrong}\n")).len(), 1, "{wrong}");
+    }
+}
+
+#[test]
+fn links_that_lead_nowhere_are_found() {
+    let page = ("docs/gate.md", "# The gate\n## What your own tools run\n[this](#the-gate) [up](../README.md)\n");
+    let links = |text: &str| found("cited-pages-exist", &[page, ("README.md", text)]);
+    let good =
+        "[a](docs/gate.md) [b](docs/gate.md#what-your-own-tools-run) [c](https://x.example/y.md) [d](docs/console.png)";
+    assert_eq!(links(good), Vec::<String>::new());
+    for wrong in ["[a](docs/gates.md)", "[a](docs/gate.md#what)", "see docs/lost.md."] {
+        assert_eq!(links(wrong).len(), 1, "{wrong}");
+    }
+    assert_eq!(found("cited-pages-exist", &[page, ("README.md", ""), (PRISM, "// as docs/lost.md says")]).len(), 1);
+}
+
+#[test]
+fn comments_that_only_their_makers_understand_are_found() {
+    let comment = |text: &str| found("comments-outlive-the-work", &[(PRISM, &format!("// {text}\n"))]).len();
+    for wrong in ["issue 12", "Issue #3: x", "as it must show", "House style 3", "see ../shared/x.md"] {
+        assert_eq!(comment(wrong), 1, "{wrong}");
+    }
+    assert_eq!(comment("the issue is that 3 reissue 4 issues; TODO(#123): x"), 0);
+    clean("comments-outlive-the-work", &[(PRISM, "fn a() { \"issue 12\" }")]);
 }
 
 #[test]
@@ -221,4 +290,40 @@ fn manifests_and_paths_are_checked() {
     assert_eq!(found("manifests", &[("Cargo.lock", "source = \"registry+https://example.com/index\"\n")]).len(), 1);
     let path = concat!("see /ro", "ot/x and dir/wo", "rk/y");
     assert_eq!(found("no-machine-paths", &[("README.md", path)]).len(), 1);
+}
+
+#[test]
+fn a_crate_that_names_one_above_it_is_found() {
+    let manifest = "[dependencies]\nprism-core.workspace = true\nprism-daemon.workspace = true\n\
+                    [dev-dependencies]\nprism-daemon.workspace = true\n";
+    assert_eq!(
+        found("crates-keep-their-floor", &[("crates/mesh/Cargo.toml", manifest)]),
+        ["crates/mesh/Cargo.toml:3 mesh depends on daemon"]
+    );
+    let stranger = "[dependencies]\nhyper = { workspace = true, features = [\"client\"] }\n";
+    assert_eq!(found("crates-keep-their-floor", &[("crates/gate/Cargo.toml", stranger)]).len(), 1);
+    assert_eq!(found("crates-keep-their-floor", &[("crates/attic/Cargo.toml", "")]).len(), 1);
+    clean("crates-keep-their-floor", &[("crates/daemon/Cargo.toml", manifest.split("[dev").next().unwrap())]);
+}
+
+#[test]
+fn rooms_that_need_each_other_are_found_whatever_the_form() {
+    let knot = [
+        ("crates/gate/src/live.rs", "use crate::{grants::Grant, other};"),
+        ("crates/gate/src/grants/more.rs", "fn f() -> crate::requests::Request { x }"),
+        ("crates/gate/src/requests.rs", "use crate::live;"),
+        ("crates/gate/src/other.rs", "use crate::live;\n#[cfg(test)]\nmod tests { use crate::unrelated; }"),
+    ];
+    assert_eq!(
+        found("rooms-have-no-knots", &knot),
+        ["crates/gate/src/grants/more.rs:1 grants, live, other, requests need each other"]
+    );
+    clean("rooms-have-no-knots", &knot[..2]);
+}
+
+#[test]
+fn a_second_way_in_is_found() {
+    let text = "match server.calls.check(&destination, message) {}";
+    assert_eq!(found("one-way-in", &[("crates/daemon/src/serve/post.rs", text)]).len(), 1);
+    clean("one-way-in", &[("crates/daemon/src/serve/inbound.rs", text)]);
 }

@@ -1,4 +1,4 @@
-//! What kinds of signals there are, and what each asks of its recipient: the source's table (M-02, M-10).
+//! What kinds of signals there are, and what each asks of its recipient (M-02, M-10).
 
 /// What a signal is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -103,7 +103,7 @@ impl Kind {
 mod tests {
     use super::*;
 
-    /// The source's table, row by row: kind, action and reply required, whether it rings, what ends it.
+    /// The table of M-10, row by row: kind, action and reply required, whether it rings, what ends it.
     const ROWS: [(Kind, bool, bool, &str); 8] = [
         (Kind::Question, true, true, "reply"),
         (Kind::TaskAssigned, true, true, "TaskCompleted"),

@@ -1,4 +1,4 @@
-//! The table: every verb of the source, what it needs, and what it may do.
+//! The table: every verb, what it needs, and what it may do.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use super::{
     Scopes,
 };
 
-/// The source's nine categories of actions.
+/// The nine categories of verbs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Category {
     Files,
@@ -109,7 +109,7 @@ const TABLE: &[Action] = &[
 impl Category {
     pub const ALL: [Self; 9] = [Files, Buffers, Analysis, Project, Terminal, Git, Search, Sync, Advanced];
 
-    /// What the source calls an action of it, whose `op` is the verb.
+    /// What an action of it is called where it is named by its category, whose `op` is the verb.
     pub fn name(self) -> &'static str {
         match self {
             Files => "file_operation",

@@ -1,4 +1,4 @@
-//! The source's events, and the scopes of which one lets a grant see them.
+//! Editors' events, and the scopes of which one lets a grant see them.
 
 use super::{
     Scope::{self, *},
@@ -9,7 +9,7 @@ use super::{
 #[derive(Debug, PartialEq, Eq)]
 pub struct Event {
     pub name: &'static str,
-    /// The source's category: the `event` of the message, whose data names the event itself.
+    /// Its category: the `event` of the message, whose data names the event itself.
     pub category: &'static str,
     needs: &'static [Scope],
     /// The member of its data that only the one is told whose doing it is.

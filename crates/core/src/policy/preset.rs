@@ -1,4 +1,4 @@
-//! The source's four presets. The source lists for each what is new in it; an agent gets that and all below it.
+//! The four presets. Each lists what is new in it; an agent gets that and all below it.
 
 use super::{Scope, Scopes};
 
@@ -37,7 +37,7 @@ impl Preset {
         }
     }
 
-    /// What it holds beyond the one below it, as the source lists it; `Restricted` is the lowest.
+    /// What it holds beyond the one below it; `Restricted` is the lowest.
     fn own(self) -> &'static [Scope] {
         use Scope::*;
         match self {

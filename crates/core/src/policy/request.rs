@@ -37,7 +37,7 @@ impl State {
     pub const ALL: [Self; 7] =
         [Self::Requested, Self::Pending, Self::Approved, Self::Denied, Self::Active, Self::Expired, Self::Revoked];
 
-    /// The source's name for it.
+    /// Its name on the wire and on disk.
     pub fn name(self) -> &'static str {
         match self {
             Self::Requested => "REQUESTED",

@@ -1,4 +1,4 @@
-//! Scopes: what a grant may be for, in the source's names and in plain words.
+//! Scopes: what a grant may be for, in their names and in plain words.
 
 use std::fmt;
 
@@ -75,7 +75,7 @@ scopes! {
     AllNetwork = "network:all" in Terminal: "let what it runs reach the network, and the programs on this computer",
 }
 
-/// Other names that the source has for a scope.
+/// Other names for a scope, which requests may use.
 const ALIASES: [(&str, Scope); 3] =
     [("open:file", Scope::ReadFiles), ("edit:buffer", Scope::EditBuffers), ("run:tests", Scope::TestCode)];
 

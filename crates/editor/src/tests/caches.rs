@@ -50,7 +50,7 @@ impl Cached {
     }
 }
 
-// What npm looks up it writes anew, and finds nothing where it cannot: `npx` of a package that is cached. (sandbox.md 4)
+// What npm looks up it writes anew, and finds nothing where it cannot: `npx` of a package that is cached. (S-23)
 #[tokio::test]
 async fn an_index_that_is_written_on_reading_is_a_copy_of_the_holders_own() {
     let Some(cached) = Cached::new() else { return };

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 pub(super) use request::{ROUND, UNDECIDED, ask, asked_scopes, folder, is_open, requested};
 
-use crate::config::Env;
+use prism_config::Env;
 
 /// Ask for access, and see what can be asked for
 #[derive(Debug, clap::Args)]

@@ -10,10 +10,8 @@ use super::{
     say,
     verbs::{Mesh, Trouble, acting},
 };
-use crate::{
-    acp::{self, Bell, Ears},
-    config::Env,
-};
+use crate::acp::{self, Bell, Ears};
+use prism_config::Env;
 
 /// How long one poll lasts.
 const POLL: Duration = Duration::from_secs(300);

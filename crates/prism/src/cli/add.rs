@@ -11,6 +11,7 @@ use std::{
 };
 
 use anyhow::{Context, anyhow, bail};
+use prism_core::shell::command_line;
 use prism_os::{
     login,
     program::{self, Absent},
@@ -18,17 +19,15 @@ use prism_os::{
 use toml_edit::{InlineTable, Item, Table, TableLike, Value};
 
 use super::{reach, remove, say, target::Target};
-use crate::{
-    config::{
-        Config, Destination, Env, Flags, Inherit, Process,
-        file::{self, Draft, Places},
-        raw,
-        secret::{self, Reference},
-    },
-    home::{self, Home},
-    registration::Registration,
-};
 use folder::Folder;
+use prism_config::{
+    Config, Destination, Env, Flags, Inherit, Process,
+    file::{self, Draft, Places},
+    home::{self, Home},
+    raw,
+    registration::Registration,
+    secret::{self, Reference},
+};
 use taken::Taker;
 
 #[cfg(test)]
@@ -102,7 +101,7 @@ pub(super) fn config_option(config: Option<&Path>) -> Vec<String> {
 
 /// What is said of a change to a file that does not count.
 pub(super) fn unseen(target: &Path) -> String {
-    let fix = say::command(&["prism".to_owned(), "trust".to_owned(), target.display().to_string()]);
+    let fix = command_line(&["prism".to_owned(), "trust".to_owned(), target.display().to_string()]);
     format!("you have not seen what else that file says, so none of it counts yet\n  fix: {fix}")
 }
 
@@ -267,7 +266,7 @@ impl Add {
     fn next(&self, daemon: Option<&Registration>, is_taken_up: bool) -> String {
         let mut serve = vec!["prism".to_owned(), "serve".to_owned(), "--detach".to_owned()];
         serve.extend(config_option(self.config.as_deref()));
-        let serve = say::command(&serve);
+        let serve = command_line(&serve);
         match daemon {
             None => format!("next: {serve}"),
             Some(daemon) if is_taken_up && self.no_wait => {

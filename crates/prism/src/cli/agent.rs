@@ -14,7 +14,7 @@ mod words;
 
 use std::process::ExitCode;
 
-use crate::config::Env;
+use prism_config::Env;
 
 /// Work in granted folders from the shell, as a sub-agent does
 #[derive(Debug, clap::Args)]

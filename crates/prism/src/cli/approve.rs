@@ -15,7 +15,7 @@ use super::{
     say, talk,
     verbs::say_not_running,
 };
-use crate::config::{Env, duration};
+use prism_config::{Env, duration};
 
 /// Give an agent the access it asks for, or a part of it
 #[derive(Debug, clap::Args)]

@@ -25,12 +25,12 @@ use serde_json::{Value, json};
 
 use super::{
     bar::Bar,
-    daemon::{self, DATABASE},
+    daemon,
     moments::{moment, now_ms},
-    running::AUDIT,
     say::{self, Colour},
 };
-use crate::config::{Env, duration};
+use prism_config::{Env, duration};
+use prism_daemon::running::{AUDIT, DATABASE};
 
 /// How often a log that is followed is looked at.
 const LOOK: Duration = Duration::from_millis(100);

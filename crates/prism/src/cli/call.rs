@@ -14,10 +14,8 @@ use super::{
     reach::{self, Interrupts, Toward, is_url},
     say,
 };
-use crate::{
-    client::{Arrival, Client, Fault, Outcome, Watch},
-    config::{Env, Http, duration},
-};
+use prism_config::{Env, Http, duration};
+use prism_mcp::client::{Arrival, Client, Fault, Outcome, Watch};
 
 /// Call a tool of a destination
 #[derive(Debug, clap::Args)]

@@ -13,15 +13,11 @@ use super::{
     add::{self, is_program},
     say::{self, Colour},
 };
-use crate::{
-    config::{Config, Env, Flags, file},
-    home::Home,
-    install::{
-        Action, Change, InstallError, Records, State,
-        diff::{self, Line},
-        surface::{Scope, Surface},
-    },
-    registration::Registration,
+use prism_config::{Config, Env, Flags, file, home::Home, registration::Registration};
+use prism_install::{
+    Action, Change, InstallError, Records, State,
+    diff::{self, Line},
+    surface::{Scope, Surface},
 };
 
 /// Which surfaces a command is for.
@@ -123,7 +119,7 @@ impl Surfaces {
             if !named.is_empty() && !surface.is_some_and(|surface| named.contains(&surface)) {
                 continue;
             }
-            let undone = crate::install::undo(record);
+            let undone = prism_install::undo(record);
             outcomes.push(Outcome::of(surface, undone, self, &place.records, |change| {
                 let file = change.file.path.display();
                 match change.state {

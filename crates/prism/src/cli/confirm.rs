@@ -17,7 +17,7 @@ use super::{
     verbs::say_not_running,
     visible::visible_line,
 };
-use crate::config::{Env, duration};
+use prism_config::{Env, duration};
 
 /// Show what agents want to do that you must see first
 #[derive(Debug, clap::Args)]

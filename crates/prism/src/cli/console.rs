@@ -11,7 +11,7 @@ use super::{
     reach, say,
     verbs::{Trouble, say_not_running},
 };
-use crate::config::Env;
+use prism_config::Env;
 
 /// Open the console in a browser: decide, see, revoke
 #[derive(Debug, clap::Args)]

@@ -4,10 +4,8 @@ use anyhow::Context;
 use clap::ValueEnum;
 
 use super::run::Run;
-use crate::{
-    builtin::demo::{self, Options},
-    config::Env,
-};
+use crate::demo::{self, Options};
+use prism_config::Env;
 
 pub(super) fn run(options: Options, env: &Env) -> anyhow::Result<()> {
     let Some(address) = options.http else { return Ok(demo::run(options)?) };
@@ -16,9 +14,7 @@ pub(super) fn run(options: Options, env: &Env) -> anyhow::Result<()> {
     let mut command = vec![own.to_owned(), "demo-server".to_owned()];
     let mut option = |name: &str, value: &str| command.extend([format!("--{name}"), value.to_owned()]);
     let word = |value: Option<clap::builder::PossibleValue>| value.map(|it| it.get_name().to_owned());
-    if let Some(era) = word(options.era.to_possible_value()) {
-        option("era", &era);
-    }
+    option("era", options.era.name());
     if let Some(fault) = word(options.fault.to_possible_value()) {
         option("fault", &fault);
     }

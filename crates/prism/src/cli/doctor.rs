@@ -18,12 +18,8 @@ use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use self::finding::{Finding, Verdict};
 use super::{reach, say};
-use crate::{
-    config::{Config, Env, duration},
-    home as prism_home,
-    registration::Registration,
-    serve::status::report::Status,
-};
+use prism_config::{Config, Env, duration, home as prism_home, registration::Registration};
+use prism_daemon::serve::status::report::Status;
 
 /// Check what goes wrong in practice, and say what to type
 #[derive(Debug, clap::Args)]

@@ -12,7 +12,7 @@ use super::{
     say::{self, Line},
     verbs::{Events, Mesh, PATIENCE, Trouble, say_not_running},
 };
-use crate::{config::Env, home};
+use prism_config::{Env, home};
 
 /// Letters of an id that are shown at least, so that it looks like one.
 const SHORTEST: usize = 8;

@@ -15,7 +15,7 @@ use super::{
     verbs::say_not_running,
     visible::visible_line,
 };
-use crate::config::Env;
+use prism_config::Env;
 
 /// Show the grants that agents hold
 #[derive(Debug, clap::Args)]

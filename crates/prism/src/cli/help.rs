@@ -73,7 +73,6 @@ mod tests {
         command().debug_assert();
     }
 
-    // Issue 5: `--help` with examples.
     #[test]
     fn every_command_shows_an_example_of_itself() {
         for one in visible(&command()).filter(|one| one.get_name() != "help") {

@@ -10,17 +10,15 @@ use super::{
     configs::{Outcome, Place, Surfaces},
     say,
 };
-use crate::{
-    config::{
-        Destination, Env,
-        file::{Draft, NAME},
-    },
-    install::{
-        Action, Change, ConfigFile, Edit, InstallError, State,
-        entry::Marks,
-        import::{self, Found, Servers},
-        surface::{Scope, Surface},
-    },
+use prism_config::{
+    Destination, Env,
+    file::{Draft, NAME},
+};
+use prism_install::{
+    Action, Change, ConfigFile, Edit, InstallError, State,
+    entry::Marks,
+    import::{self, Found, Servers},
+    surface::{Scope, Surface},
 };
 
 /// Take servers from other programs' configs

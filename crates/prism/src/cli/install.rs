@@ -1,5 +1,5 @@
 //! `prism install`: writes Prism into the configs of the programs that agents live in (D-06). How that is done without
-//! hurting anything else is `crate::install`.
+//! hurting anything else is `prism_install`.
 
 pub(super) mod extension;
 pub(super) mod neovim;
@@ -7,21 +7,20 @@ pub(super) mod neovim;
 use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::bail;
+use prism_core::shell::command_line;
 
 use super::{
     add::is_program,
     configs::{Outcome, Place, Surfaces, is_there},
-    say, start,
+    start,
     wait::hook::CURSOR_LOOP_LIMIT,
 };
-use crate::{
-    config::Env,
-    install::{
-        Change, InstallError, State,
-        entry::{Marks, Way},
-        hooks,
-        surface::Surface,
-    },
+use prism_config::Env;
+use prism_install::{
+    Change, InstallError, State,
+    entry::{Marks, Way},
+    hooks,
+    surface::Surface,
 };
 
 /// Write Prism into a program's config
@@ -60,7 +59,7 @@ pub struct Install {
 
 /// Lets Neovim be named, too. It has no servers, so it is none of the surfaces.
 pub(super) fn with_neovim(named: clap::Arg) -> clap::Arg {
-    let names = Surface::ALL.map(Surface::name).into_iter().chain([crate::install::neovim::NAME]);
+    let names = Surface::ALL.map(Surface::name).into_iter().chain([prism_install::neovim::NAME]);
     named.value_parser(clap::builder::PossibleValuesParser::new(names))
 }
 
@@ -70,7 +69,7 @@ impl Install {
         let place = Place::find(env)?;
         let mut outcomes = Vec::new();
         let mut wanted = self.surfaces.named();
-        let mut neovim = self.surfaces.names(crate::install::neovim::NAME);
+        let mut neovim = self.surfaces.names(prism_install::neovim::NAME);
         if self.all {
             neovim |= !self.surfaces.project && neovim::is_there(env);
             for surface in Surface::ALL.into_iter().filter(|one| !wanted.contains(one)).collect::<Vec<_>>() {
@@ -140,7 +139,7 @@ impl Install {
         let planned = self
             .surfaces
             .file(surface, place, env)
-            .and_then(|path| crate::install::install(surface, path, &way, &marks, self.force, &place.records));
+            .and_then(|path| prism_install::install(surface, path, &way, &marks, self.force, &place.records));
         let planned = match self.surfaces.project && !way.is_secret() {
             true => planned.map(Change::shared),
             false => planned,
@@ -174,11 +173,11 @@ impl Install {
             path => path,
         };
         let command = match self.program(env) {
-            Ok(program) => say::command(&[program]),
+            Ok(program) => command_line(&[program]),
             Err(error) => return Some(Outcome::failed(Some(surface), error)),
         };
         let command = match env.var("PRISM_HOME").filter(|_| !self.surfaces.project) {
-            Some(_) => format!("PRISM_HOME={} {command}", say::command(&[place.home.path().to_string_lossy().into()])),
+            Some(_) => format!("PRISM_HOME={} {command}", command_line(&[place.home.path().to_string_lossy().into()])),
             None => command,
         };
         let planned = path.and_then(|path| hooks::install(surface, path, &command, CURSOR_LOOP_LIMIT, &place.records));

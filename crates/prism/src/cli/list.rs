@@ -5,11 +5,9 @@ use std::path::{Path, PathBuf};
 use prism_core::mcp::Era;
 use prism_store::LearnedEra;
 
-use super::{add, daemon, say};
-use crate::{
-    config::{Config, Destination, Env, Sandbox, Transport, file, secret},
-    drive::destination::{key, still_counts},
-};
+use super::{add, say};
+use prism_bridge::drive::destination::{key, still_counts};
+use prism_config::{Config, Destination, Env, Sandbox, Transport, file, secret};
 
 /// List the destinations
 #[derive(Debug, clap::Args)]
@@ -45,7 +43,7 @@ impl List {
         // What the file says by itself: a variable that only the daemon has must not stop anybody from looking.
         let config = file::load_written(&path)?;
         let path = std::path::absolute(&path).unwrap_or(path);
-        let learned = Known::read(&places.home.join(daemon::DATABASE));
+        let learned = Known::read(&places.home.join(prism_daemon::running::DATABASE));
         if self.json {
             return json(&config, &learned, &path);
         }

@@ -4,17 +4,15 @@
 use std::path::{Path, PathBuf};
 
 use super::reach;
-use crate::{
-    config::{
-        Config, Env, Flags,
-        file::{self, Places},
-        raw::Raw,
-    },
-    drive::remote::Failure,
+use prism_config::{
+    Config, Env, Flags,
+    file::{self, Places},
     home::{self, Token},
+    raw::Raw,
     registration::Registration,
-    serve::status::report::Status,
 };
+use prism_daemon::serve::status::report::Status;
+use prism_mcp::remote::Failure;
 
 /// Where to look, and with which secret.
 pub(super) struct Located {

@@ -15,7 +15,8 @@ use std::{
 use anyhow::{Context, bail};
 
 use super::{daemon, say, service, start::LOG};
-use crate::{config::Env, registration::Registration, telemetry::rotation};
+use prism_config::{Env, registration::Registration};
+use prism_telemetry::rotation;
 
 /// How often a log that is followed is looked at.
 const LOOK: Duration = Duration::from_millis(100);

@@ -11,7 +11,7 @@ use anyhow::{Context, bail};
 use clap_mangen::roff::{Roff, roman};
 
 use super::{add::is_program, help, say};
-use crate::config::Env;
+use prism_config::Env;
 
 /// Show the manual page, or write all of them into a folder
 #[derive(Debug, clap::Args)]
@@ -127,7 +127,6 @@ mod tests {
         write_all(&whole, folder).unwrap()
     }
 
-    // Issue 5: a man page.
     #[test]
     fn every_command_has_a_page_with_its_examples() {
         let folder = tempfile::tempdir().unwrap();

@@ -24,7 +24,7 @@ use super::{
     say::{self, Colour},
     verbs::{Events, Mesh, Next, Trouble, say_not_running},
 };
-use crate::config::Env;
+use prism_config::Env;
 
 /// How often it is looked, whether something happens or not.
 const LOOK: Duration = Duration::from_millis(500);

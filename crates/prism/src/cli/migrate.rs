@@ -10,15 +10,13 @@ use super::{
     reach,
     tools::Unwatched,
 };
-use crate::{
-    client::{Fault, Manners, Wanted},
-    config::{Env, Http},
-    install::{
-        Action, ConfigFile, InstallError,
-        migrate::{self, Migration, Reach},
-        surface::Surface,
-    },
+use prism_config::{Env, Http};
+use prism_install::{
+    Action, ConfigFile, InstallError,
+    migrate::{self, Migration, Reach},
+    surface::Surface,
 };
+use prism_mcp::client::{Fault, Manners, Wanted};
 
 /// Rewrite SSE entries in other programs' configs
 #[derive(Debug, clap::Args)]

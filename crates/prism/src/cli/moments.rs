@@ -2,10 +2,10 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use prism_core::time::{date_and_time, parse_rfc3339};
 use serde_json::Value;
 
 use super::status::words::time;
-use crate::telemetry::log::date_and_time;
 
 /// Returns this moment in milliseconds since 1970.
 pub(super) fn now_ms() -> i64 {
@@ -17,7 +17,7 @@ pub(super) fn now_ms() -> i64 {
 pub(super) fn moment(value: &Value) -> Option<i64> {
     match value {
         Value::Number(number) => number.as_i64(),
-        Value::String(text) => read(text),
+        Value::String(text) => parse_rfc3339(text),
         _ => None,
     }
 }
@@ -33,27 +33,6 @@ pub(super) fn distance(at: i64, now: i64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "seconds, as people read them")]
     let seconds = (at - now) as f64 / 1000.0;
     if seconds > 0.0 { format!("in {}", time(seconds)) } else { format!("{} ago", time(-seconds)) }
-}
-
-/// Reads `2026-11-16T02:27:00.123Z`. Other offsets than Z are not written by Prism.
-pub(crate) fn read(text: &str) -> Option<i64> {
-    let (date, rest) = text.strip_suffix('Z')?.split_once('T')?;
-    let mut date = date.splitn(3, '-').map(str::parse::<i64>);
-    let (year, month, day) = (date.next()?.ok()?, date.next()?.ok()?, date.next()?.ok()?);
-    let (rest, fraction) = rest.split_once('.').unwrap_or((rest, "0"));
-    let mut of_day = rest.splitn(3, ':').map(str::parse::<i64>);
-    let (hour, minute, second) = (of_day.next()?.ok()?, of_day.next()?.ok()?, of_day.next()?.ok()?);
-    let in_range = (1..=12).contains(&month) && (1..=31).contains(&day) && (0..10_000).contains(&year);
-    if !in_range || !fraction.bytes().all(|digit| digit.is_ascii_digit()) {
-        return None;
-    }
-    let millis: i64 = format!("{fraction:0<3}").get(..3)?.parse().ok()?;
-    // Days since 1970, with years that begin in March: then the leap day is a year's last.
-    let (y, m) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let era = y.div_euclid(400);
-    let of_era = y.rem_euclid(400);
-    let days = era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + (153 * m + 2) / 5 + day - 1 - 719_468;
-    Some((((days * 24 + hour) * 60 + minute) * 60 + second) * 1000 + millis)
 }
 
 #[cfg(test)]

@@ -20,11 +20,9 @@ use super::{
     reach::{self, Interrupts, Toward, is_url},
     say,
 };
-use crate::{
-    client::Wanted,
-    config::{Env, EventNames, Http, duration},
-};
 use check::Verdict;
+use prism_config::{Env, EventNames, Http, duration};
+use prism_mcp::client::Wanted;
 use run::Report;
 
 /// Test a server and trace every message

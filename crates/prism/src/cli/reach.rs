@@ -14,35 +14,32 @@ use std::{
 use anyhow::{Context, anyhow, bail};
 use bytes::Bytes;
 use hyper::{HeaderMap, Method as Verb, header::HeaderValue};
+use prism_core::shell::command_line;
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     time::timeout,
 };
 use tracing::level_filters::LevelFilter;
 
-use super::{
-    daemon,
-    running::{Lasting, Running},
-    say,
-    target::header,
-};
-use crate::{
-    builtin,
-    client::{Client, Fault, Manners, Options, Wanted, Watch},
-    config::{
-        Config, Env, Flags, Http,
-        file::{self, Loaded, Places},
-        raw,
-    },
-    drive::{
-        health,
-        remote::{Failure, Target, reading},
-    },
+use super::{daemon, say, target::header};
+use prism_bridge::drive::health;
+use prism_config::{
+    Config, Env, Flags, Http,
+    file::{self, Loaded, Places},
     home::{Home, Token},
+    raw,
     registration::Registration,
-    serve::{self, status::report::Status},
-    telemetry::Log,
 };
+use prism_daemon::serve::{self, status::report::Status};
+use prism_daemon::{
+    lifecycle, own_server,
+    running::{Lasting, Running},
+};
+use prism_mcp::{
+    client::{Client, Fault, Manners, Options, Wanted, Watch},
+    remote::{Failure, Target, reading},
+};
+use prism_telemetry::Log;
 
 /// How long whoever listens on Prism's port may take to say who it is.
 const WHO_TIMEOUT: Duration = Duration::from_secs(3);
@@ -91,7 +88,7 @@ pub(super) fn is_url(word: &str) -> bool {
 /// Runs a command to its end, or until somebody presses Ctrl-C; the command puts away what it has started.
 pub(super) fn run(command: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(daemon::workers())
+        .worker_threads(lifecycle::workers())
         .enable_all()
         .build()
         .context("cannot start the runtime")?;
@@ -155,7 +152,7 @@ impl Toward {
         let Loaded { config, untrusted, guarded, .. } = file::load(&places, &[], &Flags::default(), env)?;
         say::untrusted(&untrusted);
         // What Prism is itself is there without being configured.
-        let is_own = name.is_some_and(|name| [builtin::prism::NAME, builtin::workspace::NAME].contains(&name));
+        let is_own = name.is_some_and(|name| [own_server::NAME, prism_workspace::NAME].contains(&name));
         if config.destinations.is_empty() && !is_own {
             bail!("no destinations yet\n  fix: prism add files -- npx -y @modelcontextprotocol/server-filesystem .");
         }
@@ -215,9 +212,16 @@ impl Reach {
         config.port = listener.local_addr().context("cannot see the port")?.port();
         let (base, token) = (config.base_url(), Token::random()?);
         let log = Log::start(LevelFilter::OFF, false);
-        let mut running =
-            Running::start(config.clone(), None, Some(token.clone()), home.path(), guarded, Lasting::Nothing, log)
-                .await?;
+        let mut running = Running::start(
+            config.clone(),
+            None,
+            Some(token.clone()),
+            home.path(),
+            guarded,
+            Lasting::Nothing,
+            (log, say::warning),
+        )
+        .await?;
         running.accept(listener);
         Ok(Self { config, base, token, running: Some(running) })
     }
@@ -246,7 +250,7 @@ impl Reach {
     /// What to do about a server that does not run. Its own words are in the log of a daemon, and we are none.
     pub(super) fn advice(&self, name: &str) -> Option<String> {
         let destination = self.config.destinations.get(name).filter(|_| self.running.is_some())?;
-        destination.http.is_none().then(|| format!("see what it says: {}", say::command(&destination.command)))
+        destination.http.is_none().then(|| format!("see what it says: {}", command_line(&destination.command)))
     }
 
     /// Ends what was started. Nothing of it is left when this returns.
@@ -301,7 +305,9 @@ pub(super) async fn open(
     manners: Manners,
     watch: Arc<dyn Watch>,
 ) -> Result<Arc<Client>, Fault> {
-    Client::open(Options { http, wanted, patience, manners, capabilities: None, level: Some("info"), watch }).await
+    let (url, headers) = (http.url, http.headers.into_iter().collect());
+    let level = Some("info");
+    Client::open(Options { url, headers, wanted, patience, manners, capabilities: None, level, watch }).await
 }
 
 /// Says that a command was interrupted, on a line of its own.

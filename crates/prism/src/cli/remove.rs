@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use prism_core::mcp::Era;
+use prism_core::{mcp::Era, shell::command_line};
 use toml_edit::{DocumentMut, Item, Table, TableLike};
 
 use super::{add, say};
-use crate::config::{
+use prism_config::{
     Destination, Env,
     file::{self, Draft},
     raw,
@@ -128,7 +128,7 @@ pub(super) fn undo(
         words.extend(destination.command.iter().cloned());
     }
 
-    let mut text = say::command(&words);
+    let mut text = command_line(&words);
     let rest: Vec<String> = entry
         .into_iter()
         .flat_map(TableLike::iter)

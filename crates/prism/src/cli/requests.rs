@@ -16,7 +16,7 @@ use super::{
     verbs::{Next, Trouble, say_not_running},
     visible::visible_line,
 };
-use crate::config::Env;
+use prism_config::Env;
 
 /// How often a daemon that went is looked for.
 const LOOK: Duration = Duration::from_millis(250);

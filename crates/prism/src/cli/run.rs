@@ -10,15 +10,12 @@ use anyhow::{bail, ensure};
 use prism_os::program::{self, Absent};
 
 use super::{
-    daemon::{self, Daemon, LogFlags},
+    daemon::{self, LogFlags},
     say,
     target::Target,
 };
-use crate::{
-    config::{Config, Env, Flags, Inherit, Process, raw::Raw},
-    home::TokenOrigin,
-    registration::Registration,
-};
+use prism_config::{Config, Env, Flags, Inherit, Process, home::TokenOrigin, raw::Raw, registration::Registration};
+use prism_daemon::lifecycle::{Daemon, sessions_by_open_files};
 
 /// The name that a lone server has in logs and metrics.
 const NAME: &str = "run";
@@ -87,7 +84,7 @@ impl Run {
         destination.max_memory = config.max_memory;
         config.login_path = false;
         // One server for whoever comes: the cap of a configured destination would only surprise here.
-        let max_sessions = if capped { config.max_sessions } else { daemon::sessions_by_open_files() };
+        let max_sessions = if capped { config.max_sessions } else { sessions_by_open_files() };
         ensure!(max_sessions > 0, "--max-sessions must be at least 1");
         destination.process = self.process;
         destination.max_sessions = max_sessions;
@@ -102,7 +99,9 @@ impl Run {
             root: Some(NAME.to_owned()),
             authenticated: !self.no_auth,
             socket: None,
-            log: self.log,
+            log: self.log.log,
+            colour: say::colour(),
+            warn: say::warning,
             standing: None,
             reloader: None,
         };

@@ -9,22 +9,23 @@ use anyhow::{Context, anyhow};
 use prism_os::program;
 
 use super::{
-    daemon::{self, Daemon, LogFlags, Standing},
-    reload::Reloader,
-    running, say,
+    daemon::{self, LogFlags},
+    say,
     service::LAUNCHD,
     start::{self, ALREADY_RUNNING, Outcome, Start},
 };
-use crate::{
-    config::{
-        Config, Env, Flags,
-        file::{self, Loaded, Named, Places},
-        raw::Raw,
-        trust::Trust,
-    },
+use prism_config::{
+    Config, Env, Flags,
+    file::{self, Loaded, Named, Places},
     home::{Home, TokenOrigin},
     lock::{Holder, Lock, LockError},
+    raw::Raw,
     registration::Registration,
+    trust::Trust,
+};
+use prism_daemon::{
+    lifecycle::{Daemon, Standing},
+    reload::Reloader,
 };
 
 /// Serve every configured destination
@@ -123,7 +124,9 @@ impl Serve {
             root: None,
             authenticated: !self.no_auth,
             socket: Some(home.path().join("prism.sock")),
-            log: self.log,
+            log: self.log.log,
+            colour: say::colour(),
+            warn: say::warning,
             standing: Some(standing),
             reloader: Some(reloader),
         };
@@ -228,7 +231,7 @@ impl Serve {
         for warning in &loaded.warnings {
             say::warning(&warning.to_string());
         }
-        let asks_shell = running::asks_shell(&loaded.config);
+        let asks_shell = prism_daemon::running::asks_shell(&loaded.config);
         for destination in loaded.config.destinations.values() {
             // One that is reached over HTTP has none.
             let Some(wanted) = destination.command.first() else {

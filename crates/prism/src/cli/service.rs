@@ -10,9 +10,10 @@ use std::{
 };
 
 use anyhow::{Context, bail, ensure};
+use prism_core::shell::command_line;
 
 use super::{daemon, say, start, stop};
-use crate::{config::Env, home, registration::Registration};
+use prism_config::{Env, home, registration::Registration};
 use unit::{Launchd, MARK, Systemd};
 
 /// Who watches over the daemon, as it is registered.
@@ -108,7 +109,7 @@ fn install(env: &Env, flags: &[String], dry_run: bool) -> anyhow::Result<()> {
     if !reachable {
         say::line("no service manager of this user answers here; where one does, type:");
         for words in &keeper.begin {
-            say::line(&format!("  {}", say::command(words)));
+            say::line(&format!("  {}", command_line(words)));
         }
         return Ok(());
     }
@@ -285,7 +286,7 @@ fn succeeds(words: &[String]) -> bool {
 
 /// Runs a command, and says which one it was that failed.
 fn do_or_say(words: &[String]) -> anyhow::Result<()> {
-    let typed = say::command(words);
+    let typed = command_line(words);
     let Some(mut command) = quiet(words) else { return Ok(()) };
     let output = command.output().with_context(|| format!("cannot run `{typed}`"))?;
     if output.status.success() {

@@ -14,7 +14,7 @@ use super::{
     reach, say,
     verbs::{Mesh, PATIENCE, PERSON, acting},
 };
-use crate::config::{Env, duration};
+use prism_config::{Env, duration};
 
 /// The types that people and agents send. Those of the mesh itself are its own.
 const TYPES: [&str; 8] = [

@@ -12,7 +12,7 @@ use super::{
     say,
     verbs::{Events, Mesh, Next, PATIENCE, Trouble, acting, say_not_running},
 };
-use crate::config::Env;
+use prism_config::Env;
 
 /// Signals that are asked for at once.
 const PAGE: u64 = 200;

@@ -16,7 +16,7 @@ use anyhow::{Context, anyhow};
 use prism_os::detach;
 
 use super::{say, service};
-use crate::{config::Env, home::Home, registration::Registration};
+use prism_config::{Env, home::Home, registration::Registration};
 
 /// The log of a daemon in the background, in Prism's home.
 pub const LOG: &str = "prism.log";

@@ -14,7 +14,8 @@ use super::{
     reach::{self, Interrupts},
     say,
 };
-use crate::{config::Env, serve::status::report::Status as Report};
+use prism_config::Env;
+use prism_daemon::serve::status::report::Status as Report;
 
 /// What it exits with when there is no daemon: a script must be able to tell that from a failure.
 const NOT_RUNNING: u8 = 3;

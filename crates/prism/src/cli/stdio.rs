@@ -9,13 +9,9 @@ use std::{
 use anyhow::Context;
 
 use super::{daemon, say, start};
-use crate::{
-    config::{Env, NameError, raw},
-    home::Home,
-    registration::Registration,
-    shim::{self, Address, Door, Route},
-    wake::Tmux,
-};
+use crate::shim::{self, Address, Door, Route};
+use prism_config::{Env, NameError, home::Home, raw, registration::Registration};
+use prism_mesh::wake::Tmux;
 
 /// Be an MCP server on stdio, for clients that cannot speak HTTP
 #[derive(clap::Args)]

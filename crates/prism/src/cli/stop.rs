@@ -13,12 +13,7 @@ use super::{
     daemon, say, service,
     start::{self, Outcome, Start},
 };
-use crate::{
-    config::{Env, duration},
-    home::Home,
-    lock::Holder,
-    registration::Registration,
-};
+use prism_config::{Env, duration, home::Home, lock::Holder, registration::Registration};
 
 /// How long a stop may take where nobody has said how long.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);

@@ -4,7 +4,7 @@ use anyhow::bail;
 use prism_core::mcp::Era;
 use toml_edit::{Array, InlineTable, Value};
 
-use crate::config::{Destination, Env, EventNames, Http, Transport};
+use prism_config::{Destination, Env, EventNames, Http, Transport};
 
 #[derive(Debug, Default, clap::Args)]
 pub(super) struct Target {

@@ -14,10 +14,8 @@ use super::{
     reach::{self, Interrupts, Reach, Toward, is_url},
     say,
 };
-use crate::{
-    client::{Arrival, Fault, Greeting, Manners, Wanted, Watch},
-    config::{Env, Http, duration},
-};
+use prism_config::{Env, Http, duration};
+use prism_mcp::client::{Arrival, Fault, Greeting, Manners, Wanted, Watch};
 
 /// List the tools of a destination, or of all of them
 #[derive(Debug, clap::Args)]

@@ -8,6 +8,7 @@ use std::{
 };
 
 use anyhow::{Context, bail};
+use prism_os::clock::now_rfc3339;
 use serde_json::{Value, json};
 
 use super::{
@@ -16,17 +17,15 @@ use super::{
     talk,
     visible::visible,
 };
-use crate::{
-    config::{
-        Env,
-        file::NAME,
-        raw::Raw,
-        trust::{self, Seen, Standing, name_of},
-    },
+use prism_config::{
+    Env,
+    file::NAME,
     home,
-    install::diff::{self, Line},
-    registration::{self, Registration},
+    raw::Raw,
+    registration::Registration,
+    trust::{self, Seen, Standing, name_of},
 };
+use prism_install::diff::{self, Line};
 
 /// Look at a project's config, and let it count
 #[derive(Debug, clap::Args)]
@@ -84,9 +83,7 @@ impl Trust {
         if !self.yes && !asked()? {
             return Ok(ExitCode::FAILURE);
         }
-        trust
-            .see(&path, &text, registration::now())
-            .with_context(|| format!("cannot write {}", trust.file().display()))?;
+        trust.see(&path, &text, now_rfc3339()).with_context(|| format!("cannot write {}", trust.file().display()))?;
         let taken = match Registration::alive(home.path()) {
             Some(_) => "counts now; a daemon that runs on it takes it up at once",
             None => "counts now",

@@ -6,10 +6,8 @@ use super::{
     configs::{Outcome, Place, Surfaces},
     install::{extension, neovim, with_neovim},
 };
-use crate::{
-    config::Env,
-    install::{Action, Change, InstallError, State, entry::Marks, surface::Surface},
-};
+use prism_config::Env;
+use prism_install::{Action, Change, InstallError, State, entry::Marks, surface::Surface};
 
 /// Take Prism out of a program's config
 #[derive(Debug, clap::Args)]
@@ -42,7 +40,7 @@ impl Uninstall {
             Marks { url: place.url.clone(), token: place.home.token().ok().map(|(t, _)| t.expose().to_owned()) };
         let mut outcomes = Vec::new();
         let mut done = Vec::new();
-        let is_named = self.surfaces.names(crate::install::neovim::NAME);
+        let is_named = self.surfaces.names(prism_install::neovim::NAME);
         let wanted = match self.all {
             true => Surface::ALL.to_vec(),
             false if is_named && self.surfaces.named().is_empty() => Vec::new(),
@@ -51,13 +49,13 @@ impl Uninstall {
         if self.all {
             let mut records = place.records.all(Action::Install);
             records.retain(|record| !self.hooks || record.holds_hooks());
-            records.retain(|record| record.surface.as_deref() != Some(crate::install::neovim::NAME));
+            records.retain(|record| record.surface.as_deref() != Some(prism_install::neovim::NAME));
             // They came after the entries, into folders that may have been made for those.
             records.sort_by_key(|record| !record.holds_hooks());
             for record in records {
                 let surface = record.surface.as_deref().and_then(Surface::named);
                 done.push(record.path.clone());
-                outcomes.push(self.outcome(surface, crate::install::undo(record), &place));
+                outcomes.push(self.outcome(surface, prism_install::undo(record), &place));
             }
         }
         for surface in wanted {
@@ -81,7 +79,7 @@ impl Uninstall {
             if done.contains(&path) || (self.all && !path.exists()) {
                 continue;
             }
-            let change = crate::install::uninstall(surface, path, &marks, self.force, &place.records);
+            let change = prism_install::uninstall(surface, path, &marks, self.force, &place.records);
             if self.all && !matches!(&change, Ok(change) if change.state != State::Unchanged) {
                 // Nobody asked for this one by its name, and there is nothing of ours in it.
                 continue;
@@ -105,7 +103,7 @@ impl Uninstall {
             Ok(path) => path,
             Err(error) => return (self.hooks && !self.all).then(|| Outcome::failed(Some(surface), error.into())),
         };
-        let change = crate::install::hooks::uninstall(surface, path, &place.records);
+        let change = prism_install::hooks::uninstall(surface, path, &place.records);
         let named = self.hooks && !self.all;
         match &change {
             Ok(change) if change.state == State::Unchanged && !named => None,

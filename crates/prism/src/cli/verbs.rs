@@ -13,15 +13,15 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use super::{daemon, say, start};
-use crate::{
-    config::Env,
-    drive::remote::{
-        Failure, Target,
-        pool::Answer,
-        reading::{self, Content, Piece, Reading},
-    },
+use prism_config::{
+    Env,
     home::{self, Token},
     registration::Registration,
+};
+use prism_mcp::remote::{
+    Failure, Target,
+    pool::Answer,
+    reading::{self, Content, Piece, Reading},
 };
 
 /// Who it is when nobody says.

@@ -17,7 +17,7 @@ use super::{
     say,
     verbs::{Mesh, Trouble, acting},
 };
-use crate::config::{Env, duration};
+use prism_config::{Env, duration};
 
 /// What it exits with when it was typed wrongly, as clap does.
 const USAGE: u8 = 2;

@@ -12,7 +12,7 @@ use super::{
     status::words::took,
     verbs::{Mesh, Next, Told, Trouble},
 };
-use crate::config::Env;
+use prism_config::Env;
 
 /// How long one way may take to be tried.
 const ROW_PATIENCE: Duration = Duration::from_secs(120);

@@ -13,16 +13,12 @@ use serde_json::{Value, json};
 use tracing::level_filters::LevelFilter;
 
 use super::{bar::Bar, say};
-use crate::{
-    builtin::{
-        kit,
-        workspace::{
-            self as memory, Context, Forgotten, Kind, Listing, Memory, Progress, Remember, Scope, Search, Tier, Trouble,
-        },
-    },
-    config::Env,
-    home::Home,
-    telemetry::Log,
+use crate::words::one_of;
+use prism_config::{Env, home::Home};
+use prism_mcp::kit;
+use prism_telemetry::Log;
+use prism_workspace::{
+    self as memory, Context, Forgotten, Kind, Listing, Memory, Progress, Remember, Scope, Search, Tier, Trouble,
 };
 
 /// The memory of a workspace
@@ -68,7 +64,7 @@ enum Command {
         #[arg(long, value_delimiter = ',')]
         category: Vec<String>,
         /// How much of each note
-        #[arg(long, value_enum, default_value = "front_matter")]
+        #[arg(long, value_parser = one_of(&Tier::ALL, Tier::name), default_value = Tier::default().name())]
         tier: Tier,
     },
     /// Search the notes
@@ -93,7 +89,7 @@ enum Command {
         #[command(flatten)]
         place: Place,
         /// What it is
-        #[arg(long, value_enum, default_value = "note")]
+        #[arg(long, value_parser = one_of(&Kind::ALL, Kind::name), default_value = Kind::default().name())]
         kind: Kind,
         /// Topic whose folder it goes to
         #[arg(long)]

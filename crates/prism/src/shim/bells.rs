@@ -22,7 +22,7 @@ use tokio::{
 };
 use uuid::Uuid;
 
-use crate::drive::remote::{
+use prism_mcp::remote::{
     Target,
     headers::{self, Lane},
     reading,

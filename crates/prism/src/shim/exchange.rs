@@ -12,7 +12,7 @@ use prism_core::wire::{Kind, Message};
 use tokio::{sync::mpsc, time::timeout};
 
 use super::machine::{Says, Ticket};
-use crate::drive::remote::{
+use prism_mcp::remote::{
     Failure, Target,
     headers::{self, Lane, SESSION_ID},
     pool::Answer,

@@ -31,7 +31,7 @@ use self::{
     outage::Outage,
     session::Gate,
 };
-use crate::drive::remote::headers::Lane;
+use prism_mcp::remote::headers::Lane;
 
 /// Messages of the client that may be under way. Beyond it stdin is not read, and the client waits as it would for any
 /// server that is busy.

@@ -48,7 +48,7 @@ async fn ok(gate: &Gate, words: &[&str]) -> String {
     ended.stdout
 }
 
-// Issue 8: opens a granted session and runs verbs from the shell.
+// opens a granted session and runs verbs from the shell.
 #[tokio::test]
 async fn a_person_opens_a_session_works_in_it_and_gives_it_back() {
     let gate = Gate::start().await;

@@ -25,7 +25,7 @@ fn was_cancelled(record: &str, id: &Value) -> bool {
         .any(|message| message["method"] == "notifications/cancelled" && message["params"]["requestId"] == *id)
 }
 
-// B-14; issue 2, must show 7
+// B-14
 // checks 107
 #[tokio::test]
 async fn garbage_on_stdout_is_skipped_and_everything_else_is_served() {
@@ -40,7 +40,7 @@ async fn garbage_on_stdout_is_skipped_and_everything_else_is_served() {
     assert_eq!(skipped, Some(16));
 }
 
-// B-07, B-14; issue 2, must show 7
+// B-07, B-14
 // checks 46
 #[tokio::test]
 async fn a_child_that_writes_half_a_line_and_stops_costs_that_call_and_no_more() {
@@ -143,7 +143,7 @@ async fn a_child_that_is_mute_on_one_method_is_heard_on_the_others() {
     assert_eq!(daemon.get("/readyz").await.status, 200, "it answers a ping");
 }
 
-// B-18, house style 3; issue 2, must show 7
+// B-18, style 3
 #[tokio::test]
 async fn a_child_that_never_reads_is_504_then_503_and_memory_is_bounded() {
     let daemon =
@@ -180,7 +180,7 @@ async fn a_child_that_never_reads_is_504_then_503_and_memory_is_bounded() {
     assert_eq!(daemon.get("/readyz").await.status, 503);
 }
 
-// House style 3: what has no answer is bounded as well.
+// Style 3: what has no answer is bounded as well.
 #[tokio::test]
 async fn notifications_to_a_child_that_never_reads_do_not_pile_up() {
     let daemon = Daemon::run(&["--process", "per_session"], &["--fault", "deaf"]).await;

@@ -28,7 +28,7 @@ async fn stalled_listener(daemon: &Daemon, session: &Client) -> TcpStream {
     stream
 }
 
-// House style 3 (cut off); issue 2, must show 7
+// Style 3 (cut off)
 #[tokio::test]
 async fn a_client_that_stops_reading_is_cut_off_and_nobody_else_notices() {
     const NOTES: usize = 40;
@@ -91,7 +91,7 @@ async fn whoever_may_be_cut_off_has_an_id_to_come_back_with_and_knows_when() {
     assert_eq!(again.message().await["method"], "notifications/tools/list_changed");
 }
 
-// B-03, B-11; issue 2, must show 7
+// B-03, B-11
 #[tokio::test]
 async fn a_thousand_gets_with_a_made_up_session_are_404_and_cost_nothing() {
     let daemon = Daemon::run(&[], &[]).await;
@@ -190,7 +190,7 @@ async fn clients_that_send_half_a_request_hold_up_nobody() {
     assert_eq!(session.text("echo", json!({"text": "hello"})).await, "hello");
 }
 
-// House style 3 (refuse): one session's calls are bounded, and the others have their own bound.
+// Style 3 (refuse): one session's calls are bounded, and the others have their own bound.
 #[tokio::test]
 async fn a_session_with_too_many_calls_is_told_to_wait_and_others_are_served() {
     let home = Home::new();

@@ -93,7 +93,7 @@ async fn arguments_come_from_files_and_from_stdin_too() {
     assert!(ended.code == Some(1) && ended.stderr.contains("no JSON object"), "{ended:?}");
 }
 
-// Issue 2: what is wrong is said before anything is sent.
+// What is wrong is said before anything is sent.
 #[tokio::test]
 async fn wrong_arguments_never_reach_the_server() {
     let home = Home::new();

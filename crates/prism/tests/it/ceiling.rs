@@ -1,4 +1,4 @@
-//! A child that holds more memory than it may (`max_memory`, issue 5).
+//! A child that holds more memory than it may (`max_memory`).
 
 use std::fs;
 

@@ -13,7 +13,7 @@ fn words(arguments: &[&str]) -> Vec<String> {
     arguments.iter().map(|word| (*word).to_owned()).collect()
 }
 
-// Issue 2, the README's two commands
+// The README's two commands.
 // checks 4
 #[tokio::test]
 async fn with_nothing_configured_it_says_where_it_listens_where_the_token_is_and_what_to_type_next() {
@@ -32,7 +32,6 @@ async fn with_nothing_configured_it_says_where_it_listens_where_the_token_is_and
     assert!(reply.text().await.contains("prism add"));
 }
 
-// Issue 2
 #[tokio::test]
 async fn run_says_what_it_bridges_and_how_a_client_gets_there() {
     let daemon = Daemon::run(&[], &[]).await;
@@ -130,7 +129,7 @@ async fn an_address_that_others_can_reach_needs_a_word_of_its_own() {
     seen(NOTHING, logged(&said, "listening on"), logged(&warned, "other machines can reach"));
 }
 
-// Issue 2: what to do is said.
+// What to do is said.
 #[tokio::test]
 async fn a_port_in_use_is_an_error_that_names_the_flag() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -142,7 +141,6 @@ async fn a_port_in_use_is_an_error_that_names_the_flag() {
     assert!(said.contains(&port) && said.contains("in use") && said.contains("--port"), "{said}");
 }
 
-// Issue 2
 #[tokio::test]
 async fn a_config_error_shows_the_file_the_line_and_the_fix() {
     let config = "[destination.files]\ncommand = [\"x\"]\nproces = \"shared\"\n";
@@ -151,7 +149,6 @@ async fn a_config_error_shows_the_file_the_line_and_the_fix() {
     assert!(said.contains("it.toml:3:1") && said.contains("proces") && said.contains("process"), "{said}");
 }
 
-// Issue 2
 #[tokio::test]
 async fn run_without_a_program_says_so_and_starts_nothing() {
     let (status, said) = Launch::run(&[], &words(&["no-such-mcp-server"])).fail().await;
@@ -191,7 +188,7 @@ async fn a_second_serve_in_one_home_is_refused_and_a_dead_one_is_replaced() {
     client.initialize().await;
 }
 
-// Issue 2: `prism add`, and what was added is served.
+// D-09: `prism add`, and what was added is served.
 #[tokio::test]
 async fn what_add_has_written_is_what_serve_serves() {
     let home = Home::new();
@@ -204,7 +201,7 @@ async fn what_add_has_written_is_what_serve_serves() {
     daemon.client_at("/files/mcp").initialize().await.child().await;
 }
 
-// N-01, N-07; issue 4
+// N-01, N-07
 #[tokio::test]
 async fn the_demo_server_listens_and_its_posts_are_streams_or_plain_json() {
     for (flag, kind) in [("--enable-post-sse", "text/event-stream"), ("--enable-post-sse=false", "application/json")] {

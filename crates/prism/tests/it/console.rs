@@ -76,7 +76,7 @@ async fn code(daemon: &Daemon) -> String {
     told["url"].as_str().expect("a link").split_once('#').expect("the code is behind the #").1.to_owned()
 }
 
-// issue 7, must show 4: agent token on management routes, forged Origin
+// agent token on management routes, forged Origin
 #[tokio::test]
 async fn a_link_is_for_the_management_secret_alone() {
     let daemon = launched().await;
@@ -89,7 +89,7 @@ async fn a_link_is_for_the_management_secret_alone() {
     assert!(url.starts_with(&format!("http://127.0.0.1:{}/console/login#", daemon.port())), "{url}");
 }
 
-// A-13; issue 7, must show 4: replayed one-time link
+// replayed one-time link
 #[tokio::test]
 async fn a_link_opens_one_session_once() {
     let daemon = launched().await;
@@ -198,7 +198,7 @@ async fn cookies_that_another_port_has_tossed_change_nothing() {
     seen(NOTHING, format!("the page, and what it does: {acted}"), NOTHING);
 }
 
-// A-13; issue 7, must show 4: forged Origin
+// forged Origin
 #[tokio::test]
 async fn a_change_needs_our_own_page_and_its_secret() {
     let daemon = launched().await;

@@ -1,6 +1,6 @@
 //! The daemon is killed under load again and again, and started again: by its service, or by the shim of a client. Its
 //! 32 clients go on with the sessions they have, what was not in flight is neither lost nor done twice, and nothing
-//! grows (issue 5, must show 2).
+//! grows (D-09, B-25).
 
 mod callers;
 pub(crate) mod life;
@@ -40,7 +40,7 @@ const ANSWERS: u64 = 64;
 const KILLED_AT_START: usize = 5;
 const STARTED_BY_SHIM: usize = 3;
 
-// Issue 5, must show 2; D-07.
+// D-07, D-09
 #[tokio::test]
 async fn sessions_go_on_through_kills_under_load_and_nothing_grows() {
     let mut stage = Stage::open().await;

@@ -66,7 +66,7 @@ fn port(registered: &Value) -> u16 {
     registered["port"].as_u64().unwrap().try_into().unwrap()
 }
 
-// Issue 5, lifecycle
+// D-01
 #[tokio::test]
 async fn it_runs_on_in_a_session_of_its_own_until_it_is_stopped() {
     let background = Background::new();

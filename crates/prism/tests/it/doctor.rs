@@ -50,7 +50,7 @@ fn write_cursor(home: &Home, port: u16, token: &str) {
     fs::write(home.path().join(".cursor/mcp.json"), text).unwrap();
 }
 
-// Issue 5: all is well, and a real call was made to every destination.
+// D-05: all is well, and a real call was made to every destination.
 #[tokio::test]
 async fn a_daemon_that_is_well_is_said_to_be() {
     let config = [destination("a", &[], ""), destination("b", &["--era", "modern"], "")].concat();
@@ -87,7 +87,7 @@ async fn a_client_that_still_has_the_session_of_another_server_is_spoken_of() {
     assert!(note["verdict"] == "note" && note["fix"].as_str().unwrap().contains("restart the client"), "{note}");
 }
 
-// Issue 5: with the daemon down it is useful, too, and what is wrong comes with what to type.
+// D-05: with the daemon down it is useful, too, and what is wrong comes with what to type.
 #[tokio::test]
 async fn without_a_daemon_every_destination_is_tested_all_the_same() {
     let (_port, port) = nobody();

@@ -33,7 +33,7 @@ fn verbs(client: &Client) -> [crate::support::Request; 3] {
     [client.request(Method::POST).body(PING), client.request(Method::GET), client.request(Method::DELETE)]
 }
 
-// D-04; issue 2, must show 7
+// D-04
 // There is one principal: whoever has the token.
 // checks 15 23
 #[tokio::test]
@@ -51,7 +51,7 @@ async fn without_the_token_nobody_gets_in() {
     session.child().await;
 }
 
-// D-04; issue 2, must show 7
+// D-04
 // checks 15 23
 #[tokio::test]
 async fn a_wrong_token_is_refused_and_the_right_one_is_not_told() {
@@ -91,7 +91,7 @@ async fn an_unknown_path_is_not_told_apart_without_the_token() {
     }
 }
 
-// D-04; issue 2, must show 7
+// D-04
 // checks 1 2
 #[tokio::test]
 async fn a_foreign_origin_is_refused_before_anything_is_read() {
@@ -132,7 +132,7 @@ async fn an_origin_that_is_configured_is_let_in() {
     );
 }
 
-// D-04; issue 2, must show 7
+// D-04
 // checks 3
 #[tokio::test]
 async fn a_foreign_host_is_refused_and_a_missing_one_too() {

@@ -22,7 +22,7 @@ async fn is_called(home: &Home) {
     until("the call is with its child", async || lines(&record).iter().any(|line| line.contains("slow"))).await;
 }
 
-// D-09; issue 5: graceful stop drains what is in flight.
+// D-09: graceful stop drains what is in flight.
 #[tokio::test]
 async fn a_call_in_flight_is_answered_before_the_daemon_ends() {
     let home = Home::new();

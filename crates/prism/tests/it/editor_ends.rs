@@ -1,5 +1,5 @@
 //! What ends badly and leaves nothing behind: language servers that are killed, a terminal that prints without end, a build
-//! whose grant is revoked (issue 8, must show 6).
+//! whose grant is revoked (A-10, S-20).
 
 use std::{
     fs,

@@ -1,4 +1,4 @@
-//! Two sub-agents on one buffer, and a daemon that is killed while it saves (E-03; issue 8, must show 3).
+//! Two sub-agents on one buffer, and a daemon that is killed while it saves (E-03).
 
 use std::{
     collections::HashSet,
@@ -163,17 +163,23 @@ async fn a_daemon_that_is_killed_while_it_saves_leaves_the_old_file_or_the_new_o
     let mut on_disk = 'a';
     fs::write(&path, text(on_disk)).unwrap();
     let granted = granted(&gate, "saver").await;
-    let (mut old, mut new, mut saves) = (0, 0, 0);
+    let (mut old, mut new, mut saves, mut kept, mut unsaved) = (0, 0, 0, 0, on_disk);
     for kill in 0..kills {
         let mut holder = gate.hold(&granted).await;
         let opened = holder.does("open_file", json!({"path": "saved.txt"})).await;
-        assert_eq!(opened["data"]["is_dirty"], false, "what was not saved is gone");
+        // An edit is kept a third of a second later, and a busy machine may take that long to kill: then it is there again,
+        // whole, and unsaved. Mostly it is gone.
+        if opened["data"]["is_dirty"] == true {
+            assert_eq!(opened["data"]["content"], text(unsaved).as_str(), "half an edit was kept before kill {kill}");
+            kept += 1;
+        }
         // A few saves that succeed, then one in whose middle it dies: earlier or later in every round.
         let mut version = opened["data"]["version"].clone();
         for round in 0..=2 {
             let letter = if on_disk == 'z' { 'a' } else { char::from(on_disk as u8 + 1) };
             let all = json!({"start": {"line": 0, "character": 0}, "end": {"line": LINES, "character": 0}});
             let edits = json!([{"range": all, "new_text": text(letter)}]);
+            unsaved = letter;
             let edit = json!({"path": "saved.txt", "version": version, "edits": edits});
             let edited = holder.does("edit_buffer", edit).await;
             assert_eq!(edited["status"], "ok", "{edited}");
@@ -204,7 +210,7 @@ async fn a_daemon_that_is_killed_while_it_saves_leaves_the_old_file_or_the_new_o
         .collect();
     say(&format!(
         "kills: {kills} in the middle of a save: {old} old files, {new} new ones, none half; {saves} saves that \
-                  succeeded; {} temporary files left",
+                  succeeded; {kept} unsaved edits kept; {} temporary files left",
         left.len()
     ));
     // It goes on as ever.

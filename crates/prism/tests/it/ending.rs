@@ -6,7 +6,7 @@ use tokio::task::JoinSet;
 
 use crate::support::{Daemon, Home, Launch, demo, destination, lines, process, until};
 
-/// Sessions that are opened and abandoned (issue 2, must show 6), half of them with children that end by themselves
+/// Sessions that are opened and abandoned, half of them with children that end by themselves
 /// when their stdin does, half with children that do not.
 const ABANDONED: usize = 200;
 
@@ -20,7 +20,7 @@ fn with_grandchild(home: &Home, flags: &[&str]) -> Vec<String> {
     ["sh", "-c", &format!("sleep 1000 & echo $! > {pid}; exec {server}")].map(str::to_owned).to_vec()
 }
 
-// B-25; issue 2, must show 6.
+// B-25
 #[tokio::test]
 async fn after_a_killed_daemon_the_next_one_leaves_no_child_of_two_hundred() {
     let home = Home::new();

@@ -1,5 +1,4 @@
-//! What children find in their environment: what they need, what they are given, and the PATH of the user's shell
-//! (issue 5, "Environment of children").
+//! What children find in their environment: what they need, what they are given, and the PATH of the user's shell.
 
 use std::{collections::BTreeMap, fs, os::unix::fs::PermissionsExt};
 

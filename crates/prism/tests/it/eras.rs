@@ -80,7 +80,7 @@ async fn a_modern_client_beside_a_legacy_session_changes_nothing_for_either() {
     }
 }
 
-// Not mcp-eras 4.1, which prefers the newer one: what is not translated cannot be lost on the way, and some tools of a
+// mcp-eras 4.1: what is not translated cannot be lost on the way, and some tools of a
 // server of both eras work in one of them only.
 #[tokio::test]
 async fn a_server_of_both_eras_is_spoken_to_in_each_clients_own_and_that_is_remembered() {

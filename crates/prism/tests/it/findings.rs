@@ -1,4 +1,4 @@
-//! What an attack on the first version found beside the large things, played again on a real daemon: one test for each finding
+//! What attacks found beside the large things (docs/findings.md), played again on a real daemon: one test for each finding
 //! that no module about its subject plays. A finding that is as it should be is a test of what the page says about it.
 
 use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt, process::Command};

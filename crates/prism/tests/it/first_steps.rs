@@ -1,4 +1,4 @@
-//! What a person is told who has just come: in an empty home, with nothing configured and nothing running (issue 5).
+//! What a person is told who has just come: in an empty home, with nothing configured and nothing running.
 
 use crate::support::{Ended, Home, Launch, demo};
 

@@ -1,4 +1,4 @@
-//! Disk full, log full, database full, each while a grant acts (H6, L8; issue 18, must show 6): revoking works, what the grant
+//! Disk full, log full, database full, each while a grant acts (H6, L8): revoking works, what the grant
 //! had started is gone, nothing is acted on without a line, and all is written when there is room.
 //!
 //! Small file systems are made in a namespace of the test's own, which any user may have where the kernel allows it.

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::{Method, client::conn::http1};
 use hyper_util::rt::TokioIo;
-use prism::home::Token;
+use prism_config::home::Token;
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 
@@ -72,7 +72,7 @@ async fn the_two_secrets_are_not_the_same() {
     assert_ne!(gate.management(), gate.daemon.token());
     let mcp = gate.request(Method::POST, "/mcp", Some(&gate.management())).body("{}").send().await;
     assert_eq!(mcp.status, 401);
-    // As the source writes it: without a scheme.
+    // without a scheme.
     let bare = gate.request(Method::GET, "/mcp/requests", None).header("authorization", &gate.management());
     assert_eq!(bare.send().await.status, 200);
 }

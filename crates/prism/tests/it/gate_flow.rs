@@ -1,4 +1,4 @@
-//! The source's checklist, "Basic Flow" and "Security & Scope", item by item, with the real daemon over real sockets.
+//! The basic flow of a request and what holds its holder, item by item, with the real daemon over real sockets.
 
 use hyper::Method;
 use serde_json::{Value, json};
@@ -57,7 +57,7 @@ async fn approve_returns_a_session_token_for_at_most_what_was_asked() {
     assert_eq!(status, 200, "{told}");
     assert_eq!(text(&told["session_token"]).len(), 64, "256 bits");
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
-    let left = told["expires_at"].as_u64().expect("seconds since 1970, as in the source") - now;
+    let left = told["expires_at"].as_u64().expect("seconds since 1970 (A-02)") - now;
     assert!((200..=300).contains(&left), "{left}");
     let grant = gate.grant_seen(&text(&told["session_id"])).await;
     assert_eq!(grant["allowed_scopes"], json!(["read:files", "create:files"]));
@@ -90,7 +90,7 @@ async fn a_sub_agent_connects_with_its_token() {
     let file = holder.does("open_file", json!({"path": gate.path("main.rs")})).await;
     assert_eq!(file["status"], "ok", "{file}");
     assert!(file["data"].to_string().contains("fn main() {}"), "{file}");
-    // The category form of the source is the same action.
+    // the category form is the same action.
     let same = holder.does("file_operation", json!({"op": "open_file", "path": gate.path("main.rs")})).await;
     assert_eq!(same["data"], file["data"]);
     assert_eq!(gate.grant_seen(&granted.id).await["status"], "ACTIVE");

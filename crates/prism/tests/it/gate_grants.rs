@@ -58,7 +58,7 @@ async fn a_narrowed_token_gets_no_more_than_it_was_left() {
     assert_eq!(holder.refused("create_file", json!({"path": path, "content": ""})).await, "forbidden");
 }
 
-// how long it took is written to the test's output; issue 7 wants 100 ms.
+// how long it took is written to the test's output: it should be below 100 ms.
 #[tokio::test]
 async fn a_revoked_parent_ends_the_branch() {
     let gate = Gate::start().await;

@@ -76,7 +76,7 @@ fn on_card(page: &str, name: &str) -> String {
     word.split_once('<').unwrap().0.trim().to_owned()
 }
 
-// issue 17, must show 6.
+//
 #[tokio::test]
 async fn in_every_state_everybody_says_the_same_and_it_is_true() {
     let upstream = Daemon::run(&["--no-auth"], &[]).await;

@@ -79,7 +79,7 @@ fn token(home: &Home) -> String {
     read(&home.path().join(".prism/http-mcp-token")).trim().to_owned()
 }
 
-// D-06; issue 5, must show 3
+// D-06
 #[tokio::test]
 async fn what_install_writes_uninstall_takes_back_to_the_byte() {
     each(SAMPLES, async |Sample { name, surface, text }| {
@@ -116,7 +116,7 @@ async fn what_install_writes_is_taken_back_to_the_byte_even_if_nobody_remembers(
     .await;
 }
 
-// D-06; issue 5, must show 3
+// D-06
 #[tokio::test]
 async fn broken_files_stay_as_they_are_and_the_message_names_the_line() {
     for (Sample { name, surface, text }, spot) in BROKEN {

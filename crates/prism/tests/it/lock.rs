@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::support::{Daemon, Home, Launch, until};
 
-/// Starts at once, as the issue asks for (issue 5, must show 4).
+/// Starts at once.
 const RACES: usize = 20;
 /// What `prism serve` exits with when another one runs.
 const ALREADY_RUNNING: Option<i32> = Some(3);
@@ -17,7 +17,7 @@ fn registered(home: &Home) -> Value {
     serde_json::from_slice(&text).expect("JSON")
 }
 
-// D-02; issue 5, must show 4
+// D-02
 #[tokio::test]
 async fn of_two_that_race_one_wins_and_the_other_names_it() {
     let home = Home::new();
@@ -106,7 +106,7 @@ async fn a_bridge_takes_no_lock_and_is_not_registered() {
     assert_eq!(registered(bridge.home())["pid"], daemon.pid());
 }
 
-// Issue 5, must show 4
+// D-03
 #[tokio::test]
 async fn a_token_that_others_can_read_is_refused_with_the_fix() {
     use std::os::unix::fs::PermissionsExt;

@@ -1,5 +1,5 @@
 //! Bells as agents hear them, on real sockets: one for a cycle, none for others, and what becomes of an agent whose stream
-//! dies without a word (issue 6, must show 5 and 6).
+//! dies without a word (M-04, M-09).
 
 mod relay;
 
@@ -128,7 +128,7 @@ async fn system_types_never_ring() {
     assert_eq!(sable.bells().await.len(), 2);
 }
 
-// Issue 6, must show 5.
+// M-04
 #[tokio::test]
 async fn a_burst_is_one_bell_drained_in_pages_and_nobody_else_notices() {
     for limit in [200, 20] {
@@ -257,7 +257,7 @@ fn echo() -> Value {
     json!({"name": "d__echo", "arguments": {"text": "x"}})
 }
 
-// Issue 6, must show 6: its process is gone, and its socket with it.
+// M-09: its process is gone, and its socket with it.
 #[tokio::test]
 async fn a_stream_that_is_reset_demotes_its_agent_until_it_is_back() {
     let stage = Stage::open().await;
@@ -268,7 +268,7 @@ async fn a_stream_that_is_reset_demotes_its_agent_until_it_is_back() {
     stage.comes_back().await;
 }
 
-// Issue 6, must show 6: the sockets stay open, and nothing goes through them any more.
+// M-09: the sockets stay open, and nothing goes through them any more.
 #[tokio::test]
 async fn a_stream_that_goes_dark_demotes_its_agent_until_it_is_back() {
     let stage = Stage::open().await;

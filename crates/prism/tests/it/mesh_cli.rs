@@ -131,7 +131,7 @@ async fn the_history_is_read_page_by_page_newest_first() {
     assert_eq!(said(&lines.end().await), (Some(0), expected));
 }
 
-// Issue 6: `prism signals --tail` without gap or repeat over a restart.
+// M-12: `prism signals --tail` without gap or repeat over a restart.
 #[tokio::test]
 async fn a_tail_has_no_gap_and_no_repeat_when_the_daemon_is_restarted() {
     let mut mesh = FakeMesh::start().await;

@@ -28,7 +28,7 @@ async fn shows(mesh: &mut FakeMesh, terminal: &Terminal, page: &Value, what: &st
     soon(what, showing).await;
 }
 
-// Issue 6: a live view of the mesh.
+// A live view of the mesh.
 #[tokio::test]
 async fn the_mesh_is_drawn_anew_when_something_happens_and_the_screen_given_back() {
     for leave in ["q", "SIGINT", "SIGTERM"] {
@@ -153,7 +153,7 @@ async fn a_hook_that_waits_is_rung_by_the_real_daemon_and_superseded_by_the_next
     assert!(ended.stderr.starts_with("Signal from person: Question."), "{}", ended.stderr);
 }
 
-// Issue 6: `--tail` over a restart of the real daemon.
+// M-12: `--tail` over a restart of the real daemon.
 #[tokio::test]
 async fn a_tail_goes_on_with_the_next_daemon() {
     let mut daemon = Launch::serve("").start().await;

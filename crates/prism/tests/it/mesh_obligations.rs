@@ -1,4 +1,4 @@
-//! What agents owe each other, through the whole daemon: one test for each row of the source's table (M-10), and what is
+//! What agents owe each other, through the whole daemon: one test for each row of the table in M-10, and what is
 //! known of the bells that were rung for it (M-08).
 
 use hyper::Method;

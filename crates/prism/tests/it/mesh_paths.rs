@@ -1,5 +1,5 @@
 //! How paths and agents really are, and what a ring that did not ring leaves behind: with servers that are not ready, or die,
-//! and real panes (issue 17, must show 4).
+//! and real panes (R-27, R-28, R-29).
 
 mod stand_ins;
 
@@ -182,7 +182,7 @@ async fn a_start_with_an_open_stream_says_full() {
     }
 }
 
-// R-28: source 4.5 and 5.2, wherever it is shown.
+// R-28, M-09: wherever it is shown.
 #[tokio::test]
 async fn cursor_on_stdio_is_degraded_wherever_it_is_shown() {
     let home = Home::new();
@@ -223,7 +223,7 @@ async fn cursor_on_stdio_is_degraded_wherever_it_is_shown() {
     assert_eq!(sent["recipient_state"]["surface_support"], "degraded", "{sent}");
     let doorbells = daemon.metric(r#"prism_mesh_agents{transport="stdio",surface_support="degraded"}"#).await;
     assert_eq!(doorbells, Some(1));
-    // The same program over HTTP, with a stream: source 5.2.
+    // The same program over HTTP, with a stream (M-09).
     let mut other = daemon.window(At::Own).await;
     other.start(json!({"agent": "other", "surface": "cursor"})).await;
     let _stream = other.listen().await;

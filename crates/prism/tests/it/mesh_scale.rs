@@ -79,7 +79,7 @@ async fn read(mut page: impl AsyncFnMut() -> Value, most: usize, expected: usize
     }
 }
 
-// issue 6, must show 7
+// M-12
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn thousands_of_signals_and_agents_cost_little_and_each_signal_is_read_once() {
     let daemon = Launch::serve("").start().await;

@@ -1,5 +1,5 @@
 //! The daemon is killed again and again while agents send each other signals, drain and reply: what was acknowledged is
-//! drained exactly once (issue 6, must show 3; M-12).
+//! drained exactly once (M-12).
 
 mod agent;
 
@@ -51,7 +51,7 @@ struct Books {
     repeated: u64,
 }
 
-// Issue 6, must show 3; M-12.
+// M-12
 #[tokio::test]
 async fn what_was_acknowledged_is_drained_exactly_once_over_kills() {
     let mut stage = Stage::open().await;

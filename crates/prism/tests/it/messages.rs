@@ -23,7 +23,6 @@ async fn refused(client: &Client, bodies: &[&str], status: u16, code: i64) {
     }
 }
 
-// Issue 2, must show 7
 // checks 6
 #[tokio::test]
 async fn what_is_not_json_is_400_with_a_parse_error() {
@@ -39,7 +38,6 @@ async fn what_is_not_json_is_400_with_a_parse_error() {
     assert_eq!((&told["error"]["code"], told.get("id")), (&json!(-32700), None), "{told}");
 }
 
-// Issue 2, must show 7
 // checks 7
 #[tokio::test]
 async fn json_that_is_no_message_is_400_with_invalid_request() {
@@ -65,13 +63,13 @@ async fn json_that_is_no_message_is_400_with_invalid_request() {
         "null",
     ];
     refused(&session, &bodies, 400, -32600).await;
-    // Which of the two would count is anybody's guess (house style, invariant 6).
+    // Which of the two would count is anybody's guess (invariant 6).
     let twice = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","method":"tools/call"}"#;
     refused(&session, &[twice], 400, -32600).await;
     assert_eq!(lines(&record).len(), seen, "the child has heard of none of it");
 }
 
-// B-16; issue 2, must show 7
+// B-16
 // checks 45
 #[tokio::test]
 async fn a_batch_is_refused_where_the_revision_has_none() {
@@ -113,7 +111,7 @@ async fn a_batch_is_served_at_2025_03_26() {
     refused(&session, &["[", r#"[{"jsonrpc":"2.0","id":1,"method":"ping"},]"#], 400, -32700).await;
 }
 
-// B-18; issue 2, must show 7
+// B-18
 // checks 9
 #[tokio::test]
 async fn a_body_over_the_limit_is_413_and_never_held() {
@@ -150,7 +148,7 @@ async fn a_body_just_within_the_limit_passes_chunked_or_not() {
     assert_eq!(session.request(Method::POST).chunks(format!("{first} {second}"), 1).send().await.status, 413);
 }
 
-// B-18; issue 2, must show 7
+// B-18
 // checks 107
 #[tokio::test]
 async fn an_answer_over_the_limit_is_502_and_never_held() {

@@ -1,5 +1,5 @@
 //! Whose question it is, where nothing but a `requestState` leads back to a call: for whom it is good, for what, and
-//! how often (mcp-eras 5.7 A; issue 3, must show 5).
+//! how often (mcp-eras 5.7 A).
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -48,7 +48,6 @@ fn altered(state: &Value, change: impl Fn(&str) -> String) -> Value {
     changed.into()
 }
 
-// Issue 3, must show 5
 // checks 86 87 92 104
 #[tokio::test]
 async fn two_clients_that_are_asked_at_once_get_each_their_own_question_and_answer() {
@@ -114,7 +113,7 @@ async fn many_clients_that_are_asked_at_once_are_not_mixed_up() {
     clients.join_all().await;
 }
 
-// Issue 3, must show 5. That nobody comes back is also noticed after ten minutes: core proves that.
+// That nobody comes back is also noticed after ten minutes: core proves that.
 // checks 89
 #[tokio::test]
 async fn eight_abandoned_questions_do_not_keep_the_ninth_call_out() {

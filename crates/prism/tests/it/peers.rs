@@ -1,4 +1,4 @@
-//! Another user of the machine at the Unix socket (issue 5, must show 4). Only root can become somebody else, so these
+//! Another user of the machine at the Unix socket (D-01). Only root can become somebody else, so these
 //! tests need it; they say so where they have it not.
 
 use std::{
@@ -56,7 +56,7 @@ fn ping(daemon: &Daemon) -> String {
     )
 }
 
-// D-01; issue 5, must show 4
+// D-01
 #[tokio::test]
 async fn the_folder_keeps_other_users_from_the_socket() {
     if !is_root() {
@@ -68,7 +68,7 @@ async fn the_folder_keeps_other_users_from_the_socket() {
     assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied);
 }
 
-// D-01; issue 5, must show 4: the token helps them as little as modes that somebody has widened.
+// D-01: the token helps them as little as modes that somebody has widened.
 #[tokio::test]
 async fn another_user_is_turned_away_even_where_the_modes_let_it_in() {
     if !is_root() {

@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 
 use crate::support::{Client, Daemon, Home, Launch, demo, lines, process, rests, until};
 
-/// How long the answers to calls may take whose child was killed (issue 2, must show 6).
+/// How long the answers to calls may take whose child was killed.
 const PROMPT: Duration = Duration::from_millis(100);
 const SESSIONS: usize = 10;
 const CALLS_PER_SESSION: usize = 10;
@@ -59,7 +59,7 @@ async fn kill_child(session: &Client) {
     until("the child is reaped", async || !process::is_there(child)).await;
 }
 
-// B-08, B-09; issue 2, must show 6.
+// B-08, B-09
 // checks 109
 #[tokio::test]
 async fn a_killed_child_answers_a_hundred_calls_with_503_at_once_and_the_sessions_live_on() {
@@ -104,7 +104,7 @@ async fn a_new_child_knows_the_log_level_and_the_subscriptions_of_the_old_one() 
     assert_eq!(told, expected.map(|name| format!("notifications/{name}")));
 }
 
-// B-08; issue 2, must show 6: nothing spins.
+// B-08: nothing spins.
 // checks 109
 #[tokio::test]
 async fn a_child_that_dies_at_every_start_is_tried_four_times_and_then_left_alone() {

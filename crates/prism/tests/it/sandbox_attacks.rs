@@ -1,5 +1,5 @@
 //! The ways around the fence that were found, tried again by a build that nobody is asked about, over a real socket to a real
-//! daemon (issue 18). What is refused by the sandbox itself, call by call, is tried in `os`.
+//! daemon. What is refused by the sandbox itself, call by call, is tried in `os`.
 
 use std::{
     fs,
@@ -161,7 +161,7 @@ async fn h4_the_daemon_is_neither_limited_nor_slowed_nor_ended() {
     assert_eq!(siege.gate.as_person("/mcp/revoke", json!({"session_id": siege.grant})).await.0, 200);
 }
 
-// H5, must show 3
+// H5
 #[tokio::test]
 async fn h5_nothing_outlives_a_build() {
     let Some(mut siege) = Siege::begin(&["build:project"]).await else { return };

@@ -1,4 +1,4 @@
-//! Secrets of destinations: where they are taken from, when, and where they never appear (issue 5).
+//! Secrets of destinations: where they are taken from, when, and where they never appear.
 
 use std::{fs, os::unix::fs::PermissionsExt};
 

@@ -28,7 +28,7 @@ fn reached(record: &str, tool: &str) -> usize {
     lines(record).iter().filter(|line| line.contains(&format!("\"{tool}\""))).count()
 }
 
-// D-07; issue 5, must show 2.
+// D-07
 #[tokio::test]
 async fn a_killed_daemon_is_started_again_and_only_what_ran_is_told_so() {
     let home = Home::new();

@@ -53,7 +53,7 @@ fn quantile(metrics: &HashMap<String, f64>, destination: &str, part: f64) -> Opt
     Some(if upper.is_infinite() { lower } else { lower + (upper - lower) * (rank - below) / (count - below) })
 }
 
-// D-05; issue 5, must show 6: every number that both have is the same.
+// D-05: every number that both have is the same.
 #[tokio::test]
 async fn status_and_metrics_agree() {
     let config = [

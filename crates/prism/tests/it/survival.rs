@@ -1,4 +1,4 @@
-//! What outlives the daemon: its sessions, with their streams, levels and subscriptions (issue 5).
+//! What outlives the daemon: its sessions, with their streams, levels and subscriptions (D-09).
 
 use serde_json::{Value, json};
 

@@ -26,7 +26,7 @@ fn names(listed: &Value) -> Vec<&str> {
     listed["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect()
 }
 
-// Issue 2: every server side by side, and one that is dead stops nobody.
+// D-05: every server side by side, and one that is dead stops nobody.
 #[tokio::test]
 async fn every_destination_is_listed_and_a_dead_one_is_named() {
     let (_port, port) = nobody();
@@ -128,7 +128,7 @@ async fn a_daemon_with_another_token_is_told_apart() {
     assert!(ended.stderr.contains("another token") && ended.stderr.contains("PRISM_HOME"), "{}", ended.stderr);
 }
 
-// Issue 2: what to do is said.
+// What to do is said.
 #[tokio::test]
 async fn a_name_that_nobody_has_is_answered_with_those_there_are() {
     let (_port, port) = nobody();

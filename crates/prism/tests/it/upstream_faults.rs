@@ -1,4 +1,4 @@
-//! Servers over HTTP that fail (issue 3, must show 7): each failure is a clear error or is made good, nothing hangs,
+//! Servers over HTTP that fail (B-22): each failure is a clear error or is made good, nothing hangs,
 //! nothing stays behind, and the next call is served. Those that say too much are in `upstream_floods.rs`.
 
 use std::time::Duration;
@@ -52,7 +52,6 @@ async fn refused(client: &Client, status: u16) -> String {
     fault(&answer, "upstream_unavailable")
 }
 
-// issue 3, must show 7
 #[tokio::test]
 async fn a_server_that_is_restarted_in_mid_stream_gets_a_new_session() {
     let mut upstream = Upstream::start().await;
@@ -92,7 +91,6 @@ async fn a_server_that_is_restarted_in_mid_stream_gets_a_new_session() {
     ends(&daemon, &mut upstream, &client).await;
 }
 
-// issue 3, must show 7
 // checks 114
 #[tokio::test]
 async fn a_server_that_is_restarted_is_asked_for_the_rest_of_the_stream() {
@@ -131,7 +129,6 @@ async fn a_server_that_is_restarted_is_asked_for_the_rest_of_the_stream() {
     ends(&daemon, &mut upstream, &client).await;
 }
 
-// issue 3, must show 7
 #[tokio::test]
 async fn a_server_that_is_not_there_is_named_and_found_when_it_comes() {
     let mut upstream = Upstream::away();
@@ -149,7 +146,6 @@ async fn a_server_that_is_not_there_is_named_and_found_when_it_comes() {
     ends(&daemon, &mut upstream, &client).await;
 }
 
-// issue 3, must show 7
 #[tokio::test]
 async fn a_client_that_comes_before_the_server_waits_for_it_a_little() {
     let mut upstream = Upstream::away();
@@ -167,7 +163,6 @@ async fn a_client_that_comes_before_the_server_waits_for_it_a_little() {
     is_served(&mut upstream, &client, "s1").await;
 }
 
-// issue 3, must show 7
 #[tokio::test]
 async fn an_outage_of_the_server_fails_the_call_and_costs_no_session() {
     let mut upstream = Upstream::start().await;
@@ -188,7 +183,6 @@ async fn an_outage_of_the_server_fails_the_call_and_costs_no_session() {
     ends(&daemon, &mut upstream, &client).await;
 }
 
-// issue 3, must show 7
 #[tokio::test]
 async fn an_outage_at_the_start_is_waited_out() {
     let mut upstream = Upstream::start().await;
@@ -205,7 +199,6 @@ async fn an_outage_at_the_start_is_waited_out() {
     is_served(&mut upstream, &client, "s1").await;
 }
 
-// issue 3, must show 7
 #[tokio::test]
 async fn a_server_that_wants_other_credentials_is_named_with_what_to_set() {
     let mut upstream = Upstream::start().await;
@@ -233,7 +226,7 @@ async fn a_server_that_wants_other_credentials_is_named_with_what_to_set() {
     ends(&daemon, &mut upstream, &client).await;
 }
 
-// issue 3, must show 7; mcp-eras 5.10
+// mcp-eras 5.10
 #[tokio::test]
 async fn a_server_that_is_slow_is_told_to_stop_and_the_client_not_kept() {
     let mut upstream = Upstream::start().await;
@@ -263,7 +256,7 @@ async fn a_server_that_is_slow_is_told_to_stop_and_the_client_not_kept() {
     ends(&daemon, &mut upstream, &client).await;
 }
 
-// issue 3, must show 7; mcp-eras 5.10
+// mcp-eras 5.10
 #[tokio::test]
 async fn a_modern_server_that_is_slow_is_hung_up_on() {
     let mut upstream = Upstream::start().await;
@@ -289,7 +282,6 @@ async fn a_modern_server_that_is_slow_is_hung_up_on() {
     nothing_is_left(&daemon, "run").await;
 }
 
-// issue 3, must show 7
 #[tokio::test]
 async fn a_server_that_is_slow_to_greet_keeps_nobody() {
     let mut upstream = Upstream::start().await;
@@ -306,7 +298,6 @@ async fn a_server_that_is_slow_to_greet_keeps_nobody() {
     is_served(&mut upstream, &client, "s2").await;
 }
 
-// issue 3, must show 7
 #[tokio::test]
 async fn nobody_is_sent_on_to_another_host() {
     let mut upstream = Upstream::start().await;
@@ -332,7 +323,6 @@ async fn nobody_is_sent_on_to_another_host() {
     other.asked_nothing_more();
 }
 
-// issue 3, must show 7
 #[tokio::test]
 async fn a_redirect_within_the_origin_is_followed_with_everything() {
     let mut upstream = Upstream::start().await;
@@ -361,7 +351,6 @@ async fn a_redirect_within_the_origin_is_followed_with_everything() {
     is_served(&mut upstream, &client, "s1").await;
 }
 
-// issue 3, must show 7
 #[tokio::test]
 async fn a_page_is_no_mcp_server() {
     let mut upstream = Upstream::start().await;
@@ -395,7 +384,6 @@ async fn a_page_is_no_mcp_server() {
     ends(&daemon, &mut upstream, &client).await;
 }
 
-// issue 3, must show 7
 #[tokio::test]
 async fn what_is_no_http_is_said_to_be_none() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -415,7 +403,6 @@ async fn what_is_no_http_is_said_to_be_none() {
     server.abort();
 }
 
-// issue 3, must show 7
 #[tokio::test]
 async fn calls_that_need_no_session_are_told_of_failures_too() {
     let mut upstream = Upstream::start().await;

@@ -1,4 +1,4 @@
-//! Servers over HTTP that say more than anybody wants to hear (issue 3, must show 7): it is not read, or not kept, and
+//! Servers over HTTP that say more than anybody wants to hear (B-18): it is not read, or not kept, and
 //! the client is told.
 
 use std::time::Duration;
@@ -59,7 +59,6 @@ async fn goes_on(upstream: &mut Upstream, daemon: &Daemon, client: &Client, memo
     nothing_is_left(daemon, "run").await;
 }
 
-// issue 3, must show 7
 #[tokio::test]
 async fn a_json_body_of_100_mb_is_not_read() {
     let mut upstream = Upstream::start().await;
@@ -80,7 +79,6 @@ async fn a_json_body_of_100_mb_is_not_read() {
     goes_on(&mut upstream, &daemon, &client, &memory).await;
 }
 
-// issue 3, must show 7
 #[tokio::test]
 async fn an_event_of_100_mb_and_one_without_end_are_not_read() {
     let mut upstream = Upstream::start().await;
@@ -100,7 +98,6 @@ async fn an_event_of_100_mb_and_one_without_end_are_not_read() {
     goes_on(&mut upstream, &daemon, &client, &memory).await;
 }
 
-// issue 3, must show 7
 #[tokio::test]
 async fn an_event_of_100_mb_of_a_modern_server_is_not_read() {
     let mut upstream = Upstream::start().await;
@@ -121,7 +118,6 @@ async fn an_event_of_100_mb_of_a_modern_server_is_not_read() {
     nothing_is_left(&daemon, "run").await;
 }
 
-// issue 3, must show 7
 #[tokio::test]
 async fn an_event_of_100_mb_on_the_servers_own_stream_is_passed_over() {
     let mut upstream = Upstream::start().await;
@@ -142,7 +138,6 @@ async fn an_event_of_100_mb_on_the_servers_own_stream_is_passed_over() {
     memory.stayed_small();
 }
 
-// issue 3, must show 7
 #[tokio::test]
 async fn a_call_is_served_while_another_is_flooded() {
     let mut upstream = Upstream::start().await;
@@ -178,7 +173,6 @@ async fn a_call_is_served_while_another_is_flooded() {
     nothing_is_left(&daemon, "run").await;
 }
 
-// issue 3, must show 7
 #[tokio::test]
 async fn progress_that_the_client_does_not_read_is_not_kept() {
     const EVENTS: usize = 32 << 10;

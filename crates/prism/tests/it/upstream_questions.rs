@@ -25,7 +25,6 @@ fn asked(answer: &Value) -> (&String, &Value) {
     one
 }
 
-// issue 3, must show 5, over HTTP
 // checks 86 92 104
 #[tokio::test]
 async fn two_modern_clients_are_asked_at_once_and_each_gets_its_own() {

@@ -169,7 +169,6 @@ async fn that_a_server_speaks_the_first_transport_is_found_out_and_remembered() 
     assert_eq!(got_text(waiting).await, "known");
 }
 
-// issue 3, must show 7
 // checks 120
 #[tokio::test]
 async fn a_stream_that_is_lost_fails_the_calls_and_is_opened_again() {
@@ -203,7 +202,6 @@ async fn a_stream_that_is_lost_fails_the_calls_and_is_opened_again() {
     upstream.asked_nothing_more();
 }
 
-// issue 3, must show 7
 // checks 120
 #[tokio::test]
 async fn an_endpoint_of_another_origin_is_refused() {
@@ -276,7 +274,6 @@ async fn two_clients_share_the_stream_and_each_gets_its_own() {
     }
 }
 
-// issue 3, must show 7
 #[tokio::test]
 async fn an_event_of_100_mb_on_the_one_stream_is_passed_over() {
     let mut upstream = Upstream::start().await;
@@ -301,7 +298,6 @@ async fn an_event_of_100_mb_on_the_one_stream_is_passed_over() {
     nothing_is_left(&daemon, "old").await;
 }
 
-// issue 3, must show 7
 #[tokio::test]
 async fn refusals_of_messages_and_silence_fail_their_calls_only() {
     let mut upstream = Upstream::start().await;

@@ -17,10 +17,10 @@ use crate::support::{
 };
 
 /// Vouches for [`CERTIFICATE`]. Its own key is gone; all three are good until 2126.
-pub(crate) const AUTHORITY: &str = include_str!("../data/tls/authority.pem");
+pub(crate) const AUTHORITY: &str = include_str!("../../../mcp/src/remote/tests/tls/authority.pem");
 /// Of 127.0.0.1 and localhost.
-const CERTIFICATE: &str = include_str!("../data/tls/certificate.pem");
-const KEY: &str = include_str!("../data/tls/key.pem");
+const CERTIFICATE: &str = include_str!("../../../mcp/src/remote/tests/tls/certificate.pem");
+const KEY: &str = include_str!("../../../mcp/src/remote/tests/tls/key.pem");
 
 pub(crate) async fn start() -> Upstream {
     let certificate = CertificateDer::from_pem_slice(CERTIFICATE.as_bytes()).unwrap();

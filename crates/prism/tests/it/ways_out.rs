@@ -1,4 +1,4 @@
-//! Thirty ways out of the fence, each tried from every place where something runs in it (issue 18, must show 2): none leads
+//! Thirty ways out of the fence, each tried from every place where something runs in it (S-26): none leads
 //! out of a sandbox, and where there is landlock alone the person was told of those that do before anything ran. That each can
 //! lead out shows the same script outside of any fence. What it does is in `ways.pl`; whom it does it to, in `world`.
 
@@ -41,7 +41,7 @@ enum Outcome {
     NotRun,
 }
 
-// Must show 2
+// S-26
 #[tokio::test]
 async fn thirty_ways_lead_out_of_no_place() {
     if std::process::Command::new("bwrap").arg("--version").output().is_err() {
@@ -72,7 +72,7 @@ async fn thirty_ways_lead_out_of_no_place() {
     world.end().await;
 }
 
-// Must show 2, S-24
+// S-24, S-26
 #[tokio::test]
 async fn without_a_sandbox_the_person_is_told_first_of_each_way_that_is_open() {
     let tools = world::tools_without_bubblewrap();

@@ -12,6 +12,7 @@ use ring::digest;
 use serde::de::IgnoredAny;
 
 use super::Entry;
+use prism_core::time::date_and_time;
 
 /// SHA-256 in lower-case hexadecimal digits.
 pub(super) type Hash = [u8; 64];
@@ -195,18 +196,7 @@ pub(super) fn now_us() -> i64 {
 pub(super) fn timestamp(us: i64) -> String {
     let us = u64::try_from(us).unwrap_or(0);
     let (seconds, micros) = (us / 1_000_000, us % 1_000_000);
-    let (days, second) = (seconds / 86_400, seconds % 86_400);
-    // Days to a date in the civil calendar: years begin in March, so that leap days come last.
-    let shifted = days + 719_468;
-    let (era, of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{micros:06}Z")
+    format!("{}.{micros:06}Z", date_and_time(seconds))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 //! load fanout  URL   time for one list_changed to reach N open GET streams
 //! load signal  URL   time from a signal to its bell, among N agents at a steady rate
 //! load mesh-scale URL   drains of a page among thousands of signals and agents, and the memory they cost
-//! load first   URL -- COMMAND [ARGS]   time from the start of COMMAND to its first answers
+//! load first   URL -- COMMAND...   time from the start of COMMAND to its first answers
 //!
 //! `call` with `--revision 2026-07-28` makes stateless requests, each with the headers and the envelope of that revision.
 //!

@@ -107,12 +107,12 @@ pub(super) fn sql(tree: &Tree) -> Vec<Finding> {
 }
 
 pub(super) fn status_codes(tree: &Tree) -> Vec<Finding> {
-    shipped_words(tree, &["StatusCode"], &["crates/prism/src/serve"])
+    shipped_words(tree, &["StatusCode"], &["crates/daemon/src/serve"])
 }
 
 pub(super) fn environment(tree: &Tree) -> Vec<Finding> {
     let readers = ["env::var", "env::var_os", "env::vars", "env::vars_os"];
-    shipped_words(tree, &readers, &["crates/prism/src/config"])
+    shipped_words(tree, &readers, &["crates/config/src"])
 }
 
 pub(super) fn queues(tree: &Tree) -> Vec<Finding> {

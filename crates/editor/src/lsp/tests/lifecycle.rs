@@ -127,7 +127,7 @@ async fn a_project_with_more_folders_than_can_be_watched_is_never_complete() {
     assert_eq!((&root["watched"], &root["servers"][0]["is_watched_whole"]), (&json!("part"), &json!(false)), "{info}");
 }
 
-// Issue 8, must show 6: 24 language servers killed in a row.
+// E-01: 24 language servers killed in a row.
 #[tokio::test]
 async fn servers_killed_in_a_row_are_replaced_and_nothing_is_left() {
     let shop = Workshop::scripted("pull");
@@ -249,7 +249,6 @@ async fn without_a_server_the_next_step_is_named() {
 
 #[tokio::test]
 async fn orders_that_make_no_sense_are_refused_and_start_nothing() {
-    // Issue 8, must show 5.
     let shop = Workshop::scripted("pull");
     let path = shop.write("a.md", "bad\n");
     fs::write(shop.granted.join("binary.md"), [0, 159, 146, 150]).unwrap();

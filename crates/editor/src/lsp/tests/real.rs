@@ -165,7 +165,7 @@ async fn content(shop: &Workshop, path: &str) -> String {
     shop.run("open_file", json!({ "path": path })).await["content"].as_str().unwrap().to_owned()
 }
 
-// E-04; issue 8, must show 1: every verb on real projects with the real servers.
+// E-01: every verb on real projects with the real servers.
 #[tokio::test(flavor = "multi_thread")]
 async fn real_servers_serve_every_verb() {
     for project in PROJECTS {

@@ -11,16 +11,14 @@ use anyhow::{Context, anyhow, bail};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::{
-    cli::{
-        gate::{seconds, understood},
-        moments::{distance, moment, now_ms},
-        reach::{self, Interrupts},
-        say,
-        verbs::{Mesh, PATIENCE, Trouble, acting},
-    },
-    config::{Env, duration},
+use crate::cli::{
+    gate::{seconds, understood},
+    moments::{distance, moment, now_ms},
+    reach::{self, Interrupts},
+    say,
+    verbs::{Mesh, PATIENCE, Trouble, acting},
 };
+use prism_config::{Env, duration};
 
 /// How long one question after a decision waits.
 pub(in crate::cli) const ROUND: Duration = Duration::from_secs(50);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 
-use crate::config::file::Places;
+use prism_config::file::Places;
 
 /// A folder for the command.
 #[derive(Debug)]

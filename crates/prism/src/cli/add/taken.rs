@@ -9,14 +9,11 @@ use std::{
 
 use tokio::time::{interval, sleep, timeout};
 
-use crate::{
-    cli::{reach, say, tools::Unwatched},
-    client::{Fault, Manners, Wanted},
-    config::Http,
-    drive::health,
-    home::Token,
-    serve::status::report::{ConfigState, Destination, Status},
-};
+use crate::cli::{reach, say, tools::Unwatched};
+use prism_bridge::drive::health;
+use prism_config::{Http, home::Token};
+use prism_daemon::serve::status::report::{ConfigState, Destination, Status};
+use prism_mcp::client::{Fault, Manners, Wanted};
 
 /// How long a daemon may take to see a changed file: it looks twice a second, and waits until it has settled.
 const TAKEN_WITHIN: Duration = Duration::from_secs(10);

@@ -13,11 +13,9 @@ use clap::{Args, FromArgMatches};
 use prism_store::Store;
 
 use super::*;
-use crate::{
-    cli::{list::List, remove::Remove},
-    config::trust::Trust,
-    drive::destination::key,
-};
+use crate::cli::{list::List, remove::Remove};
+use prism_bridge::drive::destination::key;
+use prism_config::trust::Trust;
 
 /// A folder to work in, with a home beside it.
 struct Desk {

@@ -12,13 +12,11 @@ use super::{
     show,
     socket::Said,
 };
-use crate::{
-    cli::{
-        reach::{self, Interrupts},
-        say,
-    },
-    config::raw,
+use crate::cli::{
+    reach::{self, Interrupts},
+    say,
 };
+use prism_config::raw;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Events {

@@ -8,13 +8,13 @@ use std::{
 };
 
 use anyhow::{Context, anyhow};
+use prism_core::time::parse_rfc3339;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Around;
-use crate::{
-    cli::moments,
-    config::Env,
+use prism_config::{
+    Env,
     home::{self, Token},
 };
 
@@ -123,7 +123,7 @@ impl Given {
 
     /// When it ends, in milliseconds since 1970.
     pub(super) fn ends(&self) -> Option<i64> {
-        moments::read(&self.expires_at)
+        parse_rfc3339(&self.expires_at)
     }
 }
 

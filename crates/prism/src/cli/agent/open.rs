@@ -3,22 +3,20 @@
 use std::{process::ExitCode, time::Duration};
 
 use anyhow::bail;
+use prism_os::clock::now_rfc3339;
 use serde_json::{Value, json};
 use tokio::time::{Instant, interval};
 
 use super::{Around, kept::Kept};
-use crate::{
-    cli::{
-        access::{ROUND, UNDECIDED, ask, asked_scopes, folder, is_open, requested},
-        gate::seconds,
-        moments::{distance, now_ms},
-        reach::{self, Interrupts},
-        say,
-        verbs::Mesh,
-    },
-    config::duration,
-    registration,
+use crate::cli::{
+    access::{ROUND, UNDECIDED, ask, asked_scopes, folder, is_open, requested},
+    gate::seconds,
+    moments::{distance, now_ms},
+    reach::{self, Interrupts},
+    say,
+    verbs::Mesh,
 };
+use prism_config::duration;
 
 /// Who asks if nobody says.
 const SHELL: &str = "shell";
@@ -62,7 +60,7 @@ impl Open {
             let asked = requested(&mesh, &body, around.env).await?;
             let word = |name: &str| asked[name].as_str().unwrap_or_default().to_owned();
             let (request_id, claim) = (word("request_id"), word("claim"));
-            let kept = Kept { agent, request_id, claim, asked_at: registration::now(), given: None };
+            let kept = Kept { agent, request_id, claim, asked_at: now_rfc3339(), given: None };
             // Before anything is waited for: whoever is interrupted can go on later.
             kept.keep(around.env)?;
             say::note(&format!("asked; a person decides: prism approve {}, or prism console", kept.request_id));

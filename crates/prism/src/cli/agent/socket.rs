@@ -17,12 +17,8 @@ use tokio_tungstenite::{
 };
 
 use super::{Around, kept::Kept, open};
-use crate::{
-    cli::{say, verbs::NOT_RUNNING},
-    config::Env,
-    home,
-    registration::Registration,
-};
+use crate::cli::{say, verbs::NOT_RUNNING};
+use prism_config::{Env, home, registration::Registration};
 
 /// How long the daemon may take to let us in.
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use prism_core::policy::Scopes;
+use prism_core::{policy::Scopes, shell::command_line};
 use prism_editor::verbs::{self, Kind, Verb};
 use serde_json::{Map, Value, json};
 
@@ -117,5 +117,5 @@ fn typed(verb: &Verb) -> String {
         format!("{name}={text}")
     });
     let words: Vec<String> = ["prism", "agent", "run", verb.name].map(str::to_owned).into_iter().chain(words).collect();
-    say::command(&words)
+    command_line(&words)
 }

@@ -7,7 +7,8 @@ use anyhow::{Context, anyhow};
 use prism_editor::verbs::{self, Arg, Kind, Verb};
 use serde_json::{Map, Value, json};
 
-use crate::{cli::call::arguments, config::raw};
+use crate::cli::call::arguments;
+use prism_config::raw;
 
 /// The most that is read from stdin for one argument.
 const MAX_STDIN: u64 = 16 << 20;

@@ -5,7 +5,8 @@ use std::fmt::Write;
 
 use serde_json::{Map, Value};
 
-use crate::{cli::tools::signature, config::raw};
+use crate::cli::tools::signature;
+use prism_config::raw;
 
 /// How deep references within a schema are followed.
 const MAX_REFERENCES: usize = 16;

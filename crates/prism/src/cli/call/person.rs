@@ -8,7 +8,8 @@ use std::{
 
 use serde_json::{Map, Value, json};
 
-use crate::{cli::say, client::Manners};
+use crate::cli::say;
+use prism_mcp::client::Manners;
 
 /// The most that is asked for one value, before the question counts as declined.
 const TRIES: usize = 5;

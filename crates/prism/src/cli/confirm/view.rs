@@ -1,6 +1,7 @@
 //! What an agent wants to do, as a person reads it. Nothing of it is left out, and no letter that cannot be seen stays
 //! unseen.
 
+use prism_core::shell::command_line;
 use serde_json::Value;
 
 use crate::cli::{
@@ -135,7 +136,7 @@ fn command(words: &Value) -> String {
         Value::String(shell) => shell.clone(),
         Value::Array(words) => {
             let words: Vec<String> = words.iter().map(|word| word.as_str().unwrap_or_default().to_owned()).collect();
-            crate::cli::say::command(&words)
+            command_line(&words)
         }
         other => other.to_string(),
     }

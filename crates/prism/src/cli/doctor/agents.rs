@@ -1,7 +1,7 @@
 //! Agents of the mesh: who cannot be woken, and who owes for too long. The daemon says which; this says what to type.
 
 use super::{Finding, Patient};
-use crate::serve::status::agents::{Agent, Debts, Mesh};
+use prism_daemon::serve::status::agents::{Agent, Debts, Mesh};
 
 const WHAT: &str = "agents";
 

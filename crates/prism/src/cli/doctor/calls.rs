@@ -13,17 +13,15 @@ use futures_util::future::join_all;
 use tokio::time::timeout;
 
 use super::{Doctor, Finding, Patient};
-use crate::{
-    cli::{
-        reach::{self, Interrupts, Toward},
-        say,
-        status::words::{ago, took},
-    },
-    client::{Arrival, Fault, Manners, Wanted, Watch},
-    config::Http,
-    drive::health::{self, ServerState},
-    serve::status::report::{self, Status},
+use crate::cli::{
+    reach::{self, Interrupts, Toward},
+    say,
+    status::words::{ago, took},
 };
+use prism_bridge::drive::health::{self, ServerState};
+use prism_config::Http;
+use prism_daemon::serve::status::report::{self, Status};
+use prism_mcp::client::{Arrival, Fault, Manners, Wanted, Watch};
 
 /// Nobody looks at what arrives.
 struct Unwatched;

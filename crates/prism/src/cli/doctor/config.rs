@@ -11,13 +11,11 @@ use prism_os::{login, peek, program};
 use tokio::task::spawn_blocking;
 
 use super::{Finding, Patient};
-use crate::{
-    config::{
-        Config, Destination, Env, Flags, Inherit,
-        file::{self, Places},
-        secret::{self, Reference, SecretError},
-    },
-    drive::health::ServerState,
+use prism_bridge::drive::health::ServerState;
+use prism_config::{
+    Config, Destination, Env, Flags, Inherit,
+    file::{self, Places},
+    secret::{self, Reference, SecretError},
 };
 
 const PATH: &str = "PATH";

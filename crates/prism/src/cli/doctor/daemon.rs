@@ -5,14 +5,12 @@ use std::path::Path;
 use prism_os::{peek, process::user_id};
 
 use super::{Finding, Patient};
-use crate::{
-    cli::{
-        locate::{Answer, Located, locate},
-        status::words::time,
-    },
-    registration,
-    serve::status::report::{ConfigState, Status},
+use crate::cli::{
+    locate::{Answer, Located, locate},
+    status::words::time,
 };
+use prism_config::registration;
+use prism_daemon::serve::status::report::{ConfigState, Status};
 
 const DAEMON: &str = "daemon";
 const PORT: &str = "port";

@@ -1,5 +1,5 @@
 //! Editors' configs that lead nowhere: to an old port, with an old token, or to a program that is gone. Where they are and
-//! how they are read is `crate::install`, so every surface that `prism install` knows is looked at.
+//! how they are read is `prism_install`, so every surface that `prism install` knows is looked at.
 
 use std::{collections::BTreeSet, path::Path};
 
@@ -7,16 +7,13 @@ use prism_os::program::{self, Absent};
 use serde_json::Value;
 
 use super::{Finding, Patient};
-use crate::{
-    cli::configs::is_there,
-    config::Env,
-    home::TOKEN_FILE,
-    install::{
-        InstallError, Records,
-        entry::{self, Marks},
-        found::{self, Found},
-        surface::{Scope, Surface},
-    },
+use crate::cli::configs::is_there;
+use prism_config::{Env, home::TOKEN_FILE};
+use prism_install::{
+    InstallError, Records,
+    entry::{self, Marks},
+    found::{self, Found},
+    surface::{Scope, Surface},
 };
 
 /// What a surface's entry for Prism says, and how it is written anew.

@@ -2,12 +2,10 @@
 //! connected. None has to be: the built-in editor does what no other does.
 
 use super::{Finding, Patient};
-use crate::{
-    cli::gate::Gate,
-    install::{
-        extension::{VERSION, kept::Shelf, program::Program},
-        surface::Surface,
-    },
+use crate::cli::gate::Gate;
+use prism_install::{
+    extension::{VERSION, kept::Shelf, program::Program},
+    surface::Surface,
 };
 
 pub(super) async fn check(patient: &Patient<'_>) -> Vec<Finding> {

@@ -9,7 +9,8 @@ use std::{
 use prism_os::process::user_id;
 
 use super::{Finding, Patient};
-use crate::{cli::daemon::DATABASE, home::TOKEN_FILE};
+use prism_config::home::TOKEN_FILE;
+use prism_daemon::running::DATABASE;
 
 const HOME: &str = "home";
 const TOKEN: &str = "token";

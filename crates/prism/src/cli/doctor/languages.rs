@@ -3,7 +3,7 @@
 use prism_editor::{UsualServer, usual_servers};
 
 use super::{Finding, Patient};
-use crate::config::Inherit;
+use prism_config::Inherit;
 
 pub(super) fn check(patient: &Patient) -> Vec<Finding> {
     let set = patient.config.as_ref().map(|config| &config.editor.servers);

@@ -5,10 +5,9 @@ use std::fs;
 use prism_os::{census, limits, peek, sandbox::Sandbox, watch::Watch};
 
 use super::{Finding, Patient};
-use crate::{
-    cli::status::words::size,
-    config::{Destination, Editor, Inherit, editor},
-};
+use crate::cli::status::words::size;
+use prism_config::{Destination, Editor, Inherit};
+use prism_daemon::running::editor_settings;
 
 /// What the database and the log may need before anybody looks again.
 const LEAST_SPACE: u64 = 200 << 20;
@@ -57,7 +56,7 @@ pub(super) fn check_servers(patient: &Patient) -> Vec<Finding> {
 
 /// Whether a sandbox can be had; why not, and what to do about it. `None`: this program is not where it was started from.
 fn found(patient: &Patient) -> Option<Result<(), (String, String)>> {
-    let editor = editor::at_home(&Editor::default(), patient.env);
+    let editor = editor_settings(&Editor::default(), patient.env);
     let env = patient.env.inherited(&Inherit::default());
     let found = Sandbox::find(&env, editor.home.as_deref(), &editor.inner?);
     Some(found.map(drop).map_err(|why| {

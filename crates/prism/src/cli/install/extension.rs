@@ -1,22 +1,20 @@
 //! The extension, as `prism install` and `prism uninstall` put it into editors and take it out. What it consists of is
-//! `crate::install::extension`.
+//! `prism_install::extension`.
 
 use std::path::Path;
 
 use anyhow::anyhow;
 
-use crate::{
-    cli::configs::{Outcome, Place, Surfaces},
-    config::Env,
-    install::{
-        InstallError,
-        extension::{
-            self, VERSION,
-            kept::{Kept, Shelf},
-            program::{Program, ProgramError},
-        },
-        surface::Surface,
+use crate::cli::configs::{Outcome, Place, Surfaces};
+use prism_config::Env;
+use prism_install::{
+    InstallError,
+    extension::{
+        self, VERSION,
+        kept::{Kept, Shelf},
+        program::{Program, ProgramError},
     },
+    surface::Surface,
 };
 
 /// What is done for one surface.

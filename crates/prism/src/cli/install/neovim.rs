@@ -2,16 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{
-    cli::{
-        add::is_program,
-        configs::{Outcome, Place, Surfaces, state},
-    },
-    config::Env,
-    install::{
-        Action, Change, InstallError, State,
-        neovim::{self, NAME, NEXT, TITLE},
-    },
+use crate::cli::{
+    add::is_program,
+    configs::{Outcome, Place, Surfaces, state},
+};
+use prism_config::Env;
+use prism_install::{
+    Action, Change, InstallError, State,
+    neovim::{self, NAME, NEXT, TITLE},
 };
 
 /// Whether Neovim is on this machine.

@@ -1,9 +1,9 @@
 //! The mesh as lines of text, within the room that a terminal has. Where it comes from is `mesh.rs`.
 
+use prism_core::mesh::words;
 use serde_json::Value;
 
 use crate::cli::{
-    bells,
     columns::{Cell, Column, GAP, cut, number, table, text},
     moments::{clock, distance, moment},
     say::{Colour, Line},
@@ -168,7 +168,7 @@ fn agent(one: &Value, bells: &[&Value]) -> Vec<Cell> {
         plain(word(one, "agent").to_owned()),
         (presence.to_owned(), colour),
         plain(word(one, "surface").to_owned()),
-        (bells::support(support).to_owned(), support_colour),
+        (words::support(support).to_owned(), support_colour),
         (count("pending").to_string(), (count("pending") > 0).then_some(Colour::Yellow)),
         plain(count("owes").to_string()),
         last.map(|bell| last_bell(bell)).unwrap_or_default(),
@@ -182,7 +182,7 @@ fn agent(one: &Value, bells: &[&Value]) -> Vec<Cell> {
 fn last_bell(bell: &Value) -> Cell {
     let after = bell["after_ms"].as_f64().map(|ms| format!(" {}", took(ms))).unwrap_or_default();
     let (path, result) = (word(bell, "path"), word(bell, "result"));
-    (format!("{path} {}{after}", bells::result(path, result)), result_colour(result))
+    (format!("{path} {}{after}", words::result(path, result)), result_colour(result))
 }
 
 fn obligation(one: &Value, now: i64) -> Vec<Cell> {
@@ -196,7 +196,7 @@ fn obligation(one: &Value, now: i64) -> Vec<Cell> {
     let attempts = one["wake_attempt_count"].as_u64().unwrap_or_default();
     let wake = match (word(one, "last_wake_path"), word(one, "last_wake_result")) {
         ("", _) => Cell::default(),
-        (path, result) => (format!("{path} {}, {attempts} ×", bells::result(path, result)), result_colour(result)),
+        (path, result) => (format!("{path} {}, {attempts} ×", words::result(path, result)), result_colour(result)),
     };
     vec![
         plain(word(one, "debtor")),
@@ -220,7 +220,7 @@ fn bell(one: &Value) -> Vec<Cell> {
         plain(word(one, "agent")),
         plain(word(one, "signal_type")),
         plain(path),
-        (bells::result(path, result).to_owned(), result_colour(result)),
+        (words::result(path, result).to_owned(), result_colour(result)),
         (one["after_ms"].as_f64().map(took).unwrap_or_default(), None),
     ]
 }

@@ -13,9 +13,9 @@ use super::{
     check::{Check, fail, ok, skipped},
     run::Run,
 };
-use crate::{
+use prism_mcp::{
     client::{Fault, MODERN, parse},
-    drive::remote::headers::Lane,
+    remote::headers::Lane,
 };
 
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");

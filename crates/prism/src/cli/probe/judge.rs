@@ -10,10 +10,8 @@ use super::{
     check::{Check, fail, ok, skipped},
     run::Run,
 };
-use crate::{
-    client::{Arrival, Path},
-    config::EventNames,
-};
+use prism_config::EventNames;
+use prism_mcp::client::{Arrival, Path};
 
 /// Judges the record of a run.
 pub(super) fn all(run: &mut Run<'_>) {

@@ -7,7 +7,7 @@ use std::{
 
 use tokio::{sync::Notify, time::timeout};
 
-use crate::client::{Arrival, Path, Watch};
+use prism_mcp::client::{Arrival, Path, Watch};
 
 /// Messages that are kept. A server that sends more has the rest counted.
 const MAX_KEPT: usize = 2000;

@@ -15,10 +15,8 @@ use super::{
     record::{Asked, Record, Recorded},
     streams,
 };
-use crate::{
-    cli::call::arguments,
-    client::{Client, Fault, Greeting, Manners, Options, Outcome, Wanted},
-};
+use crate::cli::call::arguments;
+use prism_mcp::client::{Client, Fault, Greeting, Manners, Options, Outcome, Wanted};
 
 /// What a run found.
 pub(super) struct Report {
@@ -64,7 +62,8 @@ pub(super) async fn run(plan: &Plan, wanted: Wanted) -> Report {
     let record = Arc::new(Record::new());
     let began = Instant::now();
     let options = Options {
-        http: plan.http.clone(),
+        url: plan.http.url.clone(),
+        headers: plan.http.headers.clone().into_iter().collect(),
         wanted,
         patience: plan.patience,
         manners: Manners::Decline,

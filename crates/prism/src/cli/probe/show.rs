@@ -11,10 +11,8 @@ use super::{
     record::Recorded,
     run::{DEMO, Report},
 };
-use crate::{
-    cli::say::{self, Colour},
-    client::{Arrival, Path},
-};
+use crate::cli::say::{self, Colour};
+use prism_mcp::client::{Arrival, Path};
 
 /// Letters of what a server says that are repeated.
 const SHOWN: usize = 48;

@@ -15,9 +15,9 @@ use super::{
     record::{Recorded, State},
     run::Run,
 };
-use crate::{
+use prism_mcp::{
     client::{Client, Fault, Path, Piece, Reply, Stream, Watch, parse},
-    drive::remote::reading::{self, Content},
+    remote::reading::{self, Content},
 };
 
 /// How long a keep-alive may take: Prism sends one after 15 s.
@@ -179,7 +179,7 @@ pub(super) async fn listen(run: &mut Run<'_>) {
 /// Where POSTs are answered with JSON, the notes of a call that is over wait for the GET stream.
 async fn logs_on_get(run: &mut Run<'_>) {
     let mark = format!("{}-post", run.mark);
-    let is_it = |one: &crate::client::Arrival| is_on_get(one) && one.message["params"]["data"] == mark.as_str();
+    let is_it = |one: &prism_mcp::client::Arrival| is_on_get(one) && one.message["params"]["data"] == mark.as_str();
     run.record.until(run.plan.patience, |state| state.count(is_it) >= NOTES).await;
     let came = run.record.state().count(is_it);
     run.add(match came {
@@ -224,7 +224,7 @@ async fn log_beside_another(run: &mut Run<'_>) {
     run.client.cancel(other, "it has served its purpose").await;
     beside.abort();
     run.record.ends(other);
-    let is_it = |one: &crate::client::Arrival| one.message["params"]["data"] == mark.as_str();
+    let is_it = |one: &prism_mcp::client::Arrival| one.message["params"]["data"] == mark.as_str();
     run.record.until(Duration::from_secs(1).min(run.plan.patience), |state| state.count(is_it) > 0).await;
     let (all, on_get) = {
         let state = run.record.state();
@@ -359,7 +359,7 @@ async fn subscribe(run: &mut Run<'_>) {
     run.add(ok("listen", "the stream opens with its acknowledgement"));
     if run.is_demo() && wanted_tools(run) {
         let (_, outcome) = run.tool("change", json!({"what": "tools"})).await;
-        let tagged = |one: &crate::client::Arrival| {
+        let tagged = |one: &prism_mcp::client::Arrival| {
             let tag = &one.message["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"];
             is_method(one, "notifications/tools/list_changed") && *tag == id && one.path == Path::Post(id)
         };

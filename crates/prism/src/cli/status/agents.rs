@@ -1,15 +1,12 @@
 //! The agents of the mesh in a status: who can be woken, and who owes what.
 
-use prism_core::mesh::PERSON;
+use prism_core::mesh::{PERSON, words};
 
-use crate::{
-    cli::{
-        bells,
-        columns::{Cell, Column, number, table, text},
-        say::{Colour, Line},
-    },
-    serve::status::agents::{Agent, Debts, Mesh},
+use crate::cli::{
+    columns::{Cell, Column, number, table, text},
+    say::{Colour, Line},
 };
+use prism_daemon::serve::status::agents::{Agent, Debts, Mesh};
 
 const AGENTS: [Column; 8] = [
     text("AGENT", 0),
@@ -56,7 +53,7 @@ fn agent(one: &Agent) -> Vec<Cell> {
         plain(&one.presence),
         plain(one.surface.as_deref().unwrap_or_default()),
         plain(one.transport.as_deref().unwrap_or_default()),
-        (bells::support(&one.surface_support).to_owned(), degraded.then_some(Colour::Yellow)),
+        (words::support(&one.surface_support).to_owned(), degraded.then_some(Colour::Yellow)),
         (one.paths.join(", "), Some(Colour::Dim)),
         plain(&one.pending.to_string()),
         owes(one.debts),

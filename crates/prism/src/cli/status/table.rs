@@ -1,14 +1,12 @@
 //! A status as lines of text: what each line says, and how it fits into a terminal. Where it comes from is `status.rs`.
 
 use super::words::{ago, size, time, took};
-use crate::{
-    cli::{
-        columns::{Cell, Column, GAP, cut, number, table, text},
-        say::{Colour, Line},
-    },
-    drive::health,
-    serve::status::report::{ConfigState, Destination, Link, Session, Status, Stream},
+use crate::cli::{
+    columns::{Cell, Column, GAP, cut, number, table, text},
+    say::{Colour, Line},
 };
+use prism_bridge::drive::health;
+use prism_daemon::serve::status::report::{ConfigState, Destination, Link, Session, Status, Stream};
 
 /// Streams are sent something every 15 s; what was silent for longer than three times that is stuck.
 const STALE_S: f64 = 45.0;

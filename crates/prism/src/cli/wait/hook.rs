@@ -20,13 +20,11 @@ use serde_json::{Value, json};
 use tokio::time::{interval, sleep};
 
 use super::{LOOK, MAX_POLL, poll};
-use crate::{
-    cli::{
-        reach, say,
-        verbs::{Mesh, Trouble, acting},
-    },
-    config::Env,
+use crate::cli::{
+    reach, say,
+    verbs::{Mesh, Trouble, acting},
 };
+use prism_config::Env;
 
 /// What wakes Claude Code.
 const REWAKE: u8 = 2;

@@ -15,7 +15,7 @@ use tokio::{net::TcpListener, time::timeout};
 use uuid::Uuid;
 
 use super::{Bell, Bells, Heard, State, heard, poll};
-use crate::drive::remote::Target;
+use prism_mcp::remote::Target;
 
 type Asked = Arc<Mutex<Vec<(String, Value)>>>;
 

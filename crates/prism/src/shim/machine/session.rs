@@ -18,7 +18,7 @@ use super::{
     answers::{LISTS, changed},
     flight::{Flight, Own, State, What},
 };
-use crate::drive::remote::headers::Lane;
+use prism_mcp::remote::headers::Lane;
 
 /// Resources whose subscriptions are repeated in a new session. Beyond it a subscription is lost with its session.
 const MAX_WATCHED: usize = 1024;

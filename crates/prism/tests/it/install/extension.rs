@@ -1,4 +1,4 @@
-//! The extension in editors: the command of a made-up one is on PATH, and writes down what it is told. (E-02, issue 9)
+//! The extension in editors: the command of a made-up one is on PATH, and writes down what it is told. (E-02)
 
 use std::{
     fs,

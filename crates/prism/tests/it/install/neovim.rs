@@ -1,4 +1,4 @@
-//! The plugin for Neovim: one file, which comes and goes whole. (issue 9)
+//! The plugin for Neovim: one file, which comes and goes whole. (E-02)
 
 use std::fs;
 

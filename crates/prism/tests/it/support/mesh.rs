@@ -3,7 +3,8 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
 
-use prism::registration::{self, Registration};
+use prism_config::registration::Registration;
+use prism_os::clock::now_rfc3339;
 use prism_os::process::Identity;
 use serde_json::{Value, json};
 
@@ -38,7 +39,7 @@ impl FakeMesh {
             url,
             pid: ours.pid,
             version: "0.1.0".to_owned(),
-            started_at: registration::now(),
+            started_at: now_rfc3339(),
             socket: None,
             process_started: ours.start_ticks,
             log: None,

@@ -2,7 +2,7 @@
 
 use super::check;
 
-// Issue 5: clients go on with the session id they have.
+// D-09: clients go on with the session id they have.
 #[test]
 fn a_session_goes_on_after_the_daemon_was_killed_and_its_server_starts_with_its_next_call() {
     check(

@@ -2,7 +2,7 @@
 
 use super::check;
 
-// House style 3: refuse, rather than hide the stall.
+// Style 3: refuse, rather than hide the stall.
 #[test]
 fn a_session_with_too_many_calls_is_refused_more_and_others_are_not() {
     let calls: String = (0..512)
@@ -53,7 +53,7 @@ fn when_too_many_calls_wait_for_the_child_more_are_refused_and_so_are_sessions()
     ));
 }
 
-// House style 3: the child's own pipe is what stops being read.
+// Style 3: the child's own pipe is what stops being read.
 #[test]
 fn a_child_that_stops_reading_is_told_no_more_than_it_can_hold() {
     let long = "x".repeat(1 << 20);
@@ -135,7 +135,7 @@ fn a_session_that_watches_too_much_is_refused_more() {
     ));
 }
 
-// House style 3: the oldest go first, and the streams that run do not escape the bound of their session.
+// Style 3: the oldest go first, and the streams that run do not escape the bound of their session.
 #[test]
 fn what_is_kept_for_a_client_that_reads_nothing_is_bounded() {
     let data = "x".repeat(100_000);
@@ -156,7 +156,7 @@ fn what_is_kept_for_a_client_that_reads_nothing_is_bounded() {
     check(&format!("up a\n{posts}~ 9437184 bytes kept at most"));
 }
 
-// House style 3.
+// Style 3.
 #[test]
 fn a_call_has_at_most_sixteen_questions_open() {
     let asked: String = (1..=16)
@@ -178,7 +178,7 @@ fn a_call_has_at_most_sixteen_questions_open() {
     ));
 }
 
-// House style 3.
+// Style 3.
 #[test]
 fn there_is_an_end_to_calls_that_are_parked() {
     // All before the first question: from then on they would take turns.

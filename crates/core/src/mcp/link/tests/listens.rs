@@ -335,7 +335,7 @@ fn a_listen_must_say_what_for() {
     }
 }
 
-// House style 3.
+// Style 3.
 #[test]
 fn there_is_an_end_to_listens_and_to_what_waits_for_one() {
     let many: String = (1..=256)

@@ -50,7 +50,7 @@ fn a_client_may_answer_with_an_error() {
     );
 }
 
-// mcp-eras 5.6, rule 4.
+// mcp-eras 5.6, rule 3.
 #[test]
 fn a_question_while_several_calls_of_one_session_run_goes_on_its_get_stream_or_else_its_newest_call() {
     check(

@@ -86,7 +86,7 @@ fn an_exit_fails_every_call_in_flight_at_once_and_calls_that_come_meanwhile_wait
     );
 }
 
-// Issue 5: a child that was ended for a reason says so to whoever was waiting, and is restarted like any other.
+// B-08: a child that was ended for a reason says so to whoever was waiting, and is restarted like any other.
 #[test]
 fn why_a_child_was_ended_is_heard_by_its_calls_and_when_it_is_given_up() {
     check(

@@ -413,7 +413,7 @@ fn keep_alives_come_every_fifteen_seconds_while_a_stream_is_open() {
     );
 }
 
-// House style 3: the oldest is dropped, and counted if nobody has had it.
+// Style 3: the oldest is dropped, and counted if nobody has had it.
 #[test]
 fn the_queue_of_a_session_that_never_listens_is_bounded() {
     let flood = |count: usize| {

@@ -1,0 +1,50 @@
+//! The bell of a link's clients, and whom it tells where one can be rung.
+
+use std::time::Instant;
+
+use prism_core::{mcp::link::StreamKey, mesh::PENDING};
+use tokio::sync::oneshot;
+
+use super::Driver;
+use crate::drive::reach::{Line, Open, Reach, Ringing, StreamId};
+
+impl Driver {
+    pub(super) fn ring(&mut self, to: &Ringing, rung: oneshot::Sender<bool>, now: Instant) {
+        // What was to be sent before it is sent before it.
+        self.act(now);
+        let told = match to {
+            Ringing::Session(key) => self.machine.ring(*key, PENDING),
+            Ringing::Uri(uri) => self.machine.ring_listens(uri),
+        };
+        self.act(now);
+        // A stream that did not take it is no more.
+        let taken = told.iter().any(|stream| self.streams.contains_key(stream));
+        // Whoever rang may have left.
+        let _ = rung.send(taken);
+    }
+
+    /// Tells of a stream that a bell can ring on.
+    pub(super) fn tell_of(&mut self, stream: StreamKey, uris: Vec<String>) {
+        let Some(reach) = self.shared.reach() else { return };
+        let Some(open) = self.streams.get_mut(&stream) else { return };
+        // The rest of a call's answer is none, whatever it comes on.
+        if open.key.is_some_and(|key| !self.machine.rings_on(key, stream)) {
+            return;
+        }
+        open.told = true;
+        let (link, session) = (Line::new(self.commands.clone()), open.key);
+        reach.stream_opened(Open { link, stream: StreamId { link: self.number, stream }, session, uris });
+    }
+
+    pub(super) fn tell_closed(&self, stream: StreamKey, told: bool) {
+        if told {
+            self.tell(|reach| reach.stream_closed(StreamId { link: self.number, stream }));
+        }
+    }
+
+    pub(super) fn tell(&self, what: impl FnOnce(&dyn Reach)) {
+        if let Some(reach) = self.shared.reach() {
+            what(&**reach);
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Modern clients that have lately introduced themselves. They have no sessions, so nothing else remembers them.
+
+use std::{
+    collections::VecDeque,
+    sync::{Mutex, PoisonError},
+    time::Instant,
+};
+
+use super::status::report::{Caller, Client};
+use prism_bridge::drive::visitor::{self, Way};
+
+/// Clients that are remembered. Beyond it the one that was not heard of for the longest time is forgotten.
+const MAX_CALLERS: usize = 32;
+
+#[derive(Default)]
+pub(super) struct Callers(Mutex<VecDeque<(Seen, Instant)>>);
+
+#[derive(Clone, PartialEq, Eq)]
+struct Seen {
+    client: Option<(String, String)>,
+    way: Way,
+    destination: Option<String>,
+}
+
+impl Callers {
+    /// Notes a client by its `clientInfo`, at a destination or at the hub.
+    pub(super) fn note(&self, info: &str, destination: Option<String>, way: Way) {
+        let seen = Seen { client: visitor::read(info), way, destination };
+        let mut callers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        callers.retain(|(known, _)| *known != seen);
+        callers.truncate(MAX_CALLERS - 1);
+        callers.push_front((seen, Instant::now()));
+    }
+
+    /// The last one first.
+    pub(super) fn list(&self) -> Vec<Caller> {
+        let callers = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let told = |(Seen { client, way, destination }, at): (Seen, Instant)| Caller {
+            client: client.map(|(name, version)| Client { name, version }),
+            transport: way.name().to_owned(),
+            destination,
+            ago_s: at.elapsed().as_secs_f64(),
+        };
+        callers.into_iter().map(told).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_client_is_listed_once_and_the_oldest_is_forgotten() {
+        let callers = Callers::default();
+        for number in 0..MAX_CALLERS + 8 {
+            callers.note(&format!(r#"{{"name":"c{number}"}}"#), None, Way::Http);
+        }
+        callers.note(r#"{"name":"c20"}"#, None, Way::Http);
+        let names: Vec<String> = callers.list().into_iter().filter_map(|caller| Some(caller.client?.name)).collect();
+        assert_eq!((names.len(), names[0].as_str(), names[1].as_str()), (MAX_CALLERS, "c20", "c39"));
+        assert_eq!(names.iter().filter(|name| *name == "c20").count(), 1);
+        assert!(!names.contains(&"c0".to_owned()));
+    }
+}

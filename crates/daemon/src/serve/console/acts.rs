@@ -1,0 +1,113 @@
+//! What a person does on a page: each is a POST with the secret of the session.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hyper::{Response, StatusCode};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{BY, told};
+use crate::serve::{
+    Server,
+    access::{Deny, Revoke, outcome, parsed, refused},
+    body::Body,
+    fault,
+};
+use prism_gate::{Answer, Approve, Gate, Trouble};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Act {
+    Approve,
+    Deny,
+    Revoke,
+    Confirm,
+    Restart,
+    Verify,
+}
+
+impl Act {
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "approve" => Self::Approve,
+            "deny" => Self::Deny,
+            "revoke" => Self::Revoke,
+            "confirm" => Self::Confirm,
+            "restart" => Self::Restart,
+            "verify" => Self::Verify,
+            _ => return None,
+        })
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Restart {
+    destination: String,
+}
+
+pub(super) async fn run(server: Arc<Server>, act: Act, body: Bytes) -> Response<Body> {
+    // In a task of its own: a browser that leaves must not leave half a thing done.
+    let work = tokio::spawn(async move { done(&server, act, &body).await });
+    let bug = |_| Err(Trouble::new("failed", 500, "Prism has a bug there; its log has more"));
+    match work.await.unwrap_or_else(bug) {
+        Ok(result) => fault::json(StatusCode::OK, result.to_string()),
+        Err(trouble) => refused(&trouble),
+    }
+}
+
+async fn done(server: &Arc<Server>, act: Act, body: &Bytes) -> Result<Value, Trouble> {
+    let gate = || server.gate.as_deref().ok_or_else(no_gate);
+    Ok(match act {
+        Act::Approve => {
+            // The token is the agent's: it claims it, and nobody at a browser needs to see it.
+            let given = gate()?.approve(parsed::<Approve>(body)?, BY, false).await?;
+            json!({"session_id": given.id})
+        }
+        Act::Deny => {
+            let Deny { request_id, reason } = parsed(body)?;
+            outcome(gate()?.deny(request_id, reason, BY).await?)
+        }
+        Act::Revoke => {
+            let Revoke { session_id } = parsed(body)?;
+            json!(gate()?.revoke(session_id, BY).await?)
+        }
+        Act::Confirm => outcome(gate()?.confirm(parsed::<Answer>(body)?, BY).await?),
+        Act::Restart => restart(server, parsed(body)?).await?,
+        Act::Verify => {
+            super::pages::verify(server, gate()?);
+            json!({})
+        }
+    })
+}
+
+async fn restart(server: &Server, Restart { destination }: Restart) -> Result<Value, Trouble> {
+    let known = server.destinations.get(&destination).filter(|known| !known.is_built_in());
+    let gone = || Trouble::new("unknown_destination", 404, "there is no such destination any more");
+    let restarted = known.ok_or_else(gone)?.restart().await;
+    if let Some(gate) = &server.gate {
+        gate.record_person(BY, "restart_destination", &json!({"destination": destination}), "ok");
+    }
+    Ok(json!({"restarted": restarted}))
+}
+
+/// Writes down who came in, and who could not.
+pub(super) fn record_login(gate: Option<&Gate>, entered: bool) {
+    let Some(gate) = gate else { return };
+    if entered {
+        gate.record_person(BY, "console_login", &json!({}), "ok");
+    } else {
+        gate.metrics.failed_auth("console_login");
+        gate.record_refusal("?", "console_login", &json!({}), "a link that opens nothing");
+    }
+}
+
+fn no_gate() -> Trouble {
+    Trouble::new("failed", 503, "this daemon has no gate, as it has no database; `prism doctor` says why")
+}
+
+/// The same for what is no JSON: a page that cannot be shown.
+pub(super) fn unshown(trouble: &Trouble) -> Response<Body> {
+    let status = StatusCode::from_u16(trouble.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    told(status, trouble.code, &trouble.message)
+}

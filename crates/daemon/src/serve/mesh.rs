@@ -1,0 +1,140 @@
+//! The mesh over HTTP, for scripts, hooks and the command line: `POST /prism/mesh/{verb}`, `GET /prism/mesh` and its events.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use hyper::{
+    Method, Request, Response, StatusCode,
+    body::Incoming,
+    header::{CONTENT_TYPE, HeaderValue},
+};
+use serde_json::{Value, json};
+use tokio::{
+    sync::mpsc,
+    time::{interval, timeout},
+};
+
+use super::{
+    Server,
+    body::Body,
+    fault::{self, Denial, JSON},
+    onlooker,
+    request::read,
+    route::Answering,
+};
+use prism_mesh::{Caller, Code, Mesh, Trouble, Verb, run};
+
+/// The largest arguments of a verb.
+const MAX_ARGUMENTS: usize = 1 << 20;
+/// How long an answer may take before its client is shown that we are at it.
+const AT_ONCE: Duration = Duration::from_secs(5);
+/// How often it is shown that again.
+const BEAT: Duration = Duration::from_secs(10);
+/// Pieces of an answer that may wait for its client. Beyond it whoever makes them waits.
+const MAX_PIECES: usize = 16;
+
+/// Answers what came to `/prism/mesh` and below.
+pub(super) fn answer(
+    server: &Arc<Server>,
+    below: Option<&str>,
+    caller: Caller,
+    request: Request<Incoming>,
+) -> Result<Answering, Denial> {
+    let mesh = server.mesh.clone().ok_or(Denial::NoRoute)?;
+    if server.is_stopping() {
+        return Err(Denial::Stopping);
+    }
+    let is_post = request.method() == Method::POST;
+    match below {
+        None | Some("events") if request.method() != Method::GET => Err(Denial::Method { allowed: "GET" }),
+        None => Ok(Box::pin(async move { told(mesh.everything()) })),
+        Some("events") => Ok(Box::pin(async move { onlooker::stream(mesh.events.listen()) })),
+        Some(verb) => {
+            let verb = Verb::named(verb).ok_or(Denial::NoRoute)?;
+            if !is_post {
+                return Err(Denial::Method { allowed: "POST" });
+            }
+            let body = request.into_body();
+            Ok(Box::pin(async move {
+                match read(body, MAX_ARGUMENTS).await {
+                    Ok(arguments) => done(mesh, verb, arguments, caller).await,
+                    Err(denial) => denial.response(),
+                }
+            }))
+        }
+    }
+}
+
+async fn done(mesh: Arc<Mesh>, verb: Verb, arguments: Bytes, caller: Caller) -> Response<Body> {
+    let Ok(arguments) = String::from_utf8(arguments.into()) else {
+        return told(Err(Trouble::bad("the arguments are no UTF-8")));
+    };
+    let (feed, fed) = mpsc::channel::<Bytes>(MAX_PIECES);
+    if verb != Verb::Wait {
+        // In a task of its own: a client that leaves must not leave half a thing done. What it was given then waits again.
+        let work = tokio::spawn(async move { run(&mesh, verb, &arguments, &caller).await });
+        let bug = |_| Err(Trouble::new(Code::Store, "Prism has a bug there; its log has more"));
+        return told(work.await.unwrap_or_else(bug).map(|(result, given)| {
+            if let Some(given) = given {
+                given.arrives();
+            }
+            result
+        }));
+    }
+    let mut waiting = Box::pin(async move { run(&mesh, verb, &arguments, &caller).await.map(|(result, _)| result) });
+    if let Ok(outcome) = timeout(AT_ONCE, &mut waiting).await {
+        return told(outcome);
+    }
+    tokio::spawn(async move {
+        let mut beat = interval(BEAT);
+        loop {
+            tokio::select! {
+                outcome = &mut waiting => {
+                    let (_, told) = words(outcome);
+                    let _ = feed.send(Bytes::from(told)).await;
+                    return;
+                }
+                _ = beat.tick() => {
+                    // White space before a JSON text is none of it; and shows whether anybody is there.
+                    if feed.send(Bytes::from_static(b" ")).await.is_err() {
+                        return;
+                    }
+                }
+                () = feed.closed() => return,
+            }
+        }
+    });
+    let mut response = Response::new(Body::Fed(Box::new(fed)));
+    response.headers_mut().insert(CONTENT_TYPE, JSON);
+    response
+}
+
+fn told(outcome: Result<Value, Trouble>) -> Response<Body> {
+    let (status, words) = words(outcome);
+    let mut response = fault::json(status, words);
+    if status == StatusCode::TOO_MANY_REQUESTS {
+        response.headers_mut().insert("retry-after", HeaderValue::from_static("1"));
+    }
+    response
+}
+
+fn words(outcome: Result<Value, Trouble>) -> (StatusCode, String) {
+    match outcome {
+        Ok(result) => (StatusCode::OK, result.to_string()),
+        Err(Trouble { code, message }) => {
+            (status(code), json!({"error": {"code": code.name(), "message": message}}).to_string())
+        }
+    }
+}
+
+fn status(code: Code) -> StatusCode {
+    match code {
+        Code::BadArguments | Code::NotStarted | Code::CursorAhead => StatusCode::BAD_REQUEST,
+        Code::NotYours => StatusCode::FORBIDDEN,
+        Code::UnknownSession | Code::UnknownAgent | Code::UnknownSignal => StatusCode::NOT_FOUND,
+        Code::AlreadyDrained | Code::AlreadyGone | Code::Conflict | Code::Unreachable => StatusCode::CONFLICT,
+        Code::CursorExpired => StatusCode::GONE,
+        Code::MailboxFull | Code::Busy => StatusCode::TOO_MANY_REQUESTS,
+        Code::Store => StatusCode::SERVICE_UNAVAILABLE,
+    }
+}

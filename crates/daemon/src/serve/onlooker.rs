@@ -1,0 +1,44 @@
+//! Events as they happen, as a stream that a browser or a script reads.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::Response;
+use tokio::{
+    sync::{
+        broadcast::{Receiver, error::RecvError},
+        mpsc,
+    },
+    time::interval,
+};
+
+use super::{body::Body, post::events};
+use prism_telemetry::events::Event;
+
+/// Events that may wait for an onlooker. Beyond it whoever makes them waits, and counts what was missed.
+const MAX_PIECES: usize = 16;
+/// How often a silent stream shows that it is open.
+const BEAT: Duration = Duration::from_secs(10);
+
+/// What happens, until the onlooker leaves.
+pub(super) fn stream(mut seen: Receiver<Event>) -> Response<Body> {
+    let (feed, fed) = mpsc::channel::<Bytes>(MAX_PIECES);
+    tokio::spawn(async move {
+        let mut beat = interval(BEAT);
+        loop {
+            let piece = tokio::select! {
+                event = seen.recv() => match event {
+                    Ok(event) => format!("event: {}\ndata: {}\n\n", event.name, event.data),
+                    Err(RecvError::Lagged(count)) => format!("event: missed\ndata: {{\"events\":{count}}}\n\n"),
+                    Err(RecvError::Closed) => return,
+                },
+                _ = beat.tick() => ": keep-alive\n\n".to_owned(),
+                () = feed.closed() => return,
+            };
+            if feed.send(Bytes::from(piece)).await.is_err() {
+                return;
+            }
+        }
+    });
+    events(Body::Fed(Box::new(fed)))
+}

@@ -1,0 +1,201 @@
+//! Grants: who may hold one, how it is made smaller for a helper, and how it ends, with all that came from it.
+
+use std::time::Duration;
+
+use prism_core::{
+    Time,
+    policy::{Event, Narrowing, Scopes, State},
+};
+use prism_store::gate::GrantRow;
+use serde::Deserialize;
+use serde_json::json;
+use uuid::Uuid;
+
+use super::{
+    Gate, Taken, Trouble,
+    live::{Ended, Held, Live},
+    paper::{About, lineage},
+    roots_text,
+    secret::{hash, mint, new_id},
+};
+use prism_config::home::Token;
+
+/// Grants that came from another. Beyond it no holder can make another one.
+const MAX_NARROWED: usize = 256;
+
+/// A grant that was just given.
+#[derive(Clone, Debug)]
+pub struct Given {
+    pub id: Uuid,
+    /// Shown once.
+    pub token: Option<Token>,
+    pub expires_at: Time,
+}
+
+/// A smaller grant for a helper, as its holder asks for it. What is not said stays as it is.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Narrow {
+    pub agent_id: String,
+    #[serde(default)]
+    pub scopes: Option<Vec<String>>,
+    #[serde(default)]
+    pub roots: Option<Vec<String>>,
+    #[serde(default)]
+    pub ttl_seconds: Option<u64>,
+    #[serde(default)]
+    pub rate_limit: Option<u32>,
+    #[serde(default)]
+    pub max_edit_bytes: Option<u64>,
+}
+
+impl Gate {
+    /// Gives a grant into the hands of whoever shows its token. `None` for the id: whichever grant the token is of.
+    pub fn hold(&self, id: Option<Uuid>, token: &[u8]) -> Result<Held, Trouble> {
+        let wrong =
+            || Trouble::unauthorized("this is no token of a grant that is alive; ask with prism_request_access");
+        let row = self.store.grant_of_token(hash(token))?;
+        let Some(row) = row.filter(|row| id.is_none_or(|id| id.as_u128() == row.id)) else {
+            self.metrics.failed_auth("session");
+            let session = id.map(|id| id.to_string());
+            self.record_refusal("?", "connect", &json!({"session_id": session}), "unauthorized");
+            return Err(wrong());
+        };
+        let live = self.state().live.get(&row.id).cloned();
+        let over = |code| Trouble::new(code, 401, "the grant is over; ask for another with prism_request_access");
+        match (live, State::named(&row.state)) {
+            (Some(live), _) => match live.ended() {
+                None => Ok(Held::new(live)),
+                Some(ended) => Err(over(ended.name())),
+            },
+            (None, Some(State::Expired)) => Err(over("expired")),
+            // One that can no longer be used has ended, whether or not that is written down yet.
+            (None, Some(_)) if row.expires_at_us <= self.clock.now().0 => Err(over("expired")),
+            (None, Some(_)) => Err(over("revoked")),
+            (None, None) => Err(wrong()),
+        }
+    }
+
+    /// Whether this opens anything at the gate: a secret of the person's or of editors, or the token of a grant that is alive.
+    pub fn knows(&self, shown: &[u8]) -> bool {
+        let is_grant = || {
+            let row = self.store.grant_of_token(hash(shown)).ok().flatten();
+            row.and_then(|row| self.state().live.get(&row.id).cloned()).is_some_and(|live| live.ended().is_none())
+        };
+        self.is_management(shown) || self.is_plugin(shown) || is_grant()
+    }
+
+    /// Notes that the holder was here.
+    pub async fn connected(&self, held: &Held) -> Result<(), Trouble> {
+        let live = &held.live;
+        self.record(About::holder(live), "connect", &json!({}), "allowed").await?;
+        if !live.used.swap(true, std::sync::atomic::Ordering::Relaxed) {
+            self.store.activate_grant(live.id).await?;
+            self.tell_of_grant(live);
+        }
+        // What others do there is only looked out for if the holder may hear of it. It connects meanwhile.
+        let from_outside = ["buffer_changed", "file_created", "workspace_changed", "status_updated"];
+        let hears = |name: &str| Event::named(name).is_some_and(|event| event.is_seen_with(live.grant.scopes));
+        if from_outside.into_iter().any(hears) {
+            let (runtime, id, roots) = (self.runtime.clone(), live.id, live.grant.roots.clone());
+            tokio::spawn(async move { runtime.watch(id, roots).await });
+        }
+        Ok(())
+    }
+
+    /// Makes a smaller grant for a helper of the holder's.
+    pub async fn narrow(&self, held: &Held, ask: Narrow) -> Result<Given, Trouble> {
+        let (parent, now) = (&held.live, self.clock.now());
+        if ask.agent_id.trim().is_empty() || ask.agent_id.len() > 128 || ask.agent_id.chars().any(char::is_control) {
+            return Err(Trouble::bad("agent_id is the helper's name: 1 to 128 bytes in one line"));
+        }
+        let scopes = ask.scopes.as_ref().map(|words| Scopes::read(words.iter().map(String::as_str))).transpose();
+        let by = Narrowing {
+            scopes: scopes.map_err(|error| Trouble::bad(error.to_string()))?,
+            roots: ask.roots.clone(),
+            expires_at: ask.ttl_seconds.map(|seconds| now + Duration::from_secs(seconds)),
+            per_second: ask.rate_limit,
+            max_edit_bytes: ask.max_edit_bytes,
+        };
+        let asked = json!({
+            "helper": ask.agent_id, "scopes": ask.scopes, "roots": ask.roots, "ttl_seconds": ask.ttl_seconds,
+        });
+        let refused = |trouble: Trouble| {
+            self.record_behind(About::holder(parent), "narrow", &asked, &format!("refused: {}", trouble.code));
+            trouble
+        };
+        if let Some(ended) = parent.ended() {
+            return Err(refused(Trouble::new(ended.name(), 401, "the grant is over")));
+        }
+        let grant = parent.grant.narrowed(&by, now).map_err(|wide| refused(Trouble::forbidden(wide.to_string())))?;
+        if self.state().live.values().filter(|live| live.parent.is_some()).count() >= MAX_NARROWED {
+            return Err(refused(Trouble::new("too_many", 429, "there are too many helpers' grants; revoke some")));
+        }
+        let row = GrantRow {
+            id: new_id()?.as_u128(),
+            request_id: parent.request,
+            parent: Some(parent.id),
+            agent: ask.agent_id.trim().to_owned(),
+            scopes: grant.scopes.to_string(),
+            roots: roots_text(&grant.roots),
+            state: State::Approved.name().to_owned(),
+            created_at_us: now.0,
+            expires_at_us: grant.expires_at.0,
+            ended_at_us: None,
+            per_second: grant.limits.per_second,
+            burst: grant.limits.burst,
+            max_edit_bytes: i64::try_from(grant.limits.max_edit_bytes).unwrap_or(i64::MAX),
+            confirms_changes: grant.confirms_changes,
+        };
+        let (token, hash) = mint()?;
+        self.record(About::holder(parent), "narrow", &asked, "allowed").await?;
+        if !self.store.add_grant(row.clone(), hash).await? {
+            return Err(refused(Trouble::new("revoked", 401, "the grant is over")));
+        }
+        let live = self.enliven(row).ok_or_else(Trouble::unknown_session)?;
+        if let Some(ended) = parent.ended() {
+            // It ended while this was written; what comes from it ends with it.
+            self.end(vec![live.id], ended, "its parent").await;
+            return Err(Trouble::new(ended.name(), 401, "the grant is over"));
+        }
+        self.record_behind(About::holder(&live), "grant", &lineage(&live), "ok");
+        self.metrics.token_issued();
+        self.tell_of_grant(&live);
+        Ok(Given { id: Uuid::from_u128(live.id), token: Some(token), expires_at: live.grant.expires_at })
+    }
+
+    /// Ends a grant and all that came from it: at once, and whatever keeps it from being written down (H6).
+    pub async fn revoke(&self, id: Uuid, by: &str) -> Result<Taken, Trouble> {
+        let id = id.as_u128();
+        let live = self.state().live.get(&id).cloned();
+        let ended = self.end_in_memory(&[id], Ended::Revoked).len();
+        let (agent, request) = match live {
+            Some(live) => (live.agent.clone(), live.request),
+            None => {
+                let row = self.store.grant(id)?.ok_or_else(Trouble::unknown_session)?;
+                (row.agent, row.request_id)
+            }
+        };
+        let grants = self.store.descendants(id).map_or(ended, |branch| branch.len());
+        let about = About { session: Some(id), request, ..About::person(by) };
+        let line = self.entry(about, "revoke", &json!({"agent": agent, "grants": grants}), "allowed");
+        Ok(self.put_on_record(vec![id], Ended::Revoked, by, Some(line), ended).await)
+    }
+
+    /// The same by a holder: of its own grant, or of one that came from it.
+    pub async fn give_up(&self, held: &Held, id: Uuid) -> Result<Taken, Trouble> {
+        let own = held.live.id;
+        if id.as_u128() != own && !self.store.descendants(own)?.contains(&id.as_u128()) {
+            let about = About::holder(&held.live);
+            self.record_behind(about, "revoke", &json!({"session_id": id}), "refused: forbidden");
+            return Err(Trouble::forbidden("a grant's token revokes that grant and what came from it, no other"));
+        }
+        self.revoke(id, &held.live.agent).await
+    }
+
+    pub(super) fn tell_of_grant(&self, live: &Live) {
+        self.waiting_changed();
+        self.metrics.alive(self.state().live.len());
+        self.events.tell("grant", || json!(self.view_of_grant(live)));
+    }
+}

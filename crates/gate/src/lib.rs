@@ -1,0 +1,293 @@
+//! The gate at work: agents ask, a person decides out of band, and what was decided is what happens. It runs
+//! `core::policy` over the store, the audit log, the runtime and the holders' sockets, and decides nothing that could be
+//! decided there.
+//!
+//! ```text
+//!  request ── store ── person (console, `prism approve`, HTTP) ──► grant ──► holder's socket
+//!  action ── core::policy ── audit (on disk) ── runtime: prepare ──[ person ]── run ── audit
+//! ```
+//! Nothing happens that is not in the audit log first (A-11), and nothing is acknowledged that is not on disk. The one
+//! exception is taking away, which nothing may keep from being done: see `ends`.
+
+mod act;
+mod calls;
+mod confirm;
+mod desk;
+mod editors;
+mod ends;
+mod flood;
+pub mod grant_server;
+mod grants;
+mod live;
+mod paper;
+mod requests;
+pub mod router;
+pub mod secret;
+mod trouble;
+mod upkeep;
+pub mod views;
+
+use std::{
+    collections::HashMap,
+    path::PathBuf,
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use prism_core::{
+    mesh::Name,
+    policy::{Redaction, Root, State as Stage},
+};
+use prism_editor::Runtime;
+use prism_store::{
+    Store,
+    audit::Audit,
+    gate::{GrantFilter, GrantRow},
+};
+use tokio::{
+    sync::{Notify, watch},
+    time::timeout,
+};
+use tracing::info;
+
+pub use act::Waiter;
+pub use confirm::Answer;
+pub use desk::Changes;
+pub use ends::Taken;
+pub use grants::{Given, Narrow};
+pub use live::{Ended, Held};
+pub use requests::{Approve, Ask, Asker};
+pub use trouble::Trouble;
+
+use self::{ends::Owing, flood::Flood, live::Live};
+use crate::router::Router;
+use prism_config::{self as config, home::Token};
+use prism_os::clock::Clock;
+use prism_telemetry::{events::Events, gate::GateMetrics};
+
+/// How long the editor has for its end. What runs on then is killed with the rest.
+const EDITOR_ENDS_WITHIN: Duration = Duration::from_secs(3);
+
+/// All of the gate. There is one for the daemon's life.
+pub struct Gate {
+    state: Mutex<State>,
+    store: Store,
+    pub audit: Arc<Audit>,
+    audit_trouble: Option<String>,
+    /// The number of the newest line that the database knows of.
+    noted: AtomicU64,
+    pub metrics: Arc<GateMetrics>,
+    pub events: Events,
+    runtime: Arc<Router>,
+    messenger: OnceLock<Arc<dyn Messenger>>,
+    /// What opens approval. No agent has it (A-03).
+    secret: Token,
+    /// What editors show, and no agent has either: who is taken for an editor sees what all agents do there.
+    plugin_secret: Token,
+    settings: RwLock<Arc<Settings>>,
+    /// Whose machine this is, for the audit.
+    person: String,
+    clock: Clock,
+    /// Rung when the next end of a grant may be another.
+    changed: Arc<Notify>,
+    /// Grows with each change of what a person looks at.
+    changes: watch::Sender<Changes>,
+    /// Rung at each decision on a request.
+    decided: watch::Sender<u64>,
+    /// Whether anything may be waiting for a person, and so for its end.
+    awaits: AtomicBool,
+    this: Weak<Self>,
+}
+
+/// Who brings word to those that the gate cannot reach itself. Neither waits.
+pub trait Messenger: Send + Sync {
+    /// Shows a notice on the person's screen, where there is one.
+    fn notify(&self, text: &str);
+
+    /// Tells an agent what came of something that it has asked for.
+    fn tell_agent(&self, agent: Name, text: String);
+}
+
+/// What the gate is made of.
+pub struct Opening {
+    pub store: Store,
+    pub audit: Arc<Audit>,
+    /// What is wrong with the end of the log, as its opening has found.
+    pub audit_trouble: Option<String>,
+    /// Where ends are noted that nothing else has room for.
+    pub ends: PathBuf,
+    pub runtime: Runtime,
+    pub metrics: Arc<GateMetrics>,
+    pub secret: Token,
+    /// What editors show.
+    pub plugin_secret: Token,
+    pub settings: Settings,
+    /// Whose machine this is, for the audit.
+    pub person: String,
+}
+
+/// What a person has set. A reload puts another in its place, whole.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    pub gate: config::Gate,
+    redaction: Redaction,
+    /// Whether calls that no rule is about are written down too.
+    audits_all: bool,
+    /// Full files of the audit log that are kept; 0: all.
+    keep: usize,
+}
+
+#[derive(Default)]
+struct State {
+    live: HashMap<u128, Arc<Live>>,
+    confirmations: confirm::Waiting,
+    flood: Flood,
+    owing: Owing,
+}
+
+// === impl Gate ===
+
+impl Gate {
+    /// Takes up what the store has of the gate.
+    pub async fn open(opening: Opening) -> anyhow::Result<Arc<Self>> {
+        let Opening { store, audit, audit_trouble, ends, runtime, metrics, secret, plugin_secret, settings, person } =
+            opening;
+        let (owing, marks) = Owing::open(&ends);
+        let gate = Arc::new_cyclic(|this| Self {
+            state: Mutex::new(State { owing, ..State::default() }),
+            store,
+            audit,
+            audit_trouble,
+            noted: AtomicU64::new(0),
+            runtime: Router::new(runtime, metrics.clone(), settings.gate.editors_decide),
+            metrics,
+            events: Events::default(),
+            messenger: OnceLock::new(),
+            secret,
+            plugin_secret,
+            settings: RwLock::new(Arc::new(settings)),
+            person,
+            clock: Clock::start(),
+            changed: Arc::default(),
+            changes: watch::Sender::default(),
+            decided: watch::Sender::new(0),
+            awaits: AtomicBool::new(true),
+            this: Weak::clone(this),
+        });
+        // Who waited for an answer is gone with the last daemon; what is allowed late still counts for who asks again.
+        let alive = gate.store.grants(&GrantFilter { alive_only: true, limit: u32::MAX, ..GrantFilter::default() })?;
+        let count = alive.len();
+        for row in alive {
+            gate.enliven(row);
+        }
+        if count > 0 {
+            info!(grants = count, "Took up the grants of the last daemon");
+        }
+        gate.end_what_was_marked(marks).await;
+        tokio::spawn(editors::watch(Arc::downgrade(&gate)));
+        tokio::spawn(upkeep::ends(Arc::downgrade(&gate)));
+        tokio::spawn(upkeep::housekeeping(Arc::downgrade(&gate)));
+        Ok(gate)
+    }
+
+    /// Tells it who brings notices to the person and word to agents.
+    pub fn tells_by(&self, messenger: Arc<dyn Messenger>) {
+        let _ = self.messenger.set(messenger);
+    }
+
+    /// Whether this is the management secret, in a time that does not depend on where it differs.
+    pub fn is_management(&self, shown: &[u8]) -> bool {
+        self.secret.matches(shown)
+    }
+
+    /// The same of what editors show.
+    pub fn is_plugin(&self, shown: &[u8]) -> bool {
+        self.plugin_secret.matches(shown)
+    }
+
+    /// What counts now. Whoever looks twice may see two.
+    pub fn settings(&self) -> Arc<Settings> {
+        self.settings.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Goes on with other settings. They count from the next request, grant, question and line on; what was given is as it
+    /// was given. (R-45)
+    pub fn obey(&self, settings: Settings) {
+        self.audit.keep(settings.keep);
+        self.runtime.let_decide(settings.gate.editors_decide);
+        *self.settings.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
+    }
+
+    /// Ends what is under way in the editor: terminals, language servers. Unsaved text is kept.
+    /// A port that the daemon listens at: no holder's program reaches it, whatever network it has.
+    pub fn keep_from(&self, port: u16) {
+        self.runtime.keep_from(port);
+    }
+
+    pub async fn end_editor(&self) {
+        let _ = timeout(EDITOR_ENDS_WITHIN, self.runtime.close()).await;
+    }
+
+    /// Closes the log.
+    pub fn close(&self) {
+        self.record_rest_of_flood();
+        self.audit.close();
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing panics while it holds the lock, and each change of it is whole.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes a grant one that can be held.
+    fn enliven(&self, row: GrantRow) -> Option<Arc<Live>> {
+        Stage::named(&row.state).filter(|stage| stage.is_granted())?;
+        let live = Arc::new(Live::of(row, self.clock.now())?);
+        live.served(&self.runtime.serving(&live.grant.roots));
+        self.state().live.insert(live.id, live.clone());
+        self.changed.notify_one();
+        Some(live)
+    }
+
+    /// Says on the person's screen that something waits for them, where there is a desktop.
+    fn call_person(&self, text: &str) {
+        if let Some(messenger) = self.messenger.get() {
+            messenger.notify(text);
+        }
+    }
+
+    fn somebody_waits(&self) {
+        self.awaits.store(true, Ordering::Relaxed);
+    }
+}
+
+// === impl Settings ===
+
+impl Settings {
+    /// Of `[gate]` and `[audit]`.
+    pub fn of(gate: &config::Gate, audit: &config::Audit) -> Self {
+        Self {
+            gate: gate.clone(),
+            redaction: Redaction::new(&audit.redact, audit.bodies),
+            audits_all: audit.calls == config::AuditCalls::All,
+            keep: audit.keep,
+        }
+    }
+}
+
+/// Folders as the store has them.
+fn roots_of(text: &str) -> Option<Vec<Root>> {
+    let pairs: Vec<(String, String)> = serde_json::from_str(text).ok()?;
+    pairs.iter().map(|(base, beneath)| Root::kept(base, beneath).ok()).collect()
+}
+
+fn roots_text(roots: &[Root]) -> String {
+    let pairs: Vec<(&str, &str)> = roots.iter().map(|root| (root.base(), root.beneath())).collect();
+    serde_json::to_string(&pairs).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

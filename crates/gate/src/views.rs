@@ -1,0 +1,234 @@
+//! What is shown of the gate: the same over HTTP, in the console and on the command line.
+
+use prism_core::{
+    Time,
+    policy::{Scopes, State},
+};
+use prism_store::gate::{ConfirmationFilter, ConfirmationRow, GrantFilter, GrantRow, RequestFilter, RequestRow};
+use serde::Serialize;
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::{Gate, Trouble, live::Live, roots_of, secret::hex};
+use prism_core::time::rfc3339;
+
+/// The most of each that is shown at once.
+const MOST: u32 = 200;
+
+/// A request (names as in A-02).
+#[derive(Clone, Debug, Serialize)]
+pub struct RequestView {
+    pub request_id: Uuid,
+    pub agent_id: String,
+    pub scopes: Vec<&'static str>,
+    /// Those that no grant of this agent had before.
+    pub new_scopes: Vec<&'static str>,
+    pub roots: Vec<String>,
+    pub new_roots: Vec<String>,
+    pub reason: String,
+    pub status: &'static str,
+    pub created_at: String,
+    pub expires_at: String,
+    pub ttl_seconds: i64,
+    pub approved_by: Option<String>,
+    pub denied_because: Option<String>,
+    pub session_id: Option<Uuid>,
+    /// Through what it came, and from which client.
+    pub asker: Value,
+}
+
+/// A grant.
+#[derive(Clone, Debug, Serialize)]
+pub struct GrantView {
+    pub session_id: Uuid,
+    pub request_id: Option<Uuid>,
+    pub parent: Option<Uuid>,
+    pub agent_id: String,
+    pub allowed_scopes: Vec<&'static str>,
+    pub roots: Vec<String>,
+    pub status: &'static str,
+    pub created_at: String,
+    pub expires_at: String,
+    pub expires_in_ms: u64,
+    pub rate_limit: u32,
+    pub max_edit_bytes: u64,
+    pub confirm_changes: bool,
+    /// Editors that served it and are gone: what is done meanwhile, the built-in one does.
+    pub degraded: Vec<String>,
+    pub sockets: usize,
+    pub actions: u64,
+    pub last_actions: Vec<ActionView>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct ActionView {
+    pub at: String,
+    pub action: String,
+    pub about: String,
+    pub result: String,
+}
+
+/// Something that a person is asked.
+#[derive(Clone, Debug, Serialize)]
+pub struct ConfirmationView {
+    pub confirmation_id: Uuid,
+    pub kind: String,
+    pub agent_id: String,
+    pub session_id: Option<Uuid>,
+    pub digest: String,
+    pub shown: Value,
+    pub state: String,
+    pub created_at: String,
+    pub expires_at: String,
+    pub decided_by: Option<String>,
+    pub reason: Option<String>,
+    pub uses_left: i64,
+}
+
+impl Gate {
+    /// Requests, the newest first.
+    pub fn requests(&self, open_only: bool) -> Result<Vec<RequestView>, Trouble> {
+        let rows = self.store.requests(&RequestFilter { open_only, limit: MOST, ..RequestFilter::default() })?;
+        rows.iter().map(|row| self.view_of_request(row)).collect()
+    }
+
+    pub fn request_view(&self, id: Uuid) -> Result<RequestView, Trouble> {
+        let row = self.store.request(id.as_u128())?.ok_or_else(Trouble::unknown_request)?;
+        self.view_of_request(&row)
+    }
+
+    /// Grants that are alive, the newest first, each followed by those that came from it; then, if wanted, those that are
+    /// over.
+    pub fn grants(&self, alive_only: bool) -> Result<Vec<GrantView>, Trouble> {
+        let wanted = |live: &&std::sync::Arc<Live>| !alive_only || live.ended().is_none();
+        let mut live: Vec<_> = self.state().live.values().filter(wanted).cloned().collect();
+        live.sort_by_key(|live| std::cmp::Reverse(live.created_at));
+        let mut views: Vec<GrantView> = Vec::with_capacity(live.len());
+        let is_root =
+            |one: &&std::sync::Arc<Live>| one.parent.is_none_or(|parent| live.iter().all(|other| other.id != parent));
+        for root in live.iter().filter(is_root) {
+            self.branch(root, &live, &mut views);
+        }
+        if !alive_only {
+            let rows = self.store.grants(&GrantFilter { limit: MOST, ..GrantFilter::default() })?;
+            let over = |row: &GrantRow| row.ended_at_us.is_some() && live.iter().all(|live| live.id != row.id);
+            let over = rows.into_iter().filter(over);
+            views.extend(over.filter_map(|row| self.view_of_row(row)));
+        }
+        Ok(views)
+    }
+
+    /// Confirmations, the newest first.
+    pub fn confirmations(&self, waiting_only: bool) -> Result<Vec<ConfirmationView>, Trouble> {
+        let filter = ConfirmationFilter { waiting_only, limit: MOST, ..ConfirmationFilter::default() };
+        Ok(self.store.confirmations(&filter)?.into_iter().map(ConfirmationView::of).collect())
+    }
+
+    /// How much waits for the person: requests, and confirmations.
+    pub fn waiting(&self) -> Result<(usize, usize), Trouble> {
+        let requests =
+            self.store.requests(&RequestFilter { open_only: true, limit: MOST, ..RequestFilter::default() })?;
+        Ok((requests.len(), self.store.waiting_confirmations(MOST)?.len()))
+    }
+
+    fn branch(&self, of: &Live, all: &[std::sync::Arc<Live>], views: &mut Vec<GrantView>) {
+        views.push(self.view_of_grant(of));
+        for child in all.iter().filter(|live| live.parent == Some(of.id)) {
+            self.branch(child, all, views);
+        }
+    }
+
+    pub(super) fn view_of_request(&self, row: &RequestRow) -> Result<RequestView, Trouble> {
+        let scopes = Scopes::read(row.scopes.split_whitespace()).unwrap_or_default();
+        let roots: Vec<String> = roots_of(&row.roots).unwrap_or_default().iter().map(ToString::to_string).collect();
+        let (mut had, mut had_roots) = (Scopes::NONE, Vec::new());
+        for before in self.store.granted_before(&row.agent)?.iter().filter(|before| before.request_id != Some(row.id)) {
+            had = had | Scopes::read(before.scopes.split_whitespace()).unwrap_or_default();
+            had_roots.extend(roots_of(&before.roots).unwrap_or_default());
+        }
+        let is_new = |root: &&String| !had_roots.iter().any(|had| had.narrowed_to(root).is_some());
+        let decided = State::named(&row.state).unwrap_or(State::Expired);
+        // What became of the grant says more than that there was one.
+        let grant = row.grant_id.filter(|_| decided.is_granted()).and_then(|id| self.store.grant(id).ok()?);
+        let status = grant.and_then(|grant| State::named(&grant.state)).unwrap_or(decided);
+        Ok(RequestView {
+            request_id: Uuid::from_u128(row.id),
+            agent_id: row.agent.clone(),
+            scopes: scopes.names(),
+            new_scopes: scopes.without(had).names(),
+            new_roots: roots.iter().filter(is_new).cloned().collect(),
+            roots,
+            reason: row.reason.clone(),
+            status: status.name(),
+            created_at: rfc3339(Time(row.created_at_us)),
+            expires_at: rfc3339(Time(row.expires_at_us)),
+            ttl_seconds: row.ttl_s,
+            approved_by: row.decided_by.clone(),
+            denied_because: row.denied_because.clone(),
+            session_id: row.grant_id.map(Uuid::from_u128),
+            asker: serde_json::from_str(&row.asker).unwrap_or_default(),
+        })
+    }
+
+    pub(super) fn view_of_grant(&self, live: &Live) -> GrantView {
+        use std::sync::atomic::Ordering::Relaxed;
+        let (grant, now) = (&live.grant, self.clock.now());
+        let status = match live.ended() {
+            Some(super::Ended::Expired) => State::Expired,
+            Some(super::Ended::Revoked) => State::Revoked,
+            None if live.used.load(Relaxed) => State::Active,
+            None => State::Approved,
+        };
+        let action = |done: super::live::Done| ActionView {
+            at: rfc3339(done.at),
+            action: done.verb,
+            about: done.about,
+            result: done.result,
+        };
+        GrantView {
+            session_id: Uuid::from_u128(live.id),
+            request_id: live.request.map(Uuid::from_u128),
+            parent: live.parent.map(Uuid::from_u128),
+            agent_id: live.agent.clone(),
+            allowed_scopes: grant.scopes.names(),
+            roots: grant.roots.iter().map(ToString::to_string).collect(),
+            status: status.name(),
+            created_at: rfc3339(live.created_at),
+            expires_at: rfc3339(grant.expires_at),
+            expires_in_ms: u64::try_from(grant.expires_at.since(now).as_millis()).unwrap_or(u64::MAX),
+            rate_limit: grant.limits.per_second,
+            max_edit_bytes: grant.limits.max_edit_bytes,
+            confirm_changes: grant.confirms_changes,
+            degraded: live.lost(),
+            sockets: live.sockets.load(Relaxed),
+            actions: live.actions.load(Relaxed),
+            last_actions: live.last().into_iter().map(action).collect(),
+        }
+    }
+
+    /// One that is over, as the store has it.
+    fn view_of_row(&self, row: GrantRow) -> Option<GrantView> {
+        let state = State::named(&row.state)?;
+        let live = Live::of(row, self.clock.now())?;
+        Some(GrantView { status: state.name(), expires_in_ms: 0, ..self.view_of_grant(&live) })
+    }
+}
+
+impl ConfirmationView {
+    pub(super) fn of(row: ConfirmationRow) -> Self {
+        Self {
+            confirmation_id: Uuid::from_u128(row.id),
+            kind: row.kind,
+            agent_id: row.agent,
+            session_id: row.grant_id.map(Uuid::from_u128),
+            digest: hex(&row.digest),
+            shown: serde_json::from_str(&row.shown).unwrap_or_default(),
+            state: row.state,
+            created_at: rfc3339(Time(row.created_at_us)),
+            expires_at: rfc3339(Time(row.expires_at_us)),
+            decided_by: row.decided_by,
+            reason: row.reason,
+            uses_left: row.uses_left,
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Prism's hooks in the programs that have such: what is written where, and how it is known again. What a hook does when
+//! it runs is `cli/wait/hook.rs`.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use super::{
+    ConfigFile, InstallError,
+    change::{Change, State, is_contained, undo},
+    document::{Container, Language, Text},
+    jsonc::Empty,
+    node::Node,
+    record::{Action, Edit, Records},
+    surface::Surface,
+};
+
+/// How long a program waits for a hook that only asks something, in seconds.
+const ASKS_S: u64 = 10;
+/// How long one that waits for the bell may wait: a week, after which the end of the next turn arms another.
+const WAITS_S: u64 = 7 * 24 * 60 * 60;
+
+/// Plans Prism's hooks in a surface's file. `command` is how `prism` is started there, as a shell reads it.
+pub fn install(
+    surface: Surface,
+    path: PathBuf,
+    command: &str,
+    loop_limit: u64,
+    records: &Records,
+) -> Result<Change, InstallError> {
+    let file = ConfigFile::open(&path)?;
+    let in_file = |source| InstallError::Edit { path: path.clone(), source };
+    let mut after = file.text().to_owned();
+    let mut edits = Vec::new();
+    let mut state = State::Unchanged;
+    // Cursor reads no file that does not say which version it is.
+    let versioned = Text::new(Language::Json, &after).value().map_err(in_file)?.get("version").is_some();
+    if surface == Surface::Cursor && !versioned {
+        after = Text::new(Language::Json, &after).insert(&[], "version", &Node::Other(1.into())).map_err(in_file)?;
+        edits.push(Edit::Added { container: Vec::new(), name: "version".to_owned() });
+        state = State::Added;
+    }
+    for (event, node) in hooks(surface, command, loop_limit) {
+        let list = list(event);
+        let text = Text::new(Language::Json, &after);
+        let found = text.items(&list).map_err(in_file)?;
+        let known = found.iter().find(|item| is_ours(item));
+        if known.is_some_and(|known| is_contained(&node, known)) {
+            continue;
+        }
+        state = if known.is_some() { State::Updated } else { State::Added };
+        after = text.put_item(&list, &node, is_ours).map_err(in_file)?;
+        edits.push(Edit::Hooked { list });
+    }
+    match state {
+        State::Unchanged => Ok(Change::nothing(file)),
+        state => {
+            let name = Some(surface.name());
+            Change::edited_in(Language::Json, file, after, state, Action::Install, name, edits, records)
+        }
+    }
+}
+
+/// Plans that Prism's hooks go.
+pub fn uninstall(surface: Surface, path: PathBuf, records: &Records) -> Result<Change, InstallError> {
+    if let Some(record) = records.find(Action::Install, &path) {
+        return undo(record);
+    }
+    let file = ConfigFile::open(&path)?;
+    let mut after = file.text().to_owned();
+    for (event, _) in hooks(surface, "", 0).into_iter().rev() {
+        let gone = Text::new(Language::Json, &after).remove_items(&list(event), is_ours, Empty::GoesIfOurs);
+        after = gone.map_err(|source| InstallError::Edit { path: path.clone(), source })?;
+    }
+    match after == file.text() {
+        true => Ok(Change::nothing(file)),
+        false => Change::removed(file, after),
+    }
+}
+
+/// Whether an element of a list of hooks is ours: it runs `prism wait --hook`, and nothing else.
+pub(super) fn is_ours(item: &Value) -> bool {
+    let ours = |hook: &Value| hook["command"].as_str().is_some_and(is_our_command);
+    match item.get("hooks").and_then(Value::as_array) {
+        Some(hooks) => !hooks.is_empty() && hooks.iter().all(ours),
+        None => ours(item),
+    }
+}
+
+fn is_our_command(command: &str) -> bool {
+    let Some((program, _)) = command.split_once(" wait --hook ") else { return false };
+    let program = program.trim_end_matches('\'').rsplit(['/', ' ', '\'']).next();
+    program == Some("prism")
+}
+
+fn list(event: &str) -> Container {
+    vec!["hooks".to_owned(), event.to_owned()]
+}
+
+/// The hooks of a surface: the event, and the element of its list.
+fn hooks(surface: Surface, command: &str, loop_limit: u64) -> Vec<(&'static str, Node)> {
+    let run = |hook: &str| ("command", Node::Text(format!("{command} wait --hook {hook}")));
+    let number = |number: u64| Node::Other(number.into());
+    let yes = || Node::Other(true.into());
+    let asks = |hook: &str| Node::table([("type", Node::text("command")), run(hook), ("timeout", number(ASKS_S))]);
+    let waits = |hook: &str| {
+        Node::table([
+            ("type", Node::text("command")),
+            run(hook),
+            ("async", yes()),
+            ("asyncRewake", yes()),
+            ("timeout", number(WAITS_S)),
+        ])
+    };
+    let group = |hooks: Vec<Node>| Node::table([("hooks", Node::Items(hooks))]);
+    match surface {
+        Surface::ClaudeCode => vec![
+            ("SessionStart", group(vec![asks("claude-start"), waits("claude-rewake")])),
+            ("Stop", group(vec![waits("claude-rewake"), asks("claude-stop")])),
+        ],
+        Surface::Codex => {
+            vec![("SessionStart", group(vec![asks("codex-start")])), ("Stop", group(vec![asks("codex-stop")]))]
+        }
+        Surface::Cursor => {
+            let stop = [run("cursor-stop"), ("timeout", number(ASKS_S)), ("loop_limit", number(loop_limit))];
+            vec![("stop", Node::table(stop))]
+        }
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,362 @@
+//! The mesh at work: it runs `core::mesh` over the store, the clients' streams and the wake paths, and decides nothing that
+//! could be decided there.
+//!
+//! ```text
+//!  verb ── who ── store (one commit) ── core ──┬─ Ring ──► wake adapter ── what became of it ──► core
+//!                                              ├─ Note ──► written down behind, metrics, events
+//!                                              └─ Reread ► store ──► core
+//! ```
+//! Nothing is acknowledged before it is on disk. Bells and what is told of them come after that: a daemon that is killed
+//! in between finds the signal in the store, and rings again.
+
+mod agents;
+mod drain;
+mod inside;
+mod overview;
+mod owed;
+mod polls;
+mod record;
+mod signals;
+mod streams;
+pub mod tools;
+mod trouble;
+mod upkeep;
+mod verbs;
+mod waiting;
+pub mod wake;
+mod wake_test;
+mod watch;
+mod who;
+
+use std::{
+    collections::HashMap,
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
+};
+
+use prism_core::mesh::{self as core, Action, Name, Outcome, Path, Time};
+use prism_store::Store;
+use serde_json::json;
+use tokio::sync::Notify;
+use tracing::{info, warn};
+use uuid::Uuid;
+
+pub use inside::Chats;
+pub use trouble::{Code, Trouble};
+pub use verbs::{Verb, run};
+pub use who::Caller;
+
+/// What the verbs take.
+pub mod arguments {
+    pub use super::{
+        agents::{Checkpoint, Start, Wrap},
+        drain::Pending,
+        overview::{Diagnose, Nothing},
+        owed::{Owed, Waive},
+        signals::{Recall, Reply, Send},
+        waiting::Wait,
+    };
+}
+
+use self::{agents::Facts, polls::Polls, record::Recorder, streams::Streams};
+use crate::wake::{Adapters, AgentFacts, Allowed, Bell, Rung};
+use prism_bridge::drive::Sessions;
+use prism_config::{self as config, Env};
+use prism_os::clock::Clock;
+use prism_telemetry::{events::Events, mesh::MeshMetrics};
+
+/// Signals out of date that are ended in one commit before the mesh starts.
+const ENDED_AT_START: u32 = 1000;
+
+/// All of the mesh. There is one for the daemon's life.
+pub struct Mesh {
+    state: Mutex<State>,
+    store: Store,
+    adapters: Adapters,
+    sessions: Arc<Sessions>,
+    recorder: Recorder,
+    pub events: Events,
+    pub metrics: Arc<MeshMetrics>,
+    clock: Clock,
+    settings: config::Mesh,
+    /// Rung when the next deadline may be another.
+    changed: Arc<Notify>,
+    chats: OnceLock<Arc<dyn Chats>>,
+    this: Weak<Self>,
+}
+
+struct State {
+    core: core::Mesh,
+    /// What is known of agents' windows that their doorbells do not care for.
+    facts: HashMap<Name, Facts>,
+    by_mcp: HashMap<u128, Name>,
+    by_instance: HashMap<u128, Name>,
+    /// Clients, by their session or shim, whose name another has taken since.
+    displaced: HashMap<u128, Name>,
+    streams: Streams,
+    polls: Polls,
+}
+
+// === impl Mesh ===
+
+impl Mesh {
+    /// Takes up what the store has of the mesh.
+    pub async fn open(
+        store: Store,
+        sessions: Arc<Sessions>,
+        metrics: Arc<MeshMetrics>,
+        settings: config::Mesh,
+        (env, home): (Env, PathBuf),
+    ) -> anyhow::Result<Arc<Self>> {
+        let again = store.unsettle_all().await?;
+        if again > 0 {
+            info!(signals = again, "Signals that may not have reached their agents will be given again");
+        }
+        let now = Clock::start().now();
+        while !store.expire(now.0, ENDED_AT_START).await?.is_empty() {}
+        let config::Mesh { tmux, editor_chat, desktop, ref secrets, .. } = settings;
+        let allowed = Allowed { tmux, editor_chat, desktop, env, home, secrets: secrets.clone() };
+        let mesh = Arc::new_cyclic(|this: &Weak<Self>| Self {
+            state: Mutex::new(State {
+                core: core::Mesh::new(settings.patience),
+                facts: HashMap::new(),
+                by_mcp: HashMap::new(),
+                by_instance: HashMap::new(),
+                displaced: HashMap::new(),
+                streams: Streams::default(),
+                polls: Polls::default(),
+            }),
+            recorder: Recorder::new(store.clone()),
+            store,
+            adapters: Adapters::new(&inside::of(this.clone()), &allowed),
+            sessions,
+            events: Events::default(),
+            metrics,
+            clock: Clock::start(),
+            settings,
+            changed: Arc::default(),
+            chats: OnceLock::new(),
+            this: this.clone(),
+        });
+        mesh.take_up()?;
+        tokio::spawn(mesh.recorder.clone().run());
+        tokio::spawn(upkeep::deadlines(Arc::downgrade(&mesh)));
+        tokio::spawn(upkeep::housekeeping(Arc::downgrade(&mesh)));
+        tokio::spawn(watch::watching(Arc::downgrade(&mesh)));
+        Ok(mesh)
+    }
+
+    /// Tells it where the editors' chats are, which agents may live in.
+    pub fn chats_are_at(&self, chats: Arc<dyn Chats>) {
+        let _ = self.chats.set(chats);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing panics while it holds the lock; and a mesh that stands still would be worse than one that is off by one.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now(&self) -> Time {
+        self.clock.now()
+    }
+
+    /// Does something to the state, and then what that leads to.
+    fn act<T>(&self, act: impl FnOnce(&mut State, Time) -> T) -> T {
+        let now = self.now();
+        let (done, actions) = {
+            let mut state = self.state();
+            let done = act(&mut state, now);
+            let mut actions = Vec::new();
+            while let Some(action) = state.core.poll_action() {
+                actions.push(action);
+            }
+            (done, actions)
+        };
+        for action in actions {
+            self.perform(action);
+        }
+        self.changed.notify_one();
+        done
+    }
+
+    fn perform(&self, action: Action) {
+        match action {
+            Action::Ring { agent, session, path, attempt, bell } => self.ring(agent, session, path, attempt, &bell),
+            Action::Note { agent, session, path, outcome, lead, after, at } => {
+                self.metrics.bell(path, outcome, after);
+                let told = || {
+                    json!({
+                        "agent": &*agent,
+                        "session": hyphenated(session),
+                        "path": path.name(),
+                        "result": outcome.name(),
+                        "signal_id": hyphenated(lead.signal),
+                        "signal_type": lead.kind.name(),
+                        "trace_id": hyphenated(lead.trace),
+                        "after_ms": after.map(|after| after.as_secs_f64() * 1e3),
+                    })
+                };
+                self.events.tell_at("surface_doorbell_sent", at, told);
+                self.recorder.bell(&agent, session, path, outcome, &lead, after, at);
+            }
+            Action::Reread(agent) => self.reread(agent),
+            Action::Support(agent, _) => self.note_support(&agent),
+            Action::Piggyback(agent, _) => self.arm(&self.state(), &agent),
+            Action::Overdue(obligation) => self.escalate(&obligation),
+        }
+    }
+
+    /// Puts on record what an agent's surface supports: what it does now, as news of it may come in any order.
+    fn note_support(&self, agent: &Name) {
+        let now = self.now();
+        let support = {
+            let mut state = self.state();
+            let support = state.core.support(agent);
+            if let Some(facts) = state.facts.get_mut(agent) {
+                facts.note_support(support, now);
+            }
+            support
+        };
+        info!(agent = &**agent, support = support.name(), "What an agent's surface supports has changed");
+        self.recorder.bucket(agent, support);
+        self.events.tell_at("support", now, || json!({"agent": &**agent, "surface_support": support.name()}));
+    }
+
+    /// Lets results of tools carry an agent's bell, or not, at the doors that they leave by.
+    fn arm(&self, state: &State, agent: &Name) {
+        let carries = |agent: &Name| state.core.bell(agent).is_some_and(|bell| bell.carries());
+        let Some(facts) = state.facts.get(agent) else { return };
+        if let Some(entry) = facts.mcp_session.and_then(|session| self.sessions.get(&Uuid::from_u128(session))) {
+            entry.visit.let_ring(carries(agent));
+        }
+        if facts.instance.is_some() {
+            let any = state.by_instance.values().any(carries);
+            self.sessions.reached().let_instances_ring(any);
+        }
+    }
+
+    /// The same for everybody: the sessions of the last daemon have been taken up.
+    pub fn arm_all(&self) {
+        let state = self.state();
+        for agent in state.facts.keys() {
+            self.arm(&state, agent);
+        }
+    }
+
+    fn ring(&self, agent: Name, session: u128, path: Path, attempt: u64, bell: &core::Bell) {
+        let contact = self.state().facts.get(&agent).and_then(|facts| facts.contact(path));
+        let bell = Bell {
+            text: bell.to_string().into(),
+            agent: agent.clone(),
+            session: hyphenated(session).into(),
+            sender: bell.sender.clone().into(),
+            kind: bell.kind.name().into(),
+        };
+        let Some(mesh) = self.this.upgrade() else { return };
+        tokio::spawn(async move {
+            let rung = match (mesh.adapters.of(path), &contact) {
+                (Some(adapter), Some(contact)) => adapter.ring(contact, &bell).await,
+                _ => Rung::Uncaptured("the agent cannot be reached that way".into()),
+            };
+            let outcome = match &rung {
+                Rung::Rang => Outcome::Rang,
+                Rung::Uncaptured(_) => Outcome::Uncaptured,
+                Rung::SendFailed(_) => Outcome::SendFailed,
+                Rung::Unanswered(_) => Outcome::Unanswered,
+            };
+            match &rung {
+                Rung::Rang | Rung::Uncaptured(_) => {}
+                Rung::SendFailed(why) => {
+                    warn!(agent = &*agent, path = path.name(), why = &**why, "A bell could not be rung");
+                }
+                Rung::Unanswered(why) => {
+                    warn!(agent = &*agent, path = path.name(), why = &**why, "Nobody knows whether a bell rang");
+                }
+            }
+            mesh.act(|state, now| {
+                if let Some(facts) = state.facts.get_mut(&agent) {
+                    facts.note_rung(path, &rung, now);
+                }
+                state.core.rung(&agent, attempt, outcome, now);
+            });
+            // Whether somebody is there at all is what tells when they are back.
+            if let Some(contact) = contact.filter(|_| outcome != Outcome::Rang && !watch::HELD.contains(&path)) {
+                mesh.look_at(&agent, path, &contact).await;
+            }
+        });
+    }
+
+    /// Looks into an agent's queue for a stream that has come.
+    fn reread(&self, agent: Name) {
+        let Some(mesh) = self.this.upgrade() else { return };
+        tokio::spawn(async move {
+            let (look, first) = match mesh.look(&agent) {
+                Ok((look, first)) => (Some(look), first),
+                Err(error) => {
+                    warn!(agent = &*agent, %error, "Cannot look into an agent's queue");
+                    (None, None)
+                }
+            };
+            mesh.act(|state, now| state.core.reconciled(&agent, look, first, now));
+        });
+    }
+
+    /// What waits for an agent, and the first of it that rings.
+    fn look(&self, agent: &str) -> Result<(core::Look, Option<core::Lead>), prism_store::ReadError> {
+        let pending = self.store.pending_of(agent)?;
+        Ok(agents::look(&pending))
+    }
+
+    fn escalate(&self, obligation: &core::Obligation) {
+        let core::Obligation { debtor, creditor, kind, .. } = obligation;
+        let at = self.now();
+        warn!(
+            agent = &**debtor,
+            from = &**creditor,
+            kind = kind.name(),
+            "Something is owed for longer than was agreed"
+        );
+        self.metrics.overdue(obligation.bucket);
+        self.recorder.overdue(obligation.signal, at);
+        let told = || {
+            json!({
+                "state": "overdue",
+                "signal_id": hyphenated(obligation.signal),
+                "type": kind.name(),
+                "debtor": &**debtor,
+                "creditor": &**creditor,
+                "sla_exempt": obligation.is_exempt(),
+            })
+        };
+        self.events.tell_at("obligation", at, told);
+        self.notify(&format!("{debtor} has not dealt with a {} from {creditor}. See: prism mesh", kind.name()));
+        let (Some(mesh), obligation) = (self.this.upgrade(), obligation.clone()) else { return };
+        tokio::spawn(async move { mesh.tell_overdue(&obligation).await });
+    }
+
+    /// Puts a notice on the person's screen, where that is allowed and there is one.
+    pub fn notify(&self, text: &str) {
+        let person = AgentFacts { agent: core::PERSON.into(), ..AgentFacts::default() };
+        let bell = Bell {
+            text: text.into(),
+            agent: core::PERSON.into(),
+            session: "".into(),
+            sender: core::SYSTEM.into(),
+            kind: core::Kind::StatusUpdate.name().into(),
+        };
+        let Some(mesh) = self.this.upgrade() else { return };
+        tokio::spawn(async move {
+            if let Some(adapter) = mesh.adapters.of(Path::Desktop)
+                && let Some(contact) = adapter.attach(&Arc::new(person))
+                && let Rung::SendFailed(why) = adapter.ring(&contact, &bell).await
+            {
+                warn!(why = &*why, "The person could not be sent a notice");
+            }
+        });
+    }
+}
+
+/// An id as everybody else writes it.
+fn hyphenated(id: u128) -> String {
+    Uuid::from_u128(id).to_string()
+}

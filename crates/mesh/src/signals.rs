@@ -1,0 +1,409 @@
+//! Sending, replying, taking back (M-02, M-10, M-12, M-16). How signals are read is in `drain.rs`.
+
+use std::time::Duration;
+
+use prism_core::{
+    mesh::{Duty, Kind, Lead, Name, Obligation, PERSON, SYSTEM, Support, name},
+    policy::person::Eventually,
+};
+use prism_store::mesh::{NewSignal, Recalled, Sent, SignalRow};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tracing::warn;
+use uuid::Uuid;
+
+use super::{Caller, Code, Mesh, Trouble, hyphenated, owed::obligation_row, who::Claim};
+use prism_bridge::admission::AgentBells;
+use prism_core::time::rfc3339;
+
+/// The longest body of a signal, in bytes. A longer one is refused: signals point to work, they do not carry it.
+const MAX_BODY: usize = 64 << 10;
+/// Undrained signals of one agent. Beyond it a sender is refused.
+const MAX_PENDING: u32 = 20_000;
+/// Undrained signals of Prism's own for one agent. Beyond it the oldest gives way.
+const MAX_NEWS: u32 = 50;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Send {
+    /// The name of the agent that it is for; `person` is the human at this machine.
+    to: String,
+    /// `Question`, `TaskAssigned` and `ReviewRequested` ask for a reply; `StatusUpdate` and `Acknowledgment` do not.
+    #[serde(rename = "type", default = "question")]
+    kind: String,
+    /// What you have to say.
+    body: String,
+    /// The `session` that prism_start returned. Needed only if you are told so.
+    session: Option<String>,
+    #[serde(default)]
+    #[schemars(skip)]
+    agent: Option<String>,
+    /// The signal that this one is about.
+    reply_to: Option<String>,
+    /// Groups signals that belong together; a reply keeps it by itself.
+    trace_id: Option<String>,
+    /// An id of your own (a UUID). Sent again under the same one, it is the same signal.
+    signal_id: Option<String>,
+    /// `sync` refuses it unless the recipient can be woken now; `async` (the default) lets it wait.
+    delivery: Option<Delivery>,
+    /// Seconds after which it is no longer worth reading.
+    ttl_s: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Delivery {
+    Async,
+    Sync,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Reply {
+    /// The `signal_id` of the signal that you reply to.
+    to_signal: String,
+    /// What you have to say.
+    body: String,
+    /// Left out, it is the kind that ends what was asked for: `Answer`, `TaskCompleted` or `ReviewCompleted`. `StatusUpdate`
+    /// and `Acknowledgment` say that you are at it.
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    /// The `session` that prism_start returned. Needed only if you are told so.
+    session: Option<String>,
+    #[serde(default)]
+    #[schemars(skip)]
+    agent: Option<String>,
+    /// An id of your own (a UUID). Sent again under the same one, it is the same signal.
+    signal_id: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Recall {
+    /// The `signal_id` of a signal that you have sent and that was not read yet.
+    signal_id: String,
+    /// The `session` that prism_start returned. Needed only if you are told so.
+    session: Option<String>,
+    #[serde(default)]
+    #[schemars(skip)]
+    agent: Option<String>,
+}
+
+/// A signal that is about to be sent.
+struct Outgoing {
+    sender: Name,
+    recipient: Name,
+    kind: Kind,
+    body: String,
+    id: u128,
+    trace: u128,
+    reply_to: Option<u128>,
+    /// The signal whose obligation ends with it.
+    closes: Option<u128>,
+    ttl_s: Option<u64>,
+}
+
+fn question() -> String {
+    Kind::Question.name().to_owned()
+}
+
+impl AgentBells for Mesh {
+    fn agent_with(&self, session: Option<Uuid>, instance: Option<Uuid>) -> Option<Name> {
+        self.state().of_ids(session, instance)
+    }
+
+    fn tell_agent(&self, agent: Name, body: String) -> Eventually<'_, Result<(), String>> {
+        let (sender, kind) = (SYSTEM.into(), Kind::StatusUpdate);
+        let (id, trace) = (new_id(), new_id());
+        let (reply_to, closes, ttl_s) = (None, None, None);
+        let signal = Outgoing { sender, recipient: agent, kind, body, id, trace, reply_to, closes, ttl_s };
+        Box::pin(async move { self.dispatch(signal, false).await.map(drop).map_err(|trouble| trouble.message) })
+    }
+}
+
+impl Mesh {
+    pub async fn send(&self, caller: &Caller, arguments: Send) -> Result<Value, Trouble> {
+        let claim = Claim { session: arguments.session.as_deref(), agent: arguments.agent.as_deref() };
+        let sender = self.who(caller, claim)?;
+        let recipient = name(&arguments.to)?;
+        let kind = kind(&arguments.kind)?;
+        let reply_to = arguments.reply_to.as_deref().map(|id| uuid("reply_to", id)).transpose()?;
+        let asked = reply_to.map(|id| self.asked(id)).transpose()?;
+        let given = |name: &str, text: &Option<String>| text.as_deref().map(|text| uuid(name, text)).transpose();
+        let trace = given("trace_id", &arguments.trace_id)?.or(asked.as_ref().map(|asked| asked.trace));
+        let closes = asked.filter(|asked| ends(kind, asked, &sender, &recipient)).map(|asked| asked.id);
+        let outgoing = Outgoing {
+            sender,
+            recipient,
+            kind,
+            body: arguments.body,
+            id: given("signal_id", &arguments.signal_id)?.unwrap_or_else(new_id),
+            trace: trace.unwrap_or_else(new_id),
+            reply_to,
+            closes,
+            ttl_s: arguments.ttl_s,
+        };
+        let sender = outgoing.sender.clone();
+        let sent = self.dispatch(outgoing, arguments.delivery == Some(Delivery::Sync)).await?;
+        Ok(self.carrying(caller, &sender, sent))
+    }
+
+    pub async fn reply(&self, caller: &Caller, arguments: Reply) -> Result<Value, Trouble> {
+        let claim = Claim { session: arguments.session.as_deref(), agent: arguments.agent.as_deref() };
+        let sender = self.who(caller, claim)?;
+        let asked = self.asked(uuid("to_signal", &arguments.to_signal)?)?;
+        if asked.recipient != *sender {
+            let why =
+                format!("that signal was sent to {}, not to {sender}: only its recipient can reply", asked.recipient);
+            return Err(Trouble::new(Code::NotYours, why));
+        }
+        let of = Kind::named(&asked.kind).unwrap_or(Kind::StatusUpdate);
+        let kind = match &arguments.kind {
+            Some(named) => kind(named)?,
+            None => of.reply().unwrap_or(Kind::Answer),
+        };
+        let outgoing = Outgoing {
+            sender,
+            recipient: name(&asked.sender)?,
+            kind,
+            body: arguments.body,
+            id: arguments.signal_id.as_deref().map(|id| uuid("signal_id", id)).transpose()?.unwrap_or_else(new_id),
+            trace: asked.trace,
+            reply_to: Some(asked.id),
+            closes: kind.ends(of).then_some(asked.id),
+            ttl_s: None,
+        };
+        let sender = outgoing.sender.clone();
+        let sent = self.dispatch(outgoing, false).await?;
+        Ok(self.carrying(caller, &sender, sent))
+    }
+
+    /// The signal that another one is about.
+    fn asked(&self, id: u128) -> Result<SignalRow, Trouble> {
+        let found = self.store.signal(id)?;
+        found.ok_or_else(|| Trouble::new(Code::UnknownSignal, format!("there is no signal {}", hyphenated(id))))
+    }
+
+    /// Has a signal written down, and then told.
+    async fn dispatch(&self, out: Outgoing, sync: bool) -> Result<Value, Trouble> {
+        if out.body.len() > MAX_BODY {
+            let why =
+                format!("the body is {} bytes long and may have {MAX_BODY}: send a path or a link", out.body.len());
+            return Err(Trouble::bad(why));
+        }
+        let now = self.now();
+        let support = {
+            let state = self.state();
+            if !state.core.is_known(&out.recipient) {
+                return Err(state.unknown(&out.recipient));
+            }
+            let (presence, support) = (state.core.presence(&out.recipient, now), state.core.support(&out.recipient));
+            if sync && *out.recipient != *PERSON && support == Support::Degraded {
+                let why = format!(
+                    "{} cannot be woken now (it is {}); send it async, and it waits",
+                    out.recipient,
+                    presence.name()
+                );
+                return Err(Trouble::new(Code::Unreachable, why));
+            }
+            support
+        };
+        let ids = (out.id, out.trace);
+        let obligation =
+            Obligation::of(out.kind, ids, [&out.sender, &out.recipient], support, now, &self.settings.terms);
+        let ttl = match out.ttl_s {
+            Some(0) => return Err(Trouble::bad("`ttl_s` is 0: nobody could read it; leave it out, or say how long")),
+            Some(seconds) => Duration::from_secs(seconds),
+            None => self.ttl(out.kind),
+        };
+        let new = NewSignal {
+            id: out.id,
+            trace: out.trace,
+            kind: out.kind.name().to_owned(),
+            sender: out.sender.to_string(),
+            recipient: out.recipient.to_string(),
+            body: out.body,
+            reply_to: out.reply_to,
+            sent_at_us: now.0,
+            expires_at_us: Some((now + ttl).0),
+            rings: out.kind.rings(),
+            obligation: obligation.as_ref().map(obligation_row),
+            closes: out.closes,
+            max_pending: MAX_PENDING,
+        };
+        let sent = self.store.send_signals(vec![new]).await?.into_iter().next();
+        let (seq, trace, due) = match sent {
+            Some(Sent::Accepted { seq }) => {
+                let lead = Lead { seq, signal: out.id, trace: out.trace, kind: out.kind, sender: (*out.sender).into() };
+                self.metrics.sent(out.kind);
+                let told = || {
+                    json!({
+                        "signal_id": hyphenated(out.id),
+                        "seq": seq,
+                        "type": out.kind.name(),
+                        "from": &*out.sender,
+                        "to": &*out.recipient,
+                    })
+                };
+                self.events.tell_at("signal_sent", now, told);
+                let done = self.act(|state, now| {
+                    state.core.arrived(&out.recipient, lead, obligation.clone(), now);
+                    out.closes.and_then(|closes| state.core.done(closes))
+                });
+                self.tell_ended(done.into_iter(), "done");
+                if *out.recipient == *PERSON {
+                    self.notify(&format!("Signal from {}: {}. See: prism signal pending", out.sender, out.kind.name()));
+                }
+                (seq, out.trace, obligation.and_then(|obligation| obligation.due))
+            }
+            Some(Sent::Again { seq, trace }) => (seq, trace, None),
+            Some(Sent::Full { pending }) => {
+                let why = format!("{} has {pending} signals that it has not read; wait until it has", out.recipient);
+                return Err(Trouble::new(Code::MailboxFull, why));
+            }
+            Some(Sent::Conflict) | None => {
+                let why = "that signal_id belongs to another signal; leave it out, or take a new one";
+                return Err(Trouble::new(Code::Conflict, why));
+            }
+        };
+        let mut result = json!({
+            "signal_id": hyphenated(out.id),
+            "trace_id": hyphenated(trace),
+            "seq": seq,
+            "recipient_state": self.state_of(&out.recipient),
+        });
+        if let Some(due) = due {
+            result["obligation"] = json!({"due_at": rfc3339(due)});
+        }
+        Ok(result)
+    }
+
+    fn ttl(&self, kind: Kind) -> Duration {
+        match kind.duty() {
+            Some(Duty::Reply) => self.settings.keep_asked,
+            Some(Duty::Hear) => self.settings.keep_told,
+            None => self.settings.keep_system,
+        }
+    }
+
+    /// What a sender should know of its recipient.
+    fn state_of(&self, agent: &Name) -> Value {
+        if **agent == *PERSON {
+            return json!({"presence": "person"});
+        }
+        let (state, now) = (self.state(), self.now());
+        json!({
+            "presence": state.core.presence(agent, now).name(),
+            "surface_support": state.core.support(agent).name(),
+            "pending": state.core.bell(agent).map_or(0, |bell| bell.pending()),
+        })
+    }
+
+    /// Sends what Prism itself has to say. It waits for nobody: who does not read it has missed nothing.
+    pub(super) async fn tell_news(&self, news: Vec<(Kind, Name, String)>) {
+        if news.is_empty() {
+            return;
+        }
+        let now = self.now();
+        let expires_at_us = Some((now + self.settings.keep_system).0);
+        let new = |(kind, recipient, body): &(Kind, Name, String)| NewSignal {
+            id: new_id(),
+            trace: new_id(),
+            kind: kind.name().to_owned(),
+            sender: SYSTEM.to_owned(),
+            recipient: recipient.to_string(),
+            body: body.clone(),
+            reply_to: None,
+            sent_at_us: now.0,
+            expires_at_us,
+            rings: false,
+            obligation: None,
+            closes: None,
+            max_pending: MAX_NEWS,
+        };
+        let signals: Vec<NewSignal> = news.iter().map(new).collect();
+        let ids: Vec<(u128, u128)> = signals.iter().map(|signal| (signal.id, signal.trace)).collect();
+        let sent = match self.store.send_signals(signals).await {
+            Ok(sent) => sent,
+            Err(error) => return warn!(%error, "Cannot write down who has come or gone"),
+        };
+        self.act(|state, now| {
+            for ((sent, (signal, trace)), (kind, recipient, _)) in sent.into_iter().zip(ids).zip(news) {
+                if let Sent::Accepted { seq } = sent {
+                    let lead = Lead { seq, signal, trace, kind, sender: SYSTEM.into() };
+                    state.core.arrived(&recipient, lead, None, now);
+                }
+            }
+        });
+    }
+
+    pub(super) fn tell_ended(&self, ended: impl Iterator<Item = Obligation>, state: &str) {
+        let at = self.now();
+        for obligation in ended {
+            if state == "done" {
+                self.metrics.ended(&obligation, at);
+            }
+            let told = || {
+                json!({
+                    "state": state,
+                    "signal_id": hyphenated(obligation.signal),
+                    "type": obligation.kind.name(),
+                    "debtor": &*obligation.debtor,
+                    "creditor": &*obligation.creditor,
+                })
+            };
+            self.events.tell_at("obligation", at, told);
+        }
+    }
+
+    pub async fn recall(&self, caller: &Caller, arguments: Recall) -> Result<Value, Trouble> {
+        let claim = Claim { session: arguments.session.as_deref(), agent: arguments.agent.as_deref() };
+        let agent = self.who(caller, claim)?;
+        let id = uuid("signal_id", &arguments.signal_id)?;
+        let (code, why) = match self.store.recall(id, &agent, self.now().0).await? {
+            Recalled::Done { recipient, rings, seq } => {
+                let recipient = name(&recipient)?;
+                self.act(|state, now| state.core.gone(&recipient, seq, rings, id, now));
+                let told = json!({"recalled": true, "signal_id": hyphenated(id)});
+                return Ok(self.carrying(caller, &agent, told));
+            }
+            Recalled::AlreadyDrained => (Code::AlreadyDrained, "its recipient has read it already".to_owned()),
+            Recalled::AlreadyGone => (Code::AlreadyGone, "it was recalled before, or its time is over".to_owned()),
+            Recalled::NotYours => {
+                (Code::NotYours, "another agent has sent it: only its sender can recall it".to_owned())
+            }
+            Recalled::Unknown => (Code::UnknownSignal, format!("there is no signal {}", hyphenated(id))),
+        };
+        Err(Trouble::new(code, why))
+    }
+}
+
+/// Whether a signal ends what another one asked for: from who owes it, to whom it is owed.
+fn ends(kind: Kind, asked: &SignalRow, sender: &str, recipient: &str) -> bool {
+    let of = Kind::named(&asked.kind);
+    asked.recipient == sender && asked.sender == recipient && of.is_some_and(|of| kind.ends(of))
+}
+
+fn kind(named: &str) -> Result<Kind, Trouble> {
+    let known = || {
+        let names = Kind::ALL.into_iter().filter(|kind| !kind.is_system()).map(Kind::name);
+        names.collect::<Vec<_>>().join(", ")
+    };
+    match Kind::named(named) {
+        Some(kind) if !kind.is_system() => Ok(kind),
+        Some(_) => Err(Trouble::bad(format!("only Prism itself sends {named}; you can send {}", known()))),
+        None => Err(Trouble::bad(format!("there is no type {named:?}; there are {}", known()))),
+    }
+}
+
+pub(super) fn uuid(name: &str, text: &str) -> Result<u128, Trouble> {
+    match Uuid::try_parse(text.trim()) {
+        Ok(id) => Ok(id.as_u128()),
+        Err(_) => Err(Trouble::bad(format!("`{name}` is no UUID: {:?}", text.chars().take(64).collect::<String>()))),
+    }
+}
+
+fn new_id() -> u128 {
+    Uuid::now_v7().as_u128()
+}

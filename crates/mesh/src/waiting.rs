@@ -1,0 +1,259 @@
+//! Waiting for a bell: the long poll of agents (`prism_signals_wait`) and of the programs that their surfaces start
+//! (`POST /prism/mesh/wait`). A wait takes nothing: what it tells of is there until the drain, whatever becomes of the
+//! connection that it was told on.
+
+use std::{sync::Arc, time::Duration};
+
+use prism_core::mesh::{Name, PERSON, Path};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::time::{Instant, interval, sleep_until};
+use uuid::Uuid;
+
+use super::{
+    Caller, Code, Mesh, State, Trouble,
+    polls::{Ended, For, path},
+    who::Claim,
+};
+use crate::wake::Poll;
+use prism_mcp::kit::Call;
+
+/// How long a wait lasts where nothing else is said, and at most, by what the surface was seen to bear (measured: Codex cuts a
+/// call off at 300 s whatever it is told, Claude Code never while it hears of progress).
+const USUAL: Duration = Duration::from_secs(50);
+const LONGEST_OF: [(&str, Duration); 3] = [
+    ("claude_code", Duration::from_secs(24 * 3600)),
+    ("codex", Duration::from_secs(280)),
+    ("script", Duration::from_secs(24 * 3600)),
+];
+/// How often a client hears that its wait goes on.
+const PROGRESS: Duration = Duration::from_secs(10);
+
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Wait {
+    /// The `session` that prism_start returned. Needed only if you are told so.
+    session: Option<String>,
+    /// How many seconds at most. Your program may allow less.
+    timeout_s: Option<u64>,
+    #[serde(default)]
+    #[schemars(skip)]
+    agent: Option<String>,
+    #[serde(default)]
+    #[schemars(skip)]
+    surface: Option<String>,
+    #[serde(default)]
+    #[schemars(skip)]
+    workspace: Option<String>,
+    #[serde(default)]
+    #[schemars(skip)]
+    surface_session: Option<String>,
+    #[serde(default)]
+    #[schemars(skip)]
+    instance: Option<String>,
+    #[serde(default)]
+    #[schemars(skip)]
+    hook: Option<String>,
+}
+
+/// A poll that is open. Dropped, as when its client has left, it is closed.
+struct Held {
+    mesh: Arc<Mesh>,
+    number: u64,
+}
+
+impl Mesh {
+    pub async fn wait(
+        self: &Arc<Self>,
+        caller: &Caller,
+        arguments: Wait,
+        call: Option<&Call>,
+    ) -> Result<Value, Trouble> {
+        let (kind, asked, agent) = self.asked_for(caller, &arguments)?;
+        let (longest, usual) = self.longest(caller, agent.as_ref(), kind);
+        let within = arguments.timeout_s.map_or(usual, |seconds| Duration::from_secs(seconds).min(longest));
+        if let (Poll::Hook, true) = (kind, within.is_zero()) {
+            // It looks in at the end of a turn, and must not take the place of one that waits.
+            let bell =
+                agent.as_ref().and_then(|agent| self.act(|state, now| state.core.look_in(agent, Path::Hook, now)));
+            return Ok(bell.map_or_else(
+                || json!({"bell": false, "why": "timeout", "waited_s": 0}),
+                |bell| self.rung(agent.as_ref(), &bell.to_string()),
+            ));
+        }
+        let opened = self.act(|state, now| {
+            let (number, ended) = state.polls.open(kind, asked, agent.clone())?;
+            let at_once = agent.as_ref().and_then(|agent| match kind {
+                Poll::Tool => state.core.wait(agent, now),
+                _ => {
+                    state.core.open(agent, path(kind), now);
+                    None
+                }
+            });
+            Some((number, ended, at_once))
+        });
+        let Some((number, ended, at_once)) = opened else {
+            return Err(Trouble::new(Code::Busy, "too many programs wait for bells; try again in a while"));
+        };
+        let _held = Held { mesh: self.clone(), number };
+        if let Some(bell) = at_once {
+            return Ok(self.rung(agent.as_ref(), &bell.to_string()));
+        }
+        let (began, mut tick) = (Instant::now(), interval(PROGRESS));
+        tick.tick().await;
+        tokio::pin!(ended);
+        loop {
+            tokio::select! {
+                biased;
+                ended = &mut ended => return Ok(match ended {
+                    Ok(Ended::Bell(bell)) => self.rung(Some(&bell.agent), &bell.text),
+                    Ok(Ended::Stopping) => json!({
+                        "bell": false,
+                        "why": "restarting",
+                        "next": "Prism is being restarted. Call prism_signals_wait again to go on waiting.",
+                    }),
+                    Ok(Ended::Superseded) => json!({"bell": false, "why": "superseded"}),
+                    Ok(Ended::Wrapped) | Err(_) => json!({"bell": false, "why": "wrapped"}),
+                }),
+                () = sleep_until(began + within) => {
+                    return Ok(json!({
+                        "bell": false,
+                        "why": "timeout",
+                        "waited_s": within.as_secs(),
+                        "next": "No signal yet. Call prism_signals_wait again to go on waiting.",
+                    }));
+                }
+                _ = tick.tick() => {
+                    if let Some(call) = call {
+                        call.progress(began.elapsed().as_secs(), Some(within.as_secs()), "waiting for signals");
+                    }
+                    if let Some(agent) = &agent {
+                        let now = self.now();
+                        self.state().core.seen(agent, now);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A verb's result, with the bell if it is to carry it: other tools' results have it put to them at the door.
+    pub(super) fn carrying(&self, caller: &Caller, agent: &Name, mut result: Value) -> Value {
+        if matches!(caller, Caller::Client(_))
+            && let Some(bell) = self.act(|state, now| state.core.piggyback(agent, now))
+        {
+            result["bell"] = bell.to_string().into();
+        }
+        result
+    }
+
+    /// Ends all waits: the daemon stops, and whoever waits comes back to the next one.
+    pub fn stop(&self) {
+        self.state().polls.stop();
+    }
+
+    fn rung(&self, agent: Option<&Name>, text: &str) -> Value {
+        let pending = agent.map_or(0, |agent| self.state().core.bell(agent).map_or(0, |bell| bell.pending()));
+        json!({
+            "bell": true,
+            "agent": agent.map(|agent| &**agent),
+            "text": text,
+            "pending": pending,
+            "next": "Call prism_signals_pending now; when you have dealt with it, call prism_signals_wait again.",
+        })
+    }
+
+    /// Whose bell is waited for, and by what.
+    fn asked_for(&self, caller: &Caller, arguments: &Wait) -> Result<(Poll, For, Option<Name>), Trouble> {
+        let kind = match (caller, arguments.hook.as_deref()) {
+            (Caller::Client(_), _) | (_, None) => Poll::Tool,
+            (_, Some("acp")) => Poll::Acp,
+            (_, Some("channel")) => Poll::Channel,
+            (_, Some(_)) => Poll::Hook,
+        };
+        let claim = Claim { session: arguments.session.as_deref(), agent: arguments.agent.as_deref() };
+        let named = claim.session.is_some() || claim.agent.is_some() || matches!(caller, Caller::Client(_));
+        if let Some(surface) = arguments.surface.as_ref().filter(|_| !named) {
+            let asked = For::Surface {
+                surface: surface.clone(),
+                workspace: arguments.workspace.clone(),
+                session: arguments.surface_session.clone(),
+            };
+            let state = self.state();
+            let agent = state.core.names().find(|agent| state.fits(&asked, agent)).cloned();
+            return Ok((kind, asked, agent));
+        }
+        if let Some(instance) = arguments.instance.as_ref().filter(|_| !named) {
+            let instance = Uuid::try_parse(instance).map_err(|_| Trouble::bad("`instance` is no UUID"))?.as_u128();
+            let agent = self.state().by_instance.get(&instance).cloned();
+            return Ok((kind, For::Instance(instance), agent));
+        }
+        let agent = self.about(caller, claim)?;
+        if *agent == *PERSON {
+            return Err(Trouble::bad("say whose bell to wait for: `agent`, `session`, or `surface` with `workspace`"));
+        }
+        Ok((kind, For::Agent(agent.clone()), Some(agent)))
+    }
+
+    fn longest(&self, caller: &Caller, agent: Option<&Name>, kind: Poll) -> (Duration, Duration) {
+        let surface = match caller {
+            Caller::Script | Caller::Person => "script".to_owned(),
+            Caller::Client(_) => {
+                let state = self.state();
+                agent
+                    .and_then(|agent| state.core.window(agent))
+                    .map(|window| window.surface.to_string())
+                    .unwrap_or_default()
+            }
+        };
+        let known = LONGEST_OF.into_iter().find(|(name, _)| *name == surface).map(|(_, longest)| longest);
+        let longest = known.unwrap_or(USUAL);
+        // Whoever can wait for long had better do: each wait that ends in vain costs a turn.
+        let usual = if kind == Poll::Tool && !matches!(caller, Caller::Client(_)) { USUAL } else { longest };
+        (longest, usual)
+    }
+}
+
+impl State {
+    /// Whether a surface's poll can only be for this agent.
+    fn fits(&self, asked: &For, agent: &Name) -> bool {
+        let (surface, workspace, session) = match asked {
+            For::Surface { surface, workspace, session } => (surface, workspace, session),
+            For::Instance(instance) => return self.by_instance.get(instance) == Some(agent),
+            For::Agent(named) => return named == agent,
+        };
+        let of = |agent: &Name| self.core.window(agent).filter(|window| window.wrapped.is_none());
+        let Some(window) = of(agent).filter(|window| *window.surface == **surface) else { return false };
+        match (session, &window.surface_session) {
+            (Some(session), Some(own)) => **own == **session,
+            // Known only by where it is: then it must be the only one there.
+            (_, None) => {
+                let same = |window: &prism_core::mesh::Window| {
+                    *window.surface == **surface && window.workspace.as_deref() == workspace.as_deref()
+                };
+                workspace.is_some()
+                    && same(window)
+                    && self.core.names().filter(|other| of(other).is_some_and(same)).count() == 1
+            }
+            (None, Some(_)) => false,
+        }
+    }
+
+    /// Gives polls that were there before the agent to it. Returns the paths that lead to it by them.
+    pub(super) fn attach_polls(&mut self, agent: &Name) -> Vec<Path> {
+        let mut polls = std::mem::take(&mut self.polls);
+        let paths = polls.attach(agent, |asked| self.fits(asked, agent));
+        self.polls = polls;
+        paths
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.mesh.act(|state, now| {
+            if let Some((agent, path)) = state.polls.close(self.number) {
+                state.core.close(&agent, path, now);
+            }
+        });
+    }
+}

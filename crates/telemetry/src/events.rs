@@ -1,0 +1,51 @@
+//! What happens, for whoever looks on: events of the mesh and of the gate.
+
+use std::sync::Arc;
+
+use prism_core::Time;
+use serde_json::Value;
+use tokio::sync::broadcast;
+
+use prism_core::time::rfc3339;
+
+/// Events that a slow onlooker may be behind. Beyond it, it misses the oldest and is told how many.
+const MAX_BEHIND: usize = 1024;
+
+/// Something that happened.
+#[derive(Clone, Debug)]
+pub struct Event {
+    pub name: &'static str,
+    /// JSON.
+    pub data: Arc<str>,
+}
+
+#[derive(Debug)]
+pub struct Events(broadcast::Sender<Event>);
+
+impl Events {
+    pub fn listen(&self) -> broadcast::Receiver<Event> {
+        self.0.subscribe()
+    }
+
+    /// Tells what happened, in words that are only looked for if somebody looks on.
+    pub fn tell(&self, name: &'static str, data: impl FnOnce() -> Value) {
+        if self.0.receiver_count() > 0 {
+            let _ = self.0.send(Event { name, data: data().to_string().into() });
+        }
+    }
+
+    /// The same, and when it happened.
+    pub fn tell_at(&self, name: &'static str, at: Time, data: impl FnOnce() -> Value) {
+        self.tell(name, || {
+            let mut data = data();
+            data["at"] = rfc3339(at).into();
+            data
+        });
+    }
+}
+
+impl Default for Events {
+    fn default() -> Self {
+        Self(broadcast::Sender::new(MAX_BEHIND))
+    }
+}

@@ -1,0 +1,300 @@
+//! What an agent should know when it arrives: the overview of its scope, a map, what was decided and learnt, what is
+//! going on. The answer is bounded, and says what was left out and how to get it.
+
+mod tree;
+
+use prism_store::memory::{Entry, Filter, Reach};
+use serde_json::{Map, Value, json};
+
+use super::{
+    Memory, Progress, Scope, Trouble, View, front_matter, layout::OVERVIEW, scan, scope::Place,
+    search::with_front_matter,
+};
+
+/// What to tell of.
+#[derive(Clone, Debug, Default)]
+pub struct Context {
+    pub scope: Scope,
+    /// Topics to list besides, each a folder `_<topic>`.
+    pub topics: Vec<String>,
+    /// Leave out everything but the topics.
+    pub only_topics: bool,
+    pub statuses: Vec<String>,
+    pub tags: Vec<String>,
+    pub categories: Vec<String>,
+    pub tier: Tier,
+}
+
+/// How much of each note.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Tier {
+    // The scope's overview and the map alone; of notes only how many there are.
+    Overview,
+    // The front matter of each note.
+    #[default]
+    #[serde(alias = "t0", alias = "T0")]
+    FrontMatter,
+    // Their texts too.
+    #[serde(alias = "t1", alias = "T1")]
+    Full,
+}
+
+impl Tier {
+    /// Every value, from the least to the most.
+    pub const ALL: [Self; 3] = [Self::Overview, Self::FrontMatter, Self::Full];
+
+    /// Returns the word for it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Overview => "overview",
+            Self::FrontMatter => "front_matter",
+            Self::Full => "full",
+        }
+    }
+}
+
+/// Bytes of an answer: about twelve thousand tokens, as an agent that has just arrived has other things to read too.
+/// What does not fit is counted in `left_out`.
+const MAX_BYTES: usize = 48 << 10;
+
+/// Bytes of the scope's overview; it is cut behind.
+const MAX_OVERVIEW_BYTES: usize = 12 << 10;
+
+/// Bytes of one note's text; it is cut behind.
+const MAX_BODY_BYTES: usize = 8 << 10;
+
+/// Notes of one section; the rest is counted in `left_out`.
+const MAX_ENTRIES: usize = 40;
+
+/// Notes under "recent".
+const MAX_RECENT: usize = 10;
+
+/// Files named for what is wrong with them.
+const MAX_PROBLEMS: usize = 10;
+
+impl Memory {
+    /// Tells what there is to know about a scope.
+    pub fn context(&self, context: &Context, progress: &mut dyn FnMut(Progress)) -> Result<Value, Trouble> {
+        self.answer(progress, |view| {
+            let place = context.scope.find(view)?;
+            Writing::new(view, context, &place).all()
+        })
+    }
+}
+
+/// An answer that is being put together.
+struct Writing<'a> {
+    view: &'a View<'a>,
+    context: &'a Context,
+    place: &'a Place,
+    answer: Map<String, Value>,
+    left: usize,
+    left_out: Vec<String>,
+}
+
+impl<'a> Writing<'a> {
+    fn new(view: &'a View<'a>, context: &'a Context, place: &'a Place) -> Self {
+        Self { view, context, place, answer: Map::new(), left: MAX_BYTES, left_out: Vec::new() }
+    }
+
+    fn all(mut self) -> Result<Value, Trouble> {
+        self.put("root", self.view.root.to_string_lossy().into());
+        self.put("workspace", self.place.workspace.clone().into());
+        if !self.place.domain.is_empty() {
+            self.put("scope", self.place.shown().into());
+        }
+        let listed = self.context.tier != Tier::Overview;
+        if !self.context.only_topics {
+            self.overview()?;
+            let tree = tree::of(self.view, self.place);
+            self.put("tree", tree.into());
+        }
+        self.topics()?;
+        if !self.context.only_topics {
+            if listed {
+                self.section("decisions", &self.notes(&["decision"]), MAX_ENTRIES)?;
+                self.section("lessons", &self.notes(&["lesson"]), MAX_ENTRIES)?;
+                self.recent()?;
+                self.overviews()?;
+            } else {
+                self.counts()?;
+            }
+        }
+        self.problems()?;
+        if !self.left_out.is_empty() {
+            self.answer.insert("left_out".to_owned(), json!(self.left_out));
+        }
+        Ok(Value::Object(self.answer))
+    }
+
+    /// The scope's own overview, in full (T1); one that has none is told by the next above that has.
+    fn overview(&mut self) -> Result<(), Trouble> {
+        let (entries, _) = self.view.index.entries(&self.scoped(&[OVERVIEW], Reach::AboveAndBelow), usize::MAX >> 1)?;
+        let Place { domain, repository, .. } = self.place;
+        let ladder = [(domain.as_str(), repository.as_str()), (domain.as_str(), ""), ("", "")];
+        let at = |(domain, repository): &(&str, &str)| {
+            let here = entries.iter().filter(|entry| entry.domain == *domain && entry.repository == *repository);
+            // OVERVIEW.md is written for this, a README for everybody.
+            here.min_by_key(|entry| !entry.path.to_ascii_lowercase().contains("overview."))
+        };
+        let Some(entry) = ladder.iter().find_map(at) else {
+            self.left_out.push("there is no overview: write an OVERVIEW.md or README.md for this scope".to_owned());
+            return Ok(());
+        };
+        let mut overview = with_front_matter(entry);
+        let text = self.body(entry, MAX_OVERVIEW_BYTES);
+        overview.insert("text".to_owned(), text.into());
+        self.put("overview", Value::Object(overview));
+        Ok(())
+    }
+
+    /// The overviews of the scopes below (T0): where to go on.
+    fn overviews(&mut self) -> Result<(), Trouble> {
+        let (mut entries, total) = self.view.index.entries(&self.scoped(&[OVERVIEW], Reach::Below), MAX_ENTRIES)?;
+        entries.sort_by(|a, b| a.path.cmp(&b.path));
+        let own = |entry: &Entry| entry.domain == self.place.domain && entry.repository == self.place.repository;
+        let below: Vec<Entry> = entries.iter().filter(|entry| !own(entry)).cloned().collect();
+        let total = total as usize - (entries.len() - below.len());
+        self.listed("overviews", below, total)
+    }
+
+    fn recent(&mut self) -> Result<(), Trouble> {
+        let (entries, _) = self.view.index.recent(&self.notes(&["plan", "note"]), MAX_RECENT)?;
+        let total = entries.len();
+        self.listed("recent", entries, total)
+    }
+
+    fn topics(&mut self) -> Result<(), Trouble> {
+        let places = self.view.index.places()?;
+        let in_scope = |[workspace, domain, repository, topic]: &[String; 4]| {
+            let Place { workspace: w, domain: d, repository: r } = self.place;
+            let within = |part: &String, of: &String| of.is_empty() || part.is_empty() || part == of;
+            workspace == w && within(domain, d) && within(repository, r) && !topic.is_empty()
+        };
+        let mut known: Vec<(String, u32)> = Vec::new();
+        for (place, count) in places.iter().filter(|(place, _)| in_scope(place)) {
+            match known.iter_mut().find(|(topic, _)| *topic == place[3]) {
+                Some((_, sum)) => *sum += count,
+                None => known.push((place[3].clone(), *count)),
+            }
+        }
+        for topic in &self.context.topics {
+            let topic = topic.trim_start_matches('_');
+            if !known.iter().any(|(name, _)| name == topic) {
+                let names: Vec<&str> = known.iter().map(|(name, _)| name.as_str()).collect();
+                self.left_out.push(format!("there is no topic {topic:?} here; there are: {}", names.join(", ")));
+                continue;
+            }
+            let filter = Filter { topic: Some(topic.to_owned()), ..self.notes(&[]) };
+            self.section(&format!("topic:{topic}"), &filter, MAX_ENTRIES)?;
+        }
+        let counts: Map<String, Value> = known.into_iter().map(|(topic, count)| (topic, count.into())).collect();
+        self.put("topics", Value::Object(counts));
+        Ok(())
+    }
+
+    fn counts(&mut self) -> Result<(), Trouble> {
+        let mut counts = Map::new();
+        for kind in ["decision", "lesson", "plan", "note"] {
+            let (_, count) = self.view.index.entries(&self.notes(&[kind]), 0)?;
+            counts.insert(format!("{kind}s"), count.into());
+        }
+        self.put("notes", Value::Object(counts));
+        Ok(())
+    }
+
+    /// What every reader of the files should know of.
+    fn problems(&mut self) -> Result<(), Trouble> {
+        let filter = Filter { troubled: true, ..self.scoped(&[], Reach::AboveAndBelow) };
+        let (entries, total) = self.view.index.entries(&filter, MAX_PROBLEMS)?;
+        let mut problems: Vec<String> = self.view.remarks.iter().take(MAX_PROBLEMS).cloned().collect();
+        problems.extend(entries.iter().map(|entry| format!("{}: {}", entry.path, entry.problem)));
+        if total as usize > entries.len() {
+            problems.push(format!("and {} files more", total as usize - entries.len()));
+        }
+        if !problems.is_empty() {
+            self.answer.insert("problems".to_owned(), json!(problems));
+        }
+        Ok(())
+    }
+
+    fn section(&mut self, name: &str, filter: &Filter, limit: usize) -> Result<(), Trouble> {
+        let (entries, total) = self.view.index.entries(filter, limit)?;
+        self.listed(name, entries, total as usize)
+    }
+
+    /// Adds as many entries as there is room for, and counts the rest.
+    fn listed(&mut self, name: &str, entries: Vec<Entry>, total: usize) -> Result<(), Trouble> {
+        let mut list = Vec::new();
+        let count = entries.len();
+        for entry in entries {
+            let mut value = with_front_matter(&entry);
+            if self.context.tier == Tier::Full && entry.kind != OVERVIEW {
+                value.insert("body".to_owned(), self.body(&entry, MAX_BODY_BYTES).into());
+            }
+            let value = Value::Object(value);
+            let size = value.to_string().len() + 1;
+            if size > self.left {
+                break;
+            }
+            self.left -= size;
+            list.push(value);
+        }
+        let missing = total.max(count) - list.len();
+        if missing > 0 {
+            let shorter = if self.context.tier == Tier::Full { ", ask for tier front_matter" } else { "" };
+            self.left_out.push(format!(
+                "{missing} of {total} in {name}: name a domain or repository, filter by tags or status{shorter}, or use \
+                 workspace_search"
+            ));
+        }
+        self.put(name, Value::Array(list));
+        Ok(())
+    }
+
+    /// The text of a note, from its file: the index keeps words, not texts.
+    fn body(&self, entry: &Entry, most: usize) -> String {
+        let Ok(text) =
+            scan::note_at(self.view.root, &entry.path).and_then(|note| super::document::read(self.view.root, &note))
+        else {
+            return "(the file is gone)".to_owned();
+        };
+        let body = front_matter::split(&text.text).body.trim();
+        if body.len() <= most {
+            return body.to_owned();
+        }
+        let end = (0..=most).rev().find(|at| body.is_char_boundary(*at)).unwrap_or(0);
+        format!("{}\n… cut here: {} of {} bytes; read {} for the rest", &body[..end], end, body.len(), entry.path)
+    }
+
+    fn put(&mut self, key: &str, value: Value) {
+        if !matches!(&value, Value::Array(_)) {
+            self.left = self.left.saturating_sub(value.to_string().len());
+        }
+        self.answer.insert(key.to_owned(), value);
+    }
+
+    /// Notes of the scope, of what is below it and of what is above it, as the caller wants them.
+    fn notes(&self, kinds: &[&str]) -> Filter {
+        Filter {
+            tags: self.context.tags.clone(),
+            statuses: self.context.statuses.clone(),
+            categories: self.context.categories.clone(),
+            ..self.scoped(kinds, Reach::AboveAndBelow)
+        }
+    }
+
+    fn scoped(&self, kinds: &[&str], reach: Reach) -> Filter {
+        let given = |name: &String| (!name.is_empty()).then(|| name.clone());
+        Filter {
+            workspace: Some(self.place.workspace.clone()),
+            domain: given(&self.place.domain),
+            repository: given(&self.place.repository),
+            reach,
+            kinds: kinds.iter().map(|kind| (*kind).to_owned()).collect(),
+            ..Filter::default()
+        }
+    }
+}
