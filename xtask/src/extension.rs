@@ -25,7 +25,7 @@ use crate::{
 const SOURCES: [&str; 9] =
     ["package.json", "package-lock.json", ".npmrc", "tsconfig.json", "build.mjs", "README.md", "src", "test", "media"];
 /// What its tests read of the rest: what is said of the protocol, and what tools have said.
-const READ: [&str; 2] = ["docs", "crates/editor/src/project/tests"];
+const READ: [&str; 2] = ["docs", "crates/editor/src/run/project/tests"];
 const BUILT: &str = "dist/extension.js";
 
 /// How long the packages may take to come, on a slow line, and each step after that.

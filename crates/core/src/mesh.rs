@@ -21,7 +21,7 @@ pub use doorbell::Patience;
 pub use obligation::{Obligation, Terms, Wakes};
 pub use path::Path;
 pub use signal::{Duty, Kind};
-pub use support::{Connection, Support};
+pub use support::{StreamConnection, Support};
 
 pub use crate::Time;
 
@@ -33,7 +33,7 @@ use std::{
 
 use self::{
     doorbell::{Chime, Doorbell},
-    health::Health,
+    health::PathHealth,
     obligation::Obligations,
 };
 
@@ -57,7 +57,7 @@ pub const PENDING: &str = "prism://signals/pending";
 #[derive(Debug)]
 pub struct Mesh {
     patience: Patience,
-    agents: BTreeMap<Name, Agent>,
+    agents: BTreeMap<Name, MeshAgent>,
     /// Whose each session is, ended ones that another has taken over included.
     sessions: HashMap<u128, Name>,
     obligations: Obligations,
@@ -66,7 +66,7 @@ pub struct Mesh {
 }
 
 #[derive(Debug)]
-struct Agent {
+struct MeshAgent {
     window: Option<Window>,
     bell: Doorbell,
     due: Option<Time>,
@@ -198,7 +198,7 @@ impl Mesh {
             self.sessions.insert(window.session, agent.clone());
         }
         let patience = self.patience;
-        let entry = self.agents.entry(agent.clone()).or_insert_with(|| Agent {
+        let entry = self.agents.entry(agent.clone()).or_insert_with(|| MeshAgent {
             window: None,
             bell: Doorbell::new(patience),
             due: None,
@@ -248,7 +248,7 @@ impl Mesh {
 
     /// Nobody has seen the agent for so long that its name means nothing any more.
     pub fn forget(&mut self, agent: &Name) {
-        let Some(Agent { window, due, .. }) = self.agents.remove(agent) else { return };
+        let Some(MeshAgent { window, due, .. }) = self.agents.remove(agent) else { return };
         if let Some(window) = window {
             self.sessions.remove(&window.session);
         }
@@ -287,7 +287,7 @@ impl Mesh {
     }
 
     pub fn presence(&self, agent: &str, now: Time) -> Presence {
-        let Some(Agent { window: Some(window), bell, .. }) = self.agents.get(agent) else { return Presence::Gone };
+        let Some(MeshAgent { window: Some(window), bell, .. }) = self.agents.get(agent) else { return Presence::Gone };
         match window {
             Window { wrapped: Some(_), .. } => Presence::Wrapped,
             _ if bell.is_reached() => Presence::Connected,
@@ -303,7 +303,7 @@ impl Mesh {
 
     /// What a window would support if it registered now, with a stream or without.
     pub fn support_of(heeds_stream: bool, has_stream: bool) -> Support {
-        let mut health = Health::default();
+        let mut health = PathHealth::default();
         if has_stream {
             health.opened(Path::Sse);
         }

@@ -30,6 +30,6 @@ pub use limit::Bucket;
 pub use preset::Preset;
 pub use redact::{HIDDEN, MAX_ARGS_BYTES, Redaction};
 pub use request::{State, Step};
-pub use root::{Root, RootError};
+pub use root::{Root, RootNameError};
 pub use rules::{Otherwise, Rule, Rules, Verdict};
 pub use scope::{Scope, Scopes, UnknownScope};

@@ -4,10 +4,7 @@
 use prism_core::policy::{Action, Code, Refusal};
 use serde_json::{Map, Value};
 
-use crate::{
-    edit::{Position, Span},
-    text,
-};
+use crate::encoding;
 
 /// What of the arguments has not been read yet.
 #[derive(Debug)]
@@ -82,16 +79,6 @@ impl Args {
             .ok_or_else(|| wrong(format!("`{name}` must be a whole number from {least} to {most}, not {}", told())))
     }
 
-    /// A place in a text: its line, and the UTF-16 units before it in that line.
-    pub(crate) fn position(&mut self, name: &'static str) -> Result<Option<Position>, Refusal> {
-        self.take(name).map(|value| position(name, value)).transpose()
-    }
-
-    /// Two places.
-    pub(crate) fn range(&mut self, name: &'static str) -> Result<Option<Span>, Refusal> {
-        self.take(name).map(|value| range(name, value)).transpose()
-    }
-
     /// What a file is to hold.
     pub(crate) fn content(&mut self, name: &'static str) -> Result<Option<Vec<u8>>, Refusal> {
         let content = self.maybe_text(name)?;
@@ -99,7 +86,7 @@ impl Args {
         let Some(content) = content else { return Ok(None) };
         match encoding.as_deref() {
             None | Some("utf-8") => Ok(Some(content.into_bytes())),
-            Some("base64") => match text::from_base64(&content) {
+            Some("base64") => match encoding::from_base64(&content) {
                 Some(bytes) => Ok(Some(bytes)),
                 None => Err(wrong(format!("`{name}` is not base64 (the standard alphabet, padded, no line breaks)"))),
             },
@@ -122,28 +109,6 @@ pub(crate) fn members(name: &str, value: Value) -> Result<Args, Refusal> {
         Value::Object(members) => Ok(Args::new(members)),
         other => Err(wrong(format!("`{name}` must be an object, not {}", kind_of(&other)))),
     }
-}
-
-pub(crate) fn position(name: &str, value: Value) -> Result<Position, Refusal> {
-    let mut place = members(name, value)?;
-    let mut number = |member| {
-        let number = place.number(member, 0, u64::from(u32::MAX))?;
-        number.ok_or_else(|| wrong(format!("`{name}` has no `{member}`")))
-    };
-    let found = (number("line")?, number("character")?);
-    place.done()?;
-    Ok(found)
-}
-
-pub(crate) fn range(name: &str, value: Value) -> Result<Span, Refusal> {
-    let mut ends = members(name, value)?;
-    let mut end_of = |end: &'static str| {
-        let place = ends.take(end).ok_or_else(|| wrong(format!("`{name}` has no `{end}`")))?;
-        position(end, place)
-    };
-    let found = (end_of("start")?, end_of("end")?);
-    ends.done()?;
-    Ok(found)
 }
 
 pub(crate) fn wrong(message: impl Into<String>) -> Refusal {

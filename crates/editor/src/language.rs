@@ -3,7 +3,7 @@
 use std::path::Path;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Language {
+pub(crate) enum SourceLanguage {
     Rust,
     Python,
     TypeScript,
@@ -18,7 +18,7 @@ pub(crate) enum Language {
     Markdown,
 }
 
-impl Language {
+impl SourceLanguage {
     /// Returns the language of a file; `None` for what nothing here knows more of than that it is text.
     pub(crate) fn of(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?;
@@ -72,19 +72,19 @@ mod tests {
     #[test]
     fn every_language_is_known_by_its_name_and_no_other_is() {
         let all = [
-            Language::Rust,
-            Language::Python,
-            Language::TypeScript,
-            Language::Tsx,
-            Language::JavaScript,
-            Language::Go,
-            Language::C,
-            Language::Cpp,
-            Language::Bash,
-            Language::Json,
-            Language::Toml,
-            Language::Markdown,
+            SourceLanguage::Rust,
+            SourceLanguage::Python,
+            SourceLanguage::TypeScript,
+            SourceLanguage::Tsx,
+            SourceLanguage::JavaScript,
+            SourceLanguage::Go,
+            SourceLanguage::C,
+            SourceLanguage::Cpp,
+            SourceLanguage::Bash,
+            SourceLanguage::Json,
+            SourceLanguage::Toml,
+            SourceLanguage::Markdown,
         ];
-        assert_eq!(all.map(Language::id), LANGUAGES);
+        assert_eq!(all.map(SourceLanguage::id), LANGUAGES);
     }
 }

@@ -8,59 +8,41 @@
 //! person has allowed can do what the user can do.
 
 mod args;
-mod buffers;
-mod change;
-mod command;
-mod deeds;
-mod edit;
-mod fence;
-mod files;
-mod find;
-mod foresee;
-mod git;
-mod glob;
-mod ground;
+mod disk;
+mod dispatch;
+mod encoding;
 mod happening;
 mod language;
-mod locate;
 mod lsp;
-mod names;
-mod panes;
 mod prepared;
 mod progress;
-mod project;
 pub mod protocol;
-mod runtime;
-mod scene;
-mod script;
-mod search;
+mod refusal;
+mod roots;
+mod run;
 mod settings;
 mod shown;
+mod state;
 mod syntax;
-mod terminal;
 mod text;
-mod tree;
 pub mod verbs;
-mod walk;
-mod watch;
-mod workspace;
 
 pub use args::edit_bytes;
-pub use buffers::Surrendered;
-pub use change::unified;
-pub use fence::{Lodger, Lodging, Quarters, QuartersError};
-pub use foresee::{edited, edited_by};
+pub use dispatch::{Order, Runtime, Surroundings, locate::Located};
+pub use encoding::digest_of;
 pub use happening::Happening;
-pub use locate::Located;
 pub use lsp::{UsualServer, usual_servers};
 pub use prepared::Prepared;
 pub use progress::{Note, Progress};
-pub use runtime::{Order, Runtime, Surroundings};
-pub use scene::Holder;
-pub use script::Script;
+pub use run::fence::{Lodger, Lodging, Quarters, QuartersError};
 pub use settings::Settings;
-pub use shown::{Shown, Words};
-pub use text::digest_of;
+pub use shown::{GivenCommand, Script, Shown};
+pub use state::Holder;
+pub use text::{
+    buffers::Surrendered,
+    difference::unified,
+    preview::{edited, edited_by},
+};
 
 #[cfg(test)]
 mod tests;

@@ -23,8 +23,8 @@ mod locate;
 mod manage;
 mod message;
 mod outside;
-mod planted;
 mod project;
+mod project_trust;
 mod proof;
 mod rename;
 mod servers;
@@ -33,6 +33,13 @@ mod slot;
 mod task;
 mod uri;
 
+use std::sync::Arc;
+
+use crate::{
+    run::fence::Fences,
+    state::{EditorState, OrderContext},
+    text::TextState,
+};
 pub use catalogue::{UsualServer, usual_servers};
 pub(crate) use complete::completions;
 pub(crate) use errors::errors;
@@ -42,7 +49,28 @@ pub(crate) use lens::lenses;
 pub(crate) use locate::locate;
 pub(crate) use manage::manage;
 pub(crate) use rename::rename;
-pub(crate) use servers::Servers;
+pub(crate) use servers::LanguageServers;
+
+/// The language servers, and what they see.
+#[derive(Debug)]
+pub(crate) struct LspState {
+    pub(crate) editor: Arc<EditorState>,
+    pub(crate) text: Arc<TextState>,
+    pub(crate) fences: Arc<Fences>,
+    pub(crate) servers: LanguageServers,
+}
+
+/// Where an order that a language server is asked about is carried out.
+pub(crate) type LspContext = OrderContext<LspState>;
+
+impl LspState {
+    pub(crate) fn new(text: Arc<TextState>, fences: Arc<Fences>) -> Self {
+        let editor = text.editor.clone();
+        let (env, owner) = (editor.env.clone(), editor.owner.clone());
+        let servers = LanguageServers::new(env, owner, editor.settings.clone(), editor.happenings.clone());
+        Self { editor, text, fences, servers }
+    }
+}
 
 #[cfg(test)]
 mod tests;

@@ -6,20 +6,21 @@ use prism_core::policy::{Effect, Refusal};
 use serde_json::Value;
 
 use crate::{
-    Progress, Shown,
-    runtime::{Desk, Stop},
+    progress::Progress,
+    shown::Shown,
+    state::{Cancellation, EditorState},
 };
 
 /// An action that can be shown, and then run. Dropping it leaves everything as it was.
 pub struct Prepared {
     shown: Shown,
     work: Work,
-    desk: Arc<Desk>,
+    state: Arc<EditorState>,
 }
 
 /// What is left to do.
 pub(crate) struct Work {
-    act: Act,
+    act: WorkKind,
     picture: Option<Box<dyn Fn() -> Shown + Send + Sync>>,
     within: Duration,
     writes: u64,
@@ -28,12 +29,12 @@ pub(crate) struct Work {
     only_looks: bool,
 }
 
-enum Act {
-    Blocking(Box<Deed>),
+enum WorkKind {
+    Blocking(Box<BlockingWork>),
     Task(Box<dyn FnOnce(Progress) -> Doing + Send>),
 }
 
-type Deed = dyn FnOnce(&Stop) -> Result<Value, Refusal> + Send;
+type BlockingWork = dyn FnOnce(&Cancellation) -> Result<Value, Refusal> + Send;
 
 /// What will be done, as it is shown, and what does it.
 pub(crate) type Opened = (Shown, Work);
@@ -45,8 +46,8 @@ pub(crate) type Doing<T = Value> = Pin<Box<dyn Future<Output = Result<T, Refusal
 const USUAL: Duration = Duration::from_secs(30);
 
 impl Prepared {
-    pub(crate) fn new(desk: Arc<Desk>, (shown, work): Opened) -> Self {
-        Self { shown, work, desk }
+    pub(crate) fn new(state: Arc<EditorState>, (shown, work): Opened) -> Self {
+        Self { shown, work, state }
     }
 
     /// What will happen. It may take a while to draw, so it is only asked for where somebody looks.
@@ -79,26 +80,26 @@ impl Prepared {
     /// is finished all the same: there is the old file or the new one.
     pub async fn run(self, progress: Progress) -> Result<Value, Refusal> {
         match self.work.act {
-            Act::Blocking(work) => self.desk.blocking(work).await,
-            Act::Task(work) => work(progress).await,
+            WorkKind::Blocking(work) => self.state.blocking(work).await,
+            WorkKind::Task(work) => work(progress).await,
         }
     }
 }
 
 impl Work {
     /// Work that blocks a thread, and looks now and then whether anybody still waits for it.
-    pub(crate) fn new(work: impl FnOnce(&Stop) -> Result<Value, Refusal> + Send + 'static) -> Self {
-        Self::of(Act::Blocking(Box::new(work)))
+    pub(crate) fn new(work: impl FnOnce(&Cancellation) -> Result<Value, Refusal> + Send + 'static) -> Self {
+        Self::of(WorkKind::Blocking(Box::new(work)))
     }
 
     /// Work that waits for others. Dropped, it must end all that it has started.
     pub(crate) fn task<F: Future<Output = Result<Value, Refusal>> + Send + 'static>(
         work: impl FnOnce(Progress) -> F + Send + 'static,
     ) -> Self {
-        Self::of(Act::Task(Box::new(|progress| Box::pin(work(progress)))))
+        Self::of(WorkKind::Task(Box::new(|progress| Box::pin(work(progress)))))
     }
 
-    fn of(act: Act) -> Self {
+    fn of(act: WorkKind) -> Self {
         Self { act, picture: None, within: USUAL, writes: 0, effects: None, only_looks: false }
     }
 

@@ -4,13 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::Script;
-
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Shown {
     Command {
-        command: Words,
+        command: GivenCommand,
         cwd: String,
         /// What is added to the usual environment.
         env: BTreeMap<String, String>,
@@ -45,11 +43,23 @@ pub enum Shown {
 /// A command as it was given.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
-pub enum Words {
+pub enum GivenCommand {
     /// For `sh -c`.
     Shell(String),
     /// The program and its arguments.
     List(Vec<String>),
+}
+
+/// A file that a command runs, as it is shown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Script {
+    pub path: String,
+    pub bytes: u64,
+    /// SHA-256, in hex.
+    pub digest: String,
+    /// Its beginning, or all of it; `None` of what is no text.
+    pub content: Option<String>,
+    pub is_cut: bool,
 }
 
 impl Shown {

@@ -30,7 +30,14 @@ use prism_core::policy::{self, Action, Code, Refusal};
 use prism_os::census::Owner;
 use serde_json::{Value, json};
 
-use crate::{Holder, Order, Prepared, Progress, Runtime, Settings, Shown, Surroundings};
+use crate::{
+    dispatch::{Order, Runtime, Surroundings},
+    prepared::Prepared,
+    progress::Progress,
+    settings::Settings,
+    shown::Shown,
+    state::Holder,
+};
 
 /// A granted folder with something beside it that nobody was granted.
 struct Place {

@@ -23,7 +23,7 @@ use crate::proc::{Stat, pids};
 
 /// What a program printed, and whether it said that all went well.
 #[derive(Debug)]
-pub struct Answer {
+pub struct ProgramAnswer {
     pub stdout: Vec<u8>,
     pub success: bool,
     /// What it exited with, if it was not killed.
@@ -50,7 +50,7 @@ pub fn ask(
     arguments: &[&str],
     env: &BTreeMap<OsString, OsString>,
     patience: Duration,
-) -> Result<Answer, AskError> {
+) -> Result<ProgramAnswer, AskError> {
     ask_until(program, arguments, env, patience, |_| false)
 }
 
@@ -60,7 +60,7 @@ pub fn ask_aloud(
     arguments: &[&str],
     env: &BTreeMap<OsString, OsString>,
     patience: Duration,
-) -> Result<Answer, AskError> {
+) -> Result<ProgramAnswer, AskError> {
     run(program, arguments, env, None, patience, Complaints::Kept, |_| false)
 }
 
@@ -71,7 +71,7 @@ pub fn ask_aloud_in(
     arguments: &[&str],
     env: &BTreeMap<OsString, OsString>,
     patience: Duration,
-) -> Result<Answer, AskError> {
+) -> Result<ProgramAnswer, AskError> {
     run(program, arguments, env, Some(folder), patience, Complaints::Kept, |_| false)
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn ask_until(
     env: &BTreeMap<OsString, OsString>,
     patience: Duration,
     is_enough: impl Fn(&[u8]) -> bool,
-) -> Result<Answer, AskError> {
+) -> Result<ProgramAnswer, AskError> {
     run(program, arguments, env, None, patience, Complaints::Dropped, is_enough)
 }
 
@@ -101,7 +101,7 @@ fn run(
     patience: Duration,
     complaints: Complaints,
     is_enough: impl Fn(&[u8]) -> bool,
-) -> Result<Answer, AskError> {
+) -> Result<ProgramAnswer, AskError> {
     let until = Instant::now() + patience;
     let name = || program.to_string_lossy().into_owned();
     let cannot_start = |source| AskError::Start { program: name(), source };
@@ -134,8 +134,8 @@ fn run(
     }
     let status = child.wait().map_err(cannot_start)?;
     match read {
-        Ok(stdout) if is_enough(&stdout) => Ok(Answer { stdout, success: true, code: None }),
-        Ok(stdout) if ended => Ok(Answer { stdout, success: status.success(), code: status.code() }),
+        Ok(stdout) if is_enough(&stdout) => Ok(ProgramAnswer { stdout, success: true, code: None }),
+        Ok(stdout) if ended => Ok(ProgramAnswer { stdout, success: status.success(), code: status.code() }),
         Ok(_) | Err(Stopped::Late) => Err(AskError::Late { program: name(), patience }),
         Err(Stopped::Long) => Err(AskError::Long { program: name() }),
         Err(Stopped::Broken(source)) => Err(cannot_start(source)),
@@ -209,7 +209,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(20);
     const SHORT: Duration = Duration::from_millis(300);
 
-    fn sh(script: &str, patience: Duration) -> Result<Answer, AskError> {
+    fn sh(script: &str, patience: Duration) -> Result<ProgramAnswer, AskError> {
         ask(OsStr::new("sh"), &["-c", script], &environment(), patience)
     }
 

@@ -34,7 +34,7 @@ use std::{
 
 use crate::proc;
 
-pub use run::Run;
+pub use run::MarkedRun;
 
 /// The environment variable that says whose child a process is.
 pub(crate) const MARKER: &str = "PRISM_CHILD_OF";

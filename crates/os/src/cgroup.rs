@@ -26,7 +26,7 @@ use std::{
 
 /// Where groups are made for the children of this process.
 #[derive(Debug)]
-pub struct Nest {
+pub struct CgroupNest {
     folder: PathBuf,
     made: AtomicU64,
 }
@@ -42,14 +42,14 @@ pub struct Cgroup {
 const PREFIX: &str = "prism-";
 
 /// The one place of this process, looked for when somebody first needs it; `None` where there is none to be had.
-pub fn nest() -> Option<&'static Nest> {
-    static NEST: OnceLock<Option<Nest>> = OnceLock::new();
-    NEST.get_or_init(Nest::find).as_ref()
+pub fn nest() -> Option<&'static CgroupNest> {
+    static NEST: OnceLock<Option<CgroupNest>> = OnceLock::new();
+    NEST.get_or_init(CgroupNest::find).as_ref()
 }
 
-// === impl Nest ===
+// === impl CgroupNest ===
 
-impl Nest {
+impl CgroupNest {
     /// Finds the place, and clears away what daemons that are no more have left there. `None`: the kernel or the user's
     /// rights do not allow it.
     fn find() -> Option<Self> {
@@ -124,7 +124,7 @@ impl Nest {
     }
 }
 
-impl Drop for Nest {
+impl Drop for CgroupNest {
     fn drop(&mut self) {
         // If we live in it ourselves, it stays, and is cleared away at a later start.
         let _ = fs::remove_dir(&self.folder);

@@ -19,9 +19,11 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 use crate::{
     census::{MARKER, Owner},
     cgroup::Cgroup,
-    fence::{Enforced, Fence},
     group::{self, Group},
-    sandbox::{Begun, Stage, Staged},
+    sandbox::{
+        BegunChild, SandboxCommand, SandboxStage,
+        fence::{Enforced, Fence},
+    },
 };
 
 /// What to start.
@@ -63,13 +65,21 @@ pub enum SpawnError {
     Exec { command: String, source: io::Error },
 }
 
+/// A command that waits to be started. Its streams are whoever starts it's to choose.
+#[derive(Debug)]
+pub(crate) struct Staged {
+    pub(crate) command: Command,
+    /// What is needed to see it start, if it is to live in a sandbox.
+    stage: Option<SandboxStage>,
+}
+
 impl Child {
     /// Starts `spec`, marked as `owner`'s. Must be called within a tokio runtime.
     pub fn spawn(spec: &Spec<'_>, owner: &Owner) -> Result<Self, SpawnError> {
         let mut staged = spec.stage(owner)?;
         let streams = staged.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         streams.process_group(0);
-        let Begun { child: mut leader, enforced, first } = spec.start(staged)?;
+        let BegunChild { child: mut leader, enforced, first } = spec.start(staged)?;
 
         let stdin = leader.stdin.take().expect("stdin was asked for as a pipe above").into();
         let stdout = leader.stdout.take().expect("stdout was asked for as a pipe above").into();
@@ -110,7 +120,13 @@ impl Spec<'_> {
         }
         let room = self.fence.and_then(|fence| Some((fence, fence.room.as_ref()?)));
         let mut staged = match room {
-            Some((fence, room)) => Stage::set(self, fence, room, owner).map_err(|source| self.failed(source))?,
+            Some((fence, room)) => {
+                let cwd = self.cwd.unwrap_or(Path::new("/"));
+                let inside = SandboxCommand { command: self.command, env: self.env, cwd };
+                let set = SandboxStage::set(&inside, fence, room, owner);
+                let (command, stage) = set.map_err(|source| self.failed(source))?;
+                Staged { command, stage: Some(stage) }
+            }
             None => {
                 let mut command = Command::new(program);
                 command
@@ -122,7 +138,7 @@ impl Spec<'_> {
                 if let Some(cwd) = self.cwd {
                     command.current_dir(cwd);
                 }
-                Staged::bare(command)
+                Staged { command, stage: None }
             }
         };
         if let Some(cgroup) = self.cgroup {
@@ -132,9 +148,9 @@ impl Spec<'_> {
     }
 
     /// Starts it, behind the fence if there is one.
-    pub(crate) fn start(&self, staged: Staged) -> Result<Begun, SpawnError> {
+    pub(crate) fn start(&self, staged: Staged) -> Result<BegunChild, SpawnError> {
         let Staged { mut command, stage } = staged;
-        let begun = |child, enforced| Begun { child, enforced, first: None };
+        let begun = |child, enforced| BegunChild { child, enforced, first: None };
         let started = match (stage, self.fence) {
             (Some(stage), _) => stage.start(command),
             (None, None) => command.spawn().map(|child| begun(child, None)),

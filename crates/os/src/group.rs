@@ -23,7 +23,7 @@ use tokio::{
     time::timeout,
 };
 
-use crate::sandbox::First;
+use crate::pid_namespace::InitProcess;
 
 /// The process group of a child. Dropping it kills the group and reaps the child.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ struct Leader {
     pid: Pid,
     pidfd: OwnedFd,
     /// The first process of the pid namespace that the child is the outside of, if it lives in a sandbox.
-    first: Option<First>,
+    first: Option<InitProcess>,
     /// `None` once it is reaped: from then on its pid must not be signalled.
     child: Option<std::process::Child>,
 }
@@ -67,7 +67,7 @@ pub async fn stop(group: Group, grace: Duration) -> io::Result<ExitStatus> {
 
 impl Group {
     /// Takes charge of a child that was started as the leader of its own group.
-    pub(crate) fn adopt(mut child: std::process::Child, first: Option<First>) -> io::Result<Self> {
+    pub(crate) fn adopt(mut child: std::process::Child, first: Option<InitProcess>) -> io::Result<Self> {
         let pid = Pid::from_child(&child);
         match pidfd_open(pid, PidfdFlags::empty()) {
             Ok(pidfd) => {
@@ -138,7 +138,7 @@ impl Leader {
         self.signal(Signal::KILL);
         let mut child = self.child.take().expect("only this function, which consumes self, and drop take it");
         let status = child.wait()?;
-        Ok(self.first.take().and_then(First::ended).unwrap_or(status))
+        Ok(self.first.take().and_then(InitProcess::ended).unwrap_or(status))
     }
 
     /// A fork cannot slip through: the kernel restarts one that meets a pending signal, and either sees the

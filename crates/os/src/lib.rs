@@ -7,12 +7,12 @@ pub mod cgroup;
 pub mod child;
 pub mod clock;
 pub mod detach;
-pub mod fence;
 pub mod group;
 pub mod limits;
 pub mod login;
 pub mod memory;
 pub mod peek;
+mod pid_namespace;
 mod proc;
 pub mod process;
 pub mod program;
@@ -23,6 +23,8 @@ pub mod root;
 pub mod sandbox;
 pub mod terminal;
 pub mod watch;
+
+pub use sandbox::fence;
 
 #[cfg(test)]
 mod testing;

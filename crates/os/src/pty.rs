@@ -2,7 +2,7 @@
 //! is nobody's business here.
 //!
 //! A shell puts each job into a process group, so the child's own group is not all: the session is, and what has left even
-//! that is found by the census (`census::Run`).
+//! that is found by the census (`census::MarkedRun`).
 
 use std::{
     io,
@@ -25,17 +25,17 @@ use crate::{
     fence::Enforced,
     group::Group,
     proc::{self, Stat},
-    sandbox::Begun,
+    sandbox::BegunChild,
 };
 
-/// A child at a terminal. Dropping `group` ends the child; `Session::kill` ends all that runs there.
+/// A child at a terminal. Dropping `group` ends the child; `TerminalSession::kill` ends all that runs there.
 #[derive(Debug)]
 pub struct Pty {
     /// What is printed. The end is an error of the kernel's (EIO) once nobody has the terminal open any more.
     pub output: Receiver,
     /// What is typed.
     pub input: Sender,
-    pub session: Session,
+    pub session: TerminalSession,
     pub group: Group,
     /// What has become of the fence, if one was asked for.
     pub enforced: Option<Enforced>,
@@ -43,7 +43,7 @@ pub struct Pty {
 
 /// All that runs at the terminal.
 #[derive(Debug)]
-pub struct Session {
+pub struct TerminalSession {
     master: OwnedFd,
     id: u32,
 }
@@ -66,7 +66,7 @@ impl Pty {
         drop(slave);
         lead_session(&mut staged.command);
         // The command has our copies of the terminal's end, and is gone after this: or its end would never come.
-        let Begun { child: leader, enforced, first } = spec.start(staged)?;
+        let BegunChild { child: leader, enforced, first } = spec.start(staged)?;
         let group = Group::adopt(leader, first).map_err(failed)?;
         let id = group.pid();
         let attach = || {
@@ -75,7 +75,7 @@ impl Pty {
             io::Result::Ok((output, input))
         };
         let (output, input) = attach().map_err(failed)?;
-        Ok(Self { output, input, session: Session { master, id }, group, enforced })
+        Ok(Self { output, input, session: TerminalSession { master, id }, group, enforced })
     }
 }
 
@@ -119,9 +119,9 @@ fn lead_session(command: &mut std::process::Command) {
     }
 }
 
-// === impl Session ===
+// === impl TerminalSession ===
 
-impl Session {
+impl TerminalSession {
     pub fn resize(&self, size: Size) -> io::Result<()> {
         Ok(tcsetwinsize(&self.master, size.into())?)
     }

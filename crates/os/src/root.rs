@@ -27,14 +27,14 @@ use rustix::{
     io::Errno,
 };
 
-pub use entries::{Entries, Entry};
+pub use entries::{Entries, FolderEntry};
 pub use error::RootError;
-pub use listing::{Listing, Names};
-pub use spot::{Clobber, Found, Kind, Spot, Stamp};
+pub use listing::{FolderListing, NameBuffer};
+pub use spot::{Clobber, FileKind, FileStamp, FoundEntry, Spot};
 
 /// A folder that is open. What is in it is reached through it, and nothing else is.
 #[derive(Debug)]
-pub struct Root(OwnedFd);
+pub struct FolderHandle(OwnedFd);
 
 /// A folder that a child can be started in, whatever has become of its name by then. It must live until the child is
 /// started.
@@ -54,14 +54,14 @@ const MAX_NAME: usize = 255;
 const TRIES: usize = 256;
 
 /// Returns the folder that a name leads to in the end, for whoever asks a person about it: what is approved should be the
-/// folder itself, as `Root::open` follows no link.
+/// folder itself, as `FolderHandle::open` follows no link.
 pub fn real_path(path: &Path) -> io::Result<PathBuf> {
     fs::canonicalize(path)
 }
 
-// === impl Root ===
+// === impl FolderHandle ===
 
-impl Root {
+impl FolderHandle {
     /// Opens a folder by its absolute name, on which there is no link: otherwise whoever can write one of the folders on the
     /// way could make the approved name lead anywhere.
     pub fn open(base: &Path) -> Result<Self, RootError> {
@@ -124,7 +124,7 @@ impl Root {
     }
 }
 
-impl AsFd for Root {
+impl AsFd for FolderHandle {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }

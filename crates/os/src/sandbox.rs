@@ -13,6 +13,7 @@
 //! - The inner program, which is our own under another name, runs nothing before it is told to: by then the daemon holds pid 1.
 //! - bwrap's own environment and command line say nothing, as everybody inside can read them.
 
+pub mod fence;
 mod filter;
 pub mod inner;
 mod profile;
@@ -22,17 +23,16 @@ mod stage;
 use std::{
     collections::{BTreeMap, BTreeSet},
     ffi::OsString,
-    fs,
-    io::{self, Read},
+    fs, io,
     os::{
         fd::OwnedFd,
         unix::{
             fs::{DirBuilderExt, MetadataExt},
-            process::{CommandExt, ExitStatusExt},
+            process::CommandExt,
         },
     },
     path::{Path, PathBuf},
-    process::{ExitStatus, Stdio},
+    process::Stdio,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -40,28 +40,20 @@ use std::{
     time::Duration,
 };
 
-use rustix::{
-    fs::{CWD, Mode, OFlags, fcntl_getfl, fcntl_setfl, fstat, openat},
-    process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal},
-};
+use rustix::fs::{CWD, Mode, OFlags, fstat, openat};
 
-use crate::{
-    ask::ask_aloud,
-    census::Owner,
-    child::{SpawnError, Spec},
-    fence::{Enforced, Fence},
-    proc::Stat,
-};
+use crate::{ask::ask_aloud, census::Owner, pid_namespace::InitProcess};
 
+use fence::{Enforced, Fence};
 pub(crate) use filter::refuse_what_landlock_cannot;
-pub(crate) use stage::{Stage, Staged};
+pub(crate) use stage::{SandboxCommand, SandboxStage};
 
 /// Bubblewrap, as it was found to work on this machine.
 #[derive(Debug)]
 pub struct Sandbox {
     program: PathBuf,
     /// The program that is the first to run inside.
-    inner: Inner,
+    inner: InnerProgram,
     filters: Vec<Vec<u8>>,
     /// The kernel's version of landlock, inside.
     landlock: Option<u32>,
@@ -71,21 +63,21 @@ pub struct Sandbox {
 
 /// A program, held open: whatever has come to lie at its name meanwhile, it is this one.
 #[derive(Debug)]
-struct Inner {
+struct InnerProgram {
     path: PathBuf,
     opened: Mutex<Arc<OwnedFd>>,
 }
 
 /// How a child lives in a sandbox.
 #[derive(Clone, Debug)]
-pub struct Room {
+pub struct SandboxRoom {
     pub sandbox: Arc<Sandbox>,
     /// What it finds in the place of the user's home folder.
-    pub home: Option<Private>,
+    pub home: Option<PrivateFolder>,
     /// What it finds as `/tmp`.
     pub temporary: PathBuf,
     /// Other folders of its own.
-    pub private: Vec<Private>,
+    pub private: Vec<PrivateFolder>,
     pub network: Network,
     /// Folders beneath the granted ones, by their names from there, that it may only read, unless they are granted themselves.
     pub guarded: Vec<&'static str>,
@@ -93,7 +85,7 @@ pub struct Room {
 
 /// A folder that lies elsewhere than it seems to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Private {
+pub struct PrivateFolder {
     pub seems: PathBuf,
     pub lies: PathBuf,
 }
@@ -137,7 +129,8 @@ impl Sandbox {
                 program.display()
             ));
         }
-        let inner = Inner::open(inner).map_err(|error| format!("{} cannot be opened: {error}", inner.display()))?;
+        let inner =
+            InnerProgram::open(inner).map_err(|error| format!("{} cannot be opened: {error}", inner.display()))?;
         let filters = filter::programs().map_err(|error| format!("no filter can be made for this machine: {error}"))?;
         let tried = Arc::new(Self { program, inner, filters, landlock: None, ports: Mutex::default() });
         let landlock = tried.try_it().map_err(advice)?;
@@ -166,8 +159,8 @@ impl Sandbox {
     /// Runs the real profile with nothing in it.
     fn try_it(self: &Arc<Self>) -> Result<Option<u32>, String> {
         // One of its own: in that of all there is what others have put there.
-        let folder = Probe::make().map_err(|error| format!("no folder can be made to try it in: {error}"))?;
-        let room = Room {
+        let folder = ProbeFolder::make().map_err(|error| format!("no folder can be made to try it in: {error}"))?;
+        let room = SandboxRoom {
             sandbox: self.clone(),
             home: None,
             temporary: folder.0.clone(),
@@ -175,24 +168,18 @@ impl Sandbox {
             network: Network::Own,
             guarded: Vec::new(),
         };
-        let fence = Fence { room: Some(room), ..Fence::default() };
+        let fence = Fence { room: Some(room.clone()), ..Fence::default() };
         let command = ["/bin/sh", "-c", "exit 7"].map(str::to_owned);
-        let spec = Spec {
-            command: &command,
-            env: &BTreeMap::new(),
-            cwd: Some(Path::new("/")),
-            cgroup: None,
-            fence: Some(&fence),
-        };
+        let inside = SandboxCommand { command: &command, env: &BTreeMap::new(), cwd: Path::new("/") };
         let owner = Owner::this_process(Path::new("/"));
         let tried = (|| {
-            let mut staged = spec.stage(&owner).map_err(whole)?;
-            staged.command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
-            let mut started = spec.start(staged).map_err(whole)?;
-            let status = started.child.wait().map_err(|error| error.to_string())?;
-            Ok::<_, String>((status, started.enforced))
+            let (mut command, stage) = SandboxStage::set(&inside, &fence, &room, &owner)?;
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
+            let mut started = stage.start(command)?;
+            let status = started.child.wait()?;
+            Ok::<_, io::Error>((status, started.enforced))
         })();
-        match tried? {
+        match tried.map_err(|error| error.to_string())? {
             (status, Some(Enforced::Sandbox { landlock, .. })) if status.code() == Some(7) => Ok(landlock),
             (status, _) => Err(format!("what was tried in it ended with {status}")),
         }
@@ -200,9 +187,9 @@ impl Sandbox {
 }
 
 /// A folder to try a sandbox in, which goes away again.
-struct Probe(PathBuf);
+struct ProbeFolder(PathBuf);
 
-impl Probe {
+impl ProbeFolder {
     fn make() -> io::Result<Self> {
         static MADE: AtomicU64 = AtomicU64::new(0);
         let base = fs::canonicalize(std::env::temp_dir())?;
@@ -217,17 +204,9 @@ impl Probe {
     }
 }
 
-impl Drop for Probe {
+impl Drop for ProbeFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir(&self.0);
-    }
-}
-
-/// An error with what is behind it.
-fn whole(error: SpawnError) -> String {
-    match std::error::Error::source(&error) {
-        Some(source) => source.to_string(),
-        None => error.to_string(),
     }
 }
 
@@ -254,7 +233,7 @@ fn advice(said: String) -> String {
     format!("{said}; {next}")
 }
 
-impl Inner {
+impl InnerProgram {
     fn open(path: &Path) -> io::Result<Self> {
         Ok(Self { path: path.to_owned(), opened: Mutex::new(Arc::new(by_path(path)?)) })
     }
@@ -285,46 +264,11 @@ impl Network {
 
 /// What is started, and what has become of its fence.
 #[derive(Debug)]
-pub(crate) struct Begun {
+pub(crate) struct BegunChild {
     pub(crate) child: std::process::Child,
     pub(crate) enforced: Option<Enforced>,
     /// The first process of its pid namespace, if it has one.
-    pub(crate) first: Option<First>,
-}
-
-/// The first process of a pid namespace. All others in it end with it.
-#[derive(Debug)]
-pub(crate) struct First {
-    pub(crate) pid: u32,
-    pub(crate) pidfd: OwnedFd,
-    /// Where the inner program says how the command has ended, and what of that was read.
-    status: fs::File,
-    said: Vec<u8>,
-}
-
-impl First {
-    /// How the command has ended, if that was said. To be asked once bubblewrap has ended: nothing more comes then.
-    pub(crate) fn ended(mut self) -> Option<ExitStatus> {
-        let flags = fcntl_getfl(&self.status).ok()?;
-        fcntl_setfl(&self.status, flags | OFlags::NONBLOCK).ok()?;
-        let _ = self.status.by_ref().take(64).read_to_end(&mut self.said);
-        let raw = str::from_utf8(&self.said).ok()?.strip_prefix('x')?.trim_end().parse().ok()?;
-        Some(ExitStatus::from_raw(raw))
-    }
-
-    /// Sends SIGTERM to what it was started for: its children, in there. To those whose parent it still is once they are held, so
-    /// that no stranger is hit.
-    pub(crate) fn ask_to_end(&self) {
-        let children =
-            fs::read_to_string(format!("/proc/{pid}/task/{pid}/children", pid = self.pid)).unwrap_or_default();
-        for pid in children.split_whitespace().filter_map(|pid| pid.parse::<u32>().ok()) {
-            let raw = i32::try_from(pid).ok().and_then(Pid::from_raw);
-            let Some(pidfd) = raw.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()) else { continue };
-            if Stat::of(pid).is_ok_and(|stat| stat.parent == self.pid) {
-                let _ = pidfd_send_signal(&pidfd, Signal::TERM);
-            }
-        }
-    }
+    pub(crate) first: Option<InitProcess>,
 }
 
 /// A file in memory with these bytes, to be read from its beginning.

@@ -9,7 +9,7 @@ mod tree;
 
 use std::{io, path::Path};
 
-pub use tree::{Bell, Change, Choice, Tree};
+pub use tree::{FolderChange, Tree, WatchBell, WatchFilter};
 
 /// Folders that are watched.
 #[derive(Debug)]

@@ -39,8 +39,8 @@ pub use search::{Query, SearchError, search, stamp, tail};
 pub use tail::check_tail;
 pub use verify::{Broken, Verified, VerifyError, Wrong, verify, verify_with_heads};
 
-use log::Log;
-use writer::Writer;
+use log::OpenLog;
+use writer::AuditWriter;
 
 /// One thing that was asked, decided or done.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -86,7 +86,7 @@ pub enum AuditError {
 
 /// The open log. There is one for a folder at a time; the daemon's lock sees to that.
 pub struct Audit {
-    writer: Writer,
+    writer: AuditWriter,
     folder: PathBuf,
 }
 
@@ -118,10 +118,10 @@ impl Audit {
     ) -> Result<(Self, Option<VerifyError>), AuditError> {
         let error = |source| AuditError::Open { path: folder.to_owned(), source: Arc::new(source) };
         let trouble = check_tail(folder, known).err();
-        let (log, found) = Log::open(folder, settings, known).map_err(error)?;
+        let (log, found) = OpenLog::open(folder, settings, known).map_err(error)?;
         let found = found.or_else(|| trouble.as_ref().map(broken));
         let lines = broadcast::Sender::new(MAX_BEHIND);
-        let writer = Writer::spawn(log, found.into_iter().collect(), lines).map_err(error)?;
+        let writer = AuditWriter::spawn(log, found.into_iter().collect(), lines).map_err(error)?;
         Ok((Self { writer, folder: folder.to_owned() }, trouble))
     }
 

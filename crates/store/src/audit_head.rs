@@ -5,13 +5,13 @@ use std::path::Path;
 
 use rusqlite::Row;
 
-use crate::{ReadError, Store, WriteError, audit::Head, era::LOOK_PATIENCE, store};
+use crate::{ReadError, Store, WriteError, audit::Head, connection::rows, era::LOOK_PATIENCE};
 
 const HEAD: &str = "SELECT seq, hash FROM audit_head";
 
 /// Returns what the database at `path` knows, without opening it for more. Nothing, too, if it is of an older Prism.
 pub fn audit_head_at(path: &Path) -> Option<Head> {
-    store::rows(path, LOOK_PATIENCE, HEAD, head).ok()?.pop()
+    rows(path, LOOK_PATIENCE, HEAD, head).ok()?.pop()
 }
 
 impl Store {

@@ -15,14 +15,10 @@ use std::{
 
 use rusqlite::Connection;
 
-use crate::store::connect;
+use crate::connection::connect;
 
 /// Commits between two checkpoints. A commit of the mesh writes up to twenty pages, so the log has some thousands by then.
 const EVERY: u64 = 200;
-
-/// The pages in the log at which a commit folds them in after all: the thread does not keep up, or is gone. So the log is
-/// bounded.
-pub(crate) const BACKSTOP_PAGES: i64 = 6000;
 
 /// The bytes of a log, left by a process that was killed, at which the next one folds it in when it starts: it may live no
 /// longer than the last.

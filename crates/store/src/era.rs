@@ -5,7 +5,7 @@ use std::{path::Path, time::Duration};
 
 use rusqlite::{Row, params};
 
-use crate::{ReadError, Store, WriteError, store};
+use crate::{ReadError, Store, WriteError, connection::rows};
 
 /// The last verdict on one destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(crate) const LOOK_PATIENCE: Duration = Duration::from_millis(250);
 /// Returns what is remembered in the database at `path`, without opening it for more: nothing is created, migrated
 /// or written, and a daemon that has it open does not notice.
 pub fn eras_at(path: &Path) -> Result<Vec<LearnedEra>, ReadError> {
-    store::rows(path, LOOK_PATIENCE, ERAS, learned)
+    rows(path, LOOK_PATIENCE, ERAS, learned)
 }
 
 impl Store {

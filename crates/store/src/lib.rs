@@ -4,6 +4,7 @@
 pub mod audit;
 mod audit_head;
 mod checkpoint;
+mod connection;
 mod era;
 pub mod gate;
 mod ids;
@@ -20,10 +21,11 @@ mod tool_index;
 mod writer;
 
 pub use audit_head::audit_head_at;
+pub use connection::{OpenError, ReadError};
 pub use era::{LearnedEra, eras_at};
 pub use listed::Listed;
 pub use quiet::Quiet;
 pub use session::{Save, StoredEvent, StoredSession};
-pub use store::{OpenError, ReadError, Store};
+pub use store::Store;
 pub use tool_index::{IndexError, ToolIndex, ToolText};
 pub use writer::WriteError;

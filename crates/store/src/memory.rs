@@ -20,7 +20,7 @@ use std::{
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior, params};
 
 use crate::split::{seamed, whole_words};
-pub use search::{Entry, Filter, Found, Hit, Matched, Reach};
+pub use search::{Entry, Filter, FoundNotes, Hit, Matched, Reach};
 
 /// The open index.
 #[derive(Debug)]
@@ -115,9 +115,9 @@ impl MemoryIndex {
     /// root is deleted first.
     pub fn open(path: &Path, root: &str) -> Result<(Self, Opening), MemoryError> {
         let opening = match examine(path, root)? {
-            Condition::Usable(index) => return Ok((index, Opening::Kept)),
-            Condition::Missing => Opening::Made,
-            Condition::Useless(why) => {
+            IndexCondition::Usable(index) => return Ok((index, Opening::Kept)),
+            IndexCondition::Missing => Opening::Made,
+            IndexCondition::Useless(why) => {
                 delete(path)?;
                 Opening::Replaced(why)
             }
@@ -245,29 +245,29 @@ impl MemoryError {
 // === helpers ===
 
 /// What lies at the place of an index.
-enum Condition {
+enum IndexCondition {
     Missing,
     Usable(MemoryIndex),
     Useless(&'static str),
 }
 
-fn examine(path: &Path, root: &str) -> Result<Condition, MemoryError> {
+fn examine(path: &Path, root: &str) -> Result<IndexCondition, MemoryError> {
     if !path.exists() {
-        return Ok(Condition::Missing);
+        return Ok(IndexCondition::Missing);
     }
     let look = || {
         let connection = connect(path, OpenFlags::empty())?;
         if connection.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))? != VERSION {
-            return Ok(Condition::Useless("it is of another version of Prism"));
+            return Ok(IndexCondition::Useless("it is of another version of Prism"));
         }
         if connection.query_row("SELECT root FROM origin", [], |row| row.get::<_, String>(0))? != root {
-            return Ok(Condition::Useless("it is of another folder"));
+            return Ok(IndexCondition::Useless("it is of another folder"));
         }
         connection.query_row("SELECT count(*) FROM words WHERE rowid = 0", [], |row| row.get::<_, i64>(0))?;
-        Ok(Condition::Usable(MemoryIndex { connection, path: path.to_owned() }))
+        Ok(IndexCondition::Usable(MemoryIndex { connection, path: path.to_owned() }))
     };
     match look() {
-        Err(error) if is_corruption(&error) => Ok(Condition::Useless("it is broken")),
+        Err(error) if is_corruption(&error) => Ok(IndexCondition::Useless("it is broken")),
         other => other.map_err(|source| MemoryError::Open { path: path.to_owned(), source }),
     }
 }

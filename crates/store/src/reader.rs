@@ -8,20 +8,17 @@ use std::{
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use crate::{
-    ReadError,
-    store::{BUSY_PATIENCE, connect_to_read},
-};
+use crate::connection::{BUSY_PATIENCE, ReadError, connect_to_read};
 
 /// The reading end of the database. One reads at a time: each takes tens of microseconds.
 #[derive(Debug)]
-pub(crate) struct Reader {
+pub(crate) struct DatabaseReader {
     path: Arc<Path>,
-    kept: Mutex<Kept>,
+    kept: Mutex<KeptConnection>,
 }
 
 #[derive(Debug)]
-enum Kept {
+enum KeptConnection {
     /// Nobody has read yet.
     Nothing,
     Open(Connection),
@@ -29,9 +26,9 @@ enum Kept {
     Closed,
 }
 
-impl Reader {
+impl DatabaseReader {
     pub(crate) fn new(path: &Path) -> Self {
-        Self { path: path.into(), kept: Mutex::new(Kept::Nothing) }
+        Self { path: path.into(), kept: Mutex::new(KeptConnection::Nothing) }
     }
 
     /// Reads one state of the database: what is committed meanwhile is not seen.
@@ -40,14 +37,14 @@ impl Reader {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let mut once;
         let connection = match &mut *kept {
-            Kept::Open(connection) => connection,
-            Kept::Closed => {
+            KeptConnection::Open(connection) => connection,
+            KeptConnection::Closed => {
                 once = connect_to_read(&self.path, BUSY_PATIENCE)?;
                 &mut once
             }
-            nothing @ Kept::Nothing => {
-                *nothing = Kept::Open(connect_to_read(&self.path, BUSY_PATIENCE)?);
-                let Kept::Open(connection) = nothing else { unreachable!("it was opened in the line above") };
+            nothing @ KeptConnection::Nothing => {
+                *nothing = KeptConnection::Open(connect_to_read(&self.path, BUSY_PATIENCE)?);
+                let KeptConnection::Open(connection) = nothing else { unreachable!("it was opened in the line above") };
                 connection
             }
         };
@@ -61,6 +58,6 @@ impl Reader {
     }
 
     pub(crate) fn close(&self) {
-        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Kept::Closed;
+        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = KeptConnection::Closed;
     }
 }

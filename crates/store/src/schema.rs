@@ -4,22 +4,22 @@ use std::path::Path;
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use crate::store::OpenError;
+use crate::connection::OpenError;
 
 /// All migrations in order; the number of those applied is the database's `user_version`. A migration that has
 /// been released is never edited: what it did is done.
-const MIGRATIONS: &[Migration] = &[
-    Migration { name: "0001_quiet", sql: include_str!("../migrations/0001_quiet.sql") },
-    Migration { name: "0002_era", sql: include_str!("../migrations/0002_era.sql") },
-    Migration { name: "0003_session", sql: include_str!("../migrations/0003_session.sql") },
-    Migration { name: "0004_mesh", sql: include_str!("../migrations/0004_mesh.sql") },
-    Migration { name: "0005_gate", sql: include_str!("../migrations/0005_gate.sql") },
-    Migration { name: "0006_listed", sql: include_str!("../migrations/0006_listed.sql") },
-    Migration { name: "0007_mesh_ends", sql: include_str!("../migrations/0007_mesh_ends.sql") },
-    Migration { name: "0008_audit_head", sql: include_str!("../migrations/0008_audit_head.sql") },
+const MIGRATIONS: &[SchemaMigration] = &[
+    SchemaMigration { name: "0001_quiet", sql: include_str!("../migrations/0001_quiet.sql") },
+    SchemaMigration { name: "0002_era", sql: include_str!("../migrations/0002_era.sql") },
+    SchemaMigration { name: "0003_session", sql: include_str!("../migrations/0003_session.sql") },
+    SchemaMigration { name: "0004_mesh", sql: include_str!("../migrations/0004_mesh.sql") },
+    SchemaMigration { name: "0005_gate", sql: include_str!("../migrations/0005_gate.sql") },
+    SchemaMigration { name: "0006_listed", sql: include_str!("../migrations/0006_listed.sql") },
+    SchemaMigration { name: "0007_mesh_ends", sql: include_str!("../migrations/0007_mesh_ends.sql") },
+    SchemaMigration { name: "0008_audit_head", sql: include_str!("../migrations/0008_audit_head.sql") },
 ];
 
-struct Migration {
+struct SchemaMigration {
     name: &'static str,
     sql: &'static str,
 }
@@ -29,7 +29,7 @@ pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Op
     apply(connection, path, MIGRATIONS)
 }
 
-fn apply(connection: &mut Connection, path: &Path, migrations: &[Migration]) -> Result<(), OpenError> {
+fn apply(connection: &mut Connection, path: &Path, migrations: &[SchemaMigration]) -> Result<(), OpenError> {
     let known = migrations.len() as i64;
     let found = version(connection).map_err(|source| OpenError::Open { path: path.to_owned(), source })?;
     if found > known {
@@ -66,12 +66,12 @@ mod tests {
 
     use super::*;
 
-    const TWO: &[Migration] = &[
-        Migration { name: "0001_a", sql: "CREATE TABLE a (x TEXT) STRICT;" },
-        Migration { name: "0002_b", sql: "INSERT INTO a VALUES ('b'); CREATE TABLE b (x TEXT) STRICT;" },
+    const TWO: &[SchemaMigration] = &[
+        SchemaMigration { name: "0001_a", sql: "CREATE TABLE a (x TEXT) STRICT;" },
+        SchemaMigration { name: "0002_b", sql: "INSERT INTO a VALUES ('b'); CREATE TABLE b (x TEXT) STRICT;" },
     ];
 
-    fn apply_to(connection: &mut Connection, migrations: &[Migration]) -> Result<(), OpenError> {
+    fn apply_to(connection: &mut Connection, migrations: &[SchemaMigration]) -> Result<(), OpenError> {
         apply(connection, Path::new("test.db"), migrations)
     }
 
@@ -92,10 +92,10 @@ mod tests {
 
     #[test]
     fn a_migration_that_fails_leaves_no_trace() {
-        let broken = Migration { name: "0002_broken", sql: "CREATE TABLE b (x TEXT) STRICT; nonsense" };
+        let broken = SchemaMigration { name: "0002_broken", sql: "CREATE TABLE b (x TEXT) STRICT; nonsense" };
         let mut connection = Connection::open_in_memory().unwrap();
         let [first, _] = TWO else { panic!("there are two") };
-        let first = Migration { ..*first };
+        let first = SchemaMigration { ..*first };
 
         let error = apply_to(&mut connection, &[first, broken]).unwrap_err();
 

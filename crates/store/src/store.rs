@@ -1,67 +1,24 @@
-//! The open database: how it is created, and what every connection to it agrees on. The tables are elsewhere,
-//! one file each.
+//! The open database: how it is created and closed. The tables are elsewhere, one file each.
 
-use std::{
-    fs::{self, OpenOptions, Permissions},
-    io,
-    os::unix::fs::{OpenOptionsExt, PermissionsExt},
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
+use std::{path::Path, sync::Arc};
+
+use rusqlite::{Connection, Row};
+
+use crate::{
+    connection::{BUSY_PATIENCE, OpenError, ReadError, connect, make_private, rows},
+    reader::DatabaseReader,
+    schema,
+    writer::DatabaseWriter,
 };
-
-use rusqlite::{Connection, OpenFlags, Row, config::DbConfig};
-
-use crate::{checkpoint::BACKSTOP_PAGES, reader::Reader, schema, writer::Writer};
 
 /// The database file. Clones share it; it closes itself when the last of them goes.
 #[derive(Clone, Debug)]
 pub struct Store {
     /// Before the writer, as it has to be closed before it: the last one to close tidies up, and only the writer can.
-    reader: Arc<Reader>,
-    pub(crate) writer: Arc<Writer>,
+    reader: Arc<DatabaseReader>,
+    pub(crate) writer: Arc<DatabaseWriter>,
     path: Arc<Path>,
 }
-
-/// Why the database could not be opened.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    #[error("cannot create database {path:?}")]
-    Create { path: PathBuf, source: io::Error },
-    #[error("cannot make database {path:?} private")]
-    Protect { path: PathBuf, source: io::Error },
-    #[error("cannot open database {path:?}")]
-    Open { path: PathBuf, source: rusqlite::Error },
-    #[error(
-        "database {path:?} is of version {found} and this Prism knows versions up to {known}: \
-         install a newer Prism or move the file away"
-    )]
-    Newer { path: PathBuf, found: i64, known: i64 },
-    #[error("cannot migrate database {path:?} with {migration}")]
-    Migrate { path: PathBuf, migration: &'static str, source: rusqlite::Error },
-    #[error("cannot start the writer of database {path:?}")]
-    Thread { path: PathBuf, source: io::Error },
-}
-
-/// Why something could not be read back.
-#[derive(Debug, thiserror::Error)]
-pub enum ReadError {
-    #[error("cannot open database {path:?} for reading")]
-    Open { path: PathBuf, source: rusqlite::Error },
-    #[error("cannot read from database {path:?}")]
-    Query { path: PathBuf, source: rusqlite::Error },
-}
-
-/// How long to wait for another process that has the database locked, such as somebody's `sqlite3` shell.
-pub(crate) const BUSY_PATIENCE: Duration = Duration::from_secs(5);
-
-/// Statements that a connection keeps prepared. Beyond it the least used is forgotten, and prepared anew when it is
-/// needed again.
-const MAX_PREPARED: usize = 64;
-
-/// What a write-ahead log that once grew big is cut back to. More than one has that is folded in when it should be: to cut
-/// it takes milliseconds, and to write over what is there is cheaper than to make it longer again.
-const JOURNAL_LIMIT_BYTES: i64 = 32 << 20;
 
 impl Store {
     /// Opens the database at `path`, which is created if it is missing, and brings its schema up to date. The
@@ -70,9 +27,9 @@ impl Store {
         make_private(path)?;
         let mut connection = connect(path).map_err(|source| OpenError::Open { path: path.to_owned(), source })?;
         schema::migrate(&mut connection, path)?;
-        let writer =
-            Writer::spawn(connection, path).map_err(|source| OpenError::Thread { path: path.to_owned(), source })?;
-        Ok(Self { reader: Arc::new(Reader::new(path)), writer: Arc::new(writer), path: path.into() })
+        let writer = DatabaseWriter::spawn(connection, path)
+            .map_err(|source| OpenError::Thread { path: path.to_owned(), source })?;
+        Ok(Self { reader: Arc::new(DatabaseReader::new(path)), writer: Arc::new(writer), path: path.into() })
     }
 
     /// Refuses further writes, of all clones, and returns once those already accepted are on disk.
@@ -95,71 +52,6 @@ impl Store {
     pub(crate) fn read<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, ReadError> {
         self.reader.read(read)
     }
-}
-
-/// Returns every row of a query. On a connection of its own, as reading is rare (at the start), and so never waits
-/// for the writer nor makes it wait. A database that is not there is an error, and stays away.
-pub(crate) fn rows<T>(
-    path: &Path,
-    patience: Duration,
-    sql: &str,
-    row: fn(&Row<'_>) -> rusqlite::Result<T>,
-) -> Result<Vec<T>, ReadError> {
-    let connection = connect_to_read(path, patience)?;
-    let query = || connection.prepare(sql)?.query_map([], row)?.collect::<Result<_, _>>();
-    query().map_err(|source| ReadError::Query { path: path.to_owned(), source })
-}
-
-/// Opens a database that is there, for reading.
-pub(crate) fn connect_to_read(path: &Path, patience: Duration) -> Result<Connection, ReadError> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let open = || {
-        let connection = Connection::open_with_flags(path, flags)?;
-        connection.busy_timeout(patience)?;
-        plan_once(&connection)?;
-        connection.set_prepared_statement_cache_capacity(MAX_PREPARED);
-        Ok(connection)
-    };
-    open().map_err(|source| ReadError::Open { path: path.to_owned(), source })
-}
-
-/// Lets no value decide on a plan. Otherwise each `LIMIT ?` would have its statement prepared anew whenever it is run, which
-/// takes longer than to run it.
-fn plan_once(connection: &Connection) -> rusqlite::Result<()> {
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(drop)
-}
-
-/// Creates the file with mode 0600, or takes the others' rights to it away. SQLite gives the files it puts
-/// beside the database the database's mode.
-fn make_private(path: &Path) -> Result<(), OpenError> {
-    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
-        Ok(_) => Ok(()),
-        // Not opened: closing a descriptor gives up all locks this process has on the file, and the database
-        // may be open in it already (sqlite.org/howtocorrupt.html on POSIX advisory locks).
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            fs::set_permissions(path, Permissions::from_mode(0o600))
-                .map_err(|source| OpenError::Protect { path: path.to_owned(), source })
-        }
-        Err(source) => Err(OpenError::Create { path: path.to_owned(), source }),
-    }
-}
-
-/// Opens a database that is there, for writing.
-pub(crate) fn connect(path: &Path) -> rusqlite::Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags)?;
-    connection.busy_timeout(BUSY_PATIENCE)?;
-    // Where the filesystem cannot do WAL the old journal stays. That is slower, and as durable.
-    connection.pragma_update(None, "journal_mode", "WAL")?;
-    // NORMAL would lose the last commits in a power cut, after they were acknowledged.
-    connection.pragma_update(None, "synchronous", "FULL")?;
-    connection.pragma_update(None, "journal_size_limit", JOURNAL_LIMIT_BYTES)?;
-    connection.pragma_update(None, "wal_autocheckpoint", BACKSTOP_PAGES)?;
-    // What is needed to undo one of many writes in a transaction: a few pages, which would go to a file.
-    connection.pragma_update(None, "temp_store", "MEMORY")?;
-    plan_once(&connection)?;
-    connection.set_prepared_statement_cache_capacity(MAX_PREPARED);
-    Ok(connection)
 }
 
 #[cfg(test)]

@@ -37,8 +37,8 @@ const MAX_BATCH: usize = 128;
 const BEHIND: Duration = if cfg!(test) { Duration::from_millis(1) } else { Duration::from_millis(25) };
 
 /// The writing end of the database.
-pub(crate) struct Writer {
-    shared: Arc<Shared>,
+pub(crate) struct DatabaseWriter {
+    shared: Arc<WriterShared>,
     checkpointer: Arc<Checkpointer>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -58,8 +58,8 @@ pub enum WriteError {
 }
 
 /// What the callers and the thread have in common.
-struct Shared {
-    queue: Mutex<Queue>,
+struct WriterShared {
+    queue: Mutex<WriteQueue>,
     /// Rung when `queue` changes.
     changed: Condvar,
     /// The free places of the queue; closed with it.
@@ -68,16 +68,16 @@ struct Shared {
 }
 
 #[derive(Default)]
-struct Queue {
-    jobs: VecDeque<Box<dyn Job>>,
+struct WriteQueue {
+    jobs: VecDeque<Box<dyn WriteJob>>,
     /// Those that nobody waits for, and since when the first of them is here.
-    behind: VecDeque<Box<dyn Job>>,
+    behind: VecDeque<Box<dyn WriteJob>>,
     behind_since: Option<Instant>,
     closed: bool,
 }
 
 /// One write and who waits for it. In one box, whatever it returns.
-trait Job: Send {
+trait WriteJob: Send {
     /// Does the write, and keeps what it returned.
     fn run(&mut self, connection: &Connection) -> rusqlite::Result<()>;
 
@@ -93,12 +93,12 @@ struct Write<F, T> {
     done: oneshot::Sender<Result<T, WriteError>>,
 }
 
-// === impl Writer ===
+// === impl DatabaseWriter ===
 
-impl Writer {
+impl DatabaseWriter {
     pub(crate) fn spawn(connection: Connection, path: &Path) -> io::Result<Self> {
         let checkpointer = Arc::new(Checkpointer::spawn(path)?);
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(WriterShared {
             queue: Mutex::default(),
             changed: Condvar::new(),
             places: Semaphore::new(MAX_QUEUED),
@@ -130,7 +130,7 @@ impl Writer {
     ) -> Result<T, WriteError> {
         let (done, answer) = oneshot::channel();
         let job = Box::new(Write { write: Some(write), returned: None, done });
-        let enqueue = |queue: &mut Queue| {
+        let enqueue = |queue: &mut WriteQueue| {
             queue.behind.push_back(job);
             queue.behind_since.get_or_insert_with(Instant::now);
         };
@@ -138,7 +138,7 @@ impl Writer {
         answer.await.unwrap_or(Err(WriteError::Closed))
     }
 
-    async fn enqueue(&self, enqueue: impl FnOnce(&mut Queue)) -> Result<(), WriteError> {
+    async fn enqueue(&self, enqueue: impl FnOnce(&mut WriteQueue)) -> Result<(), WriteError> {
         let place = self.shared.places.acquire().await.map_err(|_| WriteError::Closed)?;
         {
             let mut queue = self.shared.queue();
@@ -170,13 +170,13 @@ impl Writer {
     }
 }
 
-impl Drop for Writer {
+impl Drop for DatabaseWriter {
     fn drop(&mut self) {
         self.close();
     }
 }
 
-impl fmt::Debug for Writer {
+impl fmt::Debug for DatabaseWriter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Writer").field("commits", &self.commits()).finish_non_exhaustive()
     }
@@ -184,7 +184,7 @@ impl fmt::Debug for Writer {
 
 // === impl Write ===
 
-impl<F, T> Job for Write<F, T>
+impl<F, T> WriteJob for Write<F, T>
 where
     F: FnOnce(&Connection) -> rusqlite::Result<T> + Send,
     T: Send,
@@ -203,10 +203,10 @@ where
     }
 }
 
-// === impl Shared ===
+// === impl WriterShared ===
 
-impl Shared {
-    fn queue(&self) -> MutexGuard<'_, Queue> {
+impl WriterShared {
+    fn queue(&self) -> MutexGuard<'_, WriteQueue> {
         // Nothing panics while it holds the lock, and a queue is whole between any two of its operations.
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -218,7 +218,7 @@ impl Shared {
     }
 
     /// Waits for work and takes what is there, at most a batch. Nothing is left when it returns nothing.
-    fn next_batch(&self) -> Vec<Box<dyn Job>> {
+    fn next_batch(&self) -> Vec<Box<dyn WriteJob>> {
         let mut queue = self.queue();
         while queue.jobs.is_empty() && !queue.closed {
             let patience = queue.behind_since.map(|since| BEHIND.saturating_sub(since.elapsed()));
@@ -244,9 +244,9 @@ impl Shared {
 // === the thread ===
 
 /// Fails whoever still waits when the thread ends, by a panic too: an unanswered caller would wait for ever.
-struct LastWords<'a>(&'a Shared);
+struct WriterLastWords<'a>(&'a WriterShared);
 
-impl Drop for LastWords<'_> {
+impl Drop for WriterLastWords<'_> {
     fn drop(&mut self) {
         self.0.close();
         let mut queue = self.0.queue();
@@ -256,8 +256,8 @@ impl Drop for LastWords<'_> {
     }
 }
 
-fn run(mut connection: Connection, shared: &Shared, checkpointer: &Checkpointer) {
-    let _last_words = LastWords(shared);
+fn run(mut connection: Connection, shared: &WriterShared, checkpointer: &Checkpointer) {
+    let _last_words = WriterLastWords(shared);
     loop {
         let mut batch = shared.next_batch();
         if batch.is_empty() {
@@ -284,7 +284,7 @@ fn run(mut connection: Connection, shared: &Shared, checkpointer: &Checkpointer)
 }
 
 /// Does all writes in one transaction and returns what became of each. A write that fails is undone alone.
-fn commit(connection: &mut Connection, jobs: &mut [Box<dyn Job>]) -> rusqlite::Result<Vec<rusqlite::Result<()>>> {
+fn commit(connection: &mut Connection, jobs: &mut [Box<dyn WriteJob>]) -> rusqlite::Result<Vec<rusqlite::Result<()>>> {
     // A deferred transaction would fail at once, without the busy timeout, when it turns into a writing one.
     let mut transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     if let [job] = jobs {

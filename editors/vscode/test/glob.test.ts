@@ -7,7 +7,7 @@ const matches = (pattern: string, path: string): boolean => {
   return typeof glob !== 'string' && glob.matches(path);
 };
 
-// The same table as crates/editor/src/glob.rs has.
+// The same table as crates/editor/src/disk/glob.rs has.
 test('a pattern means what it means in a shell', () => {
   const table: [string, string, boolean][] = [
     ['*.rs', 'main.rs', true],

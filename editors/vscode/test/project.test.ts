@@ -9,7 +9,7 @@ import { test } from 'node:test';
 import { Findings, placedLine } from '../src/project/findings';
 import { readerOf, toolNamed } from '../src/project/tool';
 
-const SAID = '../../crates/editor/src/project/tests';
+const SAID = '../../crates/editor/src/run/project/tests';
 const BASE = { folder: '/nowhere', root: '/nowhere' };
 
 function said(name: string): string {

@@ -5,8 +5,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{hello::Class, method::Method};
-use crate::wire::Members;
+use super::hello::Class;
+use crate::wire::{Members, Method};
 
 /// Answers that are kept at a time, and their bytes. Beyond it the one that is good for the shortest time goes.
 const MAX_ENTRIES: usize = 256;
@@ -16,7 +16,7 @@ const LONGEST: Duration = Duration::from_secs(60 * 60);
 
 /// What a request asks for: two with the same key get the same answer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Key {
+pub struct CacheKey {
     pub method: Method,
     /// The parameters without `_meta`, as they were written.
     params: Box<str>,
@@ -31,12 +31,12 @@ pub struct Principal(pub u64);
 #[derive(Debug, Default)]
 pub struct Cache {
     /// A private answer has its owner in the key; a public one has none.
-    entries: HashMap<(Key, Option<Principal>), Entry>,
+    entries: HashMap<(CacheKey, Option<Principal>), CachedResult>,
     bytes: usize,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct CachedResult {
     result: Box<str>,
     until: Instant,
 }
@@ -48,7 +48,7 @@ pub struct Hint {
     pub public: bool,
 }
 
-impl Key {
+impl CacheKey {
     /// The key of a request; `None` if its answer is never kept.
     pub fn of(method: Method, params: Option<&str>) -> Option<Self> {
         if !method.is_cacheable() || method == Method::Discover {
@@ -104,19 +104,19 @@ impl Hint {
 
 impl Cache {
     /// A result that is still good, and how long it will be.
-    pub fn get(&self, key: &Key, principal: Principal, now: Instant) -> Option<(&str, Duration)> {
+    pub fn get(&self, key: &CacheKey, principal: Principal, now: Instant) -> Option<(&str, Duration)> {
         let found = [None, Some(principal)].into_iter().find_map(|owner| self.entries.get(&(key.clone(), owner)));
-        let Entry { result, until } = found.filter(|entry| entry.until > now)?;
+        let CachedResult { result, until } = found.filter(|entry| entry.until > now)?;
         Some((result, until.saturating_duration_since(now)))
     }
 
-    pub fn put(&mut self, key: Key, principal: Principal, result: &str, hint: Hint, now: Instant) {
+    pub fn put(&mut self, key: CacheKey, principal: Principal, result: &str, hint: Hint, now: Instant) {
         if hint.ttl.is_zero() || result.len() > MAX_BYTES / 4 {
             return;
         }
         let owner = (!hint.public).then_some(principal);
         self.bytes += result.len();
-        let old = self.entries.insert((key, owner), Entry { result: result.into(), until: now + hint.ttl });
+        let old = self.entries.insert((key, owner), CachedResult { result: result.into(), until: now + hint.ttl });
         self.bytes -= old.map_or(0, |old| old.result.len());
         while self.entries.len() > MAX_ENTRIES || self.bytes > MAX_BYTES {
             let Some(first) = self.entries.iter().min_by_key(|(_, e)| e.until).map(|(key, _)| key.clone()) else {
@@ -152,8 +152,8 @@ mod tests {
         Instant::now()
     }
 
-    fn list() -> Key {
-        Key::of(Method::ToolsList, Some(r#"{"_meta":{"x":1}}"#)).unwrap()
+    fn list() -> CacheKey {
+        CacheKey::of(Method::ToolsList, Some(r#"{"_meta":{"x":1}}"#)).unwrap()
     }
 
     fn hint(ms: u64, public: bool) -> Hint {
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn a_change_makes_what_it_is_about_untrue_and_nothing_else() {
         let (mut cache, now) = (Cache::default(), start());
-        let read = Key::of(Method::ResourcesRead, Some(r#"{"uri":"a"}"#)).unwrap();
+        let read = CacheKey::of(Method::ResourcesRead, Some(r#"{"uri":"a"}"#)).unwrap();
         cache.put(list(), A, "{}", hint(1000, false), now);
         cache.put(read.clone(), A, "{}", hint(1000, false), now);
         cache.invalidate(Method::ResourceUpdated);
@@ -201,12 +201,12 @@ mod tests {
 
     #[test]
     fn a_key_is_what_changes_the_answer() {
-        let of = |params: &str| Key::of(Method::ToolsList, Some(params));
-        assert_eq!(of(r#"{"_meta":{"progressToken":1}}"#), Key::of(Method::ToolsList, None));
+        let of = |params: &str| CacheKey::of(Method::ToolsList, Some(params));
+        assert_eq!(of(r#"{"_meta":{"progressToken":1}}"#), CacheKey::of(Method::ToolsList, None));
         assert_ne!(of(r#"{"cursor":"1"}"#), of(r#"{"cursor":"2"}"#));
         assert_ne!(of(r#"{"cursor":""}"#), of("{}"), "an empty cursor is a real one");
         assert_eq!(of(r#"{"requestState":"x"}"#), None);
-        assert_eq!(Key::of(Method::ToolsCall, Some("{}")), None);
+        assert_eq!(CacheKey::of(Method::ToolsCall, Some("{}")), None);
     }
 
     #[test]
@@ -224,11 +224,11 @@ mod tests {
         let (mut cache, now) = (Cache::default(), start());
         let large = "x".repeat(MAX_BYTES / 8);
         for n in 0..MAX_ENTRIES as u64 {
-            let key = Key::of(Method::ResourcesRead, Some(&format!(r#"{{"uri":"{n}"}}"#))).unwrap();
+            let key = CacheKey::of(Method::ResourcesRead, Some(&format!(r#"{{"uri":"{n}"}}"#))).unwrap();
             cache.put(key, A, &large, hint(1000 + n, false), now);
         }
         assert!(cache.bytes <= MAX_BYTES && cache.entries.len() == 8);
-        let newest = Key::of(Method::ResourcesRead, Some(r#"{"uri":"255"}"#)).unwrap();
+        let newest = CacheKey::of(Method::ResourcesRead, Some(r#"{"uri":"255"}"#)).unwrap();
         assert!(cache.get(&newest, A, now).is_some());
     }
 }

@@ -64,25 +64,25 @@ impl Hello {
     /// Reads a client's `initialize`.
     pub fn read(message: &Message) -> Result<Self, HelloError> {
         #[derive(Deserialize)]
-        struct Call<'a> {
+        struct InitializeCall<'a> {
             #[serde(borrow)]
             params: &'a RawValue,
         }
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Params {
+        struct InitializeParams {
             protocol_version: String,
             #[serde(default)]
             capabilities: Members,
             client_info: Option<Box<RawValue>>,
         }
-        let call: Call = serde_json::from_slice(message.bytes()).map_err(HelloError::Malformed)?;
+        let call: InitializeCall = serde_json::from_slice(message.bytes()).map_err(HelloError::Malformed)?;
         // A derived struct would also accept an array, positionally (invariant 6).
         if !call.params.get().starts_with('{') {
             return Err(HelloError::Malformed(serde::de::Error::custom("`params` must be an object")));
         }
         let params = serde_json::from_str(call.params.get()).map_err(HelloError::Malformed)?;
-        let Params { protocol_version, mut capabilities, client_info } = params;
+        let InitializeParams { protocol_version, mut capabilities, client_info } = params;
         // Tasks hosted by the client are not bridged; a server that saw them declared would use them.
         capabilities.remove("tasks");
         let class = Class::of(&capabilities);
@@ -171,10 +171,10 @@ impl Greeting {
     /// Reads a server's answer to `initialize`.
     pub fn read(message: &Message) -> Result<Self, HelloError> {
         #[derive(Deserialize)]
-        struct Answer {
+        struct InitializeAnswer {
             result: Members,
         }
-        let answer: Answer = serde_json::from_slice(message.bytes()).map_err(HelloError::Malformed)?;
+        let answer: InitializeAnswer = serde_json::from_slice(message.bytes()).map_err(HelloError::Malformed)?;
         Self::of(Era::Legacy, answer.result)
     }
 

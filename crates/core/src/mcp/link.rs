@@ -42,21 +42,21 @@ use bytes::Bytes;
 
 use self::{
     condition::Fate,
-    exchange::{Exchange, Modern, Owner, Reply},
-    flights::Flight,
+    exchange::{Exchange, ExchangeOwner, Modern, ReplyRoute},
+    flights::SharedFetch,
     floor::Floor,
     ghosts::Ghosts,
-    handshake::Knock,
-    lifecycle::Phase,
-    listens::Listen,
+    handshake::EraProbe,
+    lifecycle::LinkPhase,
+    listens::ClientListen,
     union::Union,
-    watch::Watch,
+    watch::ResourceWatch,
 };
 pub use self::{
     condition::{Condition, State},
     fault::{Fault, Refusal, error_body},
     holdings::Holdings,
-    output::Output,
+    output::LinkOutput,
     park::{Ask, PARKED_FOR, read_state},
 };
 use super::{
@@ -64,7 +64,6 @@ use super::{
     era::{Era, Speaks},
     hello::{Class, Greeting, Hello},
     level::Level,
-    method::Method,
     names::Names,
     params::ToolHeaders,
     replay::What,
@@ -72,7 +71,7 @@ use super::{
 };
 use crate::{
     numbers::NumberMap,
-    wire::{Chain, Message, frame::EventId},
+    wire::{Chain, Message, Method, frame::EventId},
 };
 
 /// Calls one session may have waiting. Beyond it a call is refused, not queued: a model retries in seconds, and a queue
@@ -261,12 +260,12 @@ pub struct Link {
     settings: Settings,
     opening: Opening,
     speaks: Speaks,
-    knock: Knock,
+    knock: EraProbe,
     /// Why the server could not be reached the last time.
     why: Option<String>,
     /// Why the child that is just ending was ended, if that is our doing.
     ended: Option<String>,
-    phase: Phase,
+    phase: LinkPhase,
     hello: Option<Hello>,
     greeting: Option<Greeting>,
     sessions: NumberMap<SessionKey, Session>,
@@ -275,10 +274,10 @@ pub struct Link {
     aliases: NumberMap<u64, WireId>,
     /// Calls whose clients were asked something, by the secret under which each may go on.
     parked: NumberMap<u128, WireId>,
-    listens: BTreeMap<StreamKey, Listen>,
+    listens: BTreeMap<StreamKey, ClientListen>,
     union: Union,
     cache: Cache,
-    flights: Vec<Flight>,
+    flights: Vec<SharedFetch>,
     tools: Arc<ToolHeaders>,
     floor: Option<Floor>,
     /// The most verbose level that calls without a session have wanted of this child.
@@ -301,9 +300,9 @@ pub struct Link {
     owners: usize,
     /// Sessions were taken up whose clients know another child.
     resumed: bool,
-    watches: BTreeMap<String, Watch>,
+    watches: BTreeMap<String, ResourceWatch>,
     level: Option<Level>,
-    output: Output,
+    output: LinkOutput,
     actions: VecDeque<Action>,
     /// Restarts used up, and since when the child has been up.
     tries: usize,
@@ -330,13 +329,13 @@ impl Link {
         Self {
             opening: settings.opening,
             exclusive: settings.exclusive,
-            output: Output::new(settings.wire),
+            output: LinkOutput::new(settings.wire),
             settings,
             speaks: Speaks::default(),
-            knock: Knock::default(),
+            knock: EraProbe::default(),
             why: None,
             ended: None,
-            phase: Phase::Down,
+            phase: LinkPhase::Down,
             hello: None,
             greeting: None,
             sessions: NumberMap::default(),
@@ -392,7 +391,7 @@ impl Link {
     }
 
     /// What is to be sent to the server.
-    pub fn output(&mut self) -> &mut Output {
+    pub fn output(&mut self) -> &mut LinkOutput {
         &mut self.output
     }
 
@@ -437,7 +436,7 @@ impl Link {
             self.has_returned(key, after.stream, now);
         }
         // The client of a session that was taken up is back, and expects to hear from its server.
-        if self.phase == Phase::Down {
+        if self.phase == LinkPhase::Down {
             self.want(now);
         }
         Ok(stream)
@@ -461,7 +460,8 @@ impl Link {
             }
         } else if self.listens.contains_key(&stream) {
             self.stop_listening(stream, now);
-        } else if let Some(id) = self.exchanges.iter().find(|(_, e)| e.reply == Reply::Bare(stream)).map(|(id, _)| *id)
+        } else if let Some(id) =
+            self.exchanges.iter().find(|(_, e)| e.reply == ReplyRoute::Bare(stream)).map(|(id, _)| *id)
         {
             // Without a session there is no way back to the call.
             self.leave(WireId(id), now);
@@ -475,7 +475,7 @@ impl Link {
         for server_id in session.questions.iter().filter_map(|question| question.asked_by.server_id()) {
             self.output.write_error(server_id, -32603, "the client's session has ended");
         }
-        let own = self.exchanges.iter().filter(|(_, e)| e.session() == Some(key) && e.reply != Reply::Nobody);
+        let own = self.exchanges.iter().filter(|(_, e)| e.session() == Some(key) && e.reply != ReplyRoute::Nobody);
         let mut own: Vec<u64> = own.map(|(id, _)| *id).collect();
         own.sort_unstable();
         for id in own {
@@ -515,7 +515,7 @@ impl Link {
     /// Asks the server for its tools, or for a sign of life if it has none: what it is there for, not just whether it is
     /// there (D-05). Refused as closed if there is no server that could answer.
     pub fn probe(&mut self, now: Instant) -> Result<WireId, Refusal> {
-        if self.phase != Phase::Up {
+        if self.phase != LinkPhase::Up {
             return Err(Refusal::Closed);
         }
         if self.is_stuck() {
@@ -529,7 +529,7 @@ impl Link {
         };
         let id = self.ask_on_our_own(method, "", Some(now + PROBE_PATIENCE));
         if let Some(exchange) = self.exchanges.get_mut(&id.0) {
-            exchange.reply = Reply::Held;
+            exchange.reply = ReplyRoute::Held;
         }
         Ok(id)
     }

@@ -8,9 +8,8 @@ use std::{borrow::Cow, fmt::Write};
 use super::{
     hello::{Class, Greeting, OWN_INFO},
     level::Level,
-    method::Method,
 };
-use crate::wire::{Members, Message, members::Quoted, text};
+use crate::wire::{Members, Message, Method, members::Quoted, text};
 
 /// The one revision of this era.
 pub const VERSION: &str = "2026-07-28";

@@ -5,9 +5,8 @@
 
 use std::sync::Arc;
 
-use super::method::Method;
 use crate::wire::{
-    Members, Message,
+    Members, Message, Method,
     envelope::unquoted,
     members::{self, Quoted, each, edited, one_or_each},
     splice::around,

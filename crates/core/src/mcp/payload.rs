@@ -9,12 +9,9 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::{
-    era::{Era, Revision},
-    method::Method,
-};
+use super::era::{Era, Revision};
 use crate::wire::{
-    Members,
+    Members, Method,
     members::{array, each, edited, items, one_or_each},
 };
 

@@ -20,7 +20,7 @@ pub const UNSAVED: u64 = 1 << 20;
 /// A stream's events, numbered from 1.
 #[derive(Debug, Default)]
 pub struct Replay {
-    kept: VecDeque<Event>,
+    kept: VecDeque<ReplayEvent>,
     bytes: usize,
     last: u64,
     /// The newest event that went out to anybody.
@@ -30,7 +30,7 @@ pub struct Replay {
 }
 
 #[derive(Debug)]
-struct Event {
+struct ReplayEvent {
     number: u64,
     bytes: Bytes,
     what: What,
@@ -46,12 +46,12 @@ pub enum What {
     /// A question with this number, which exactly one stream of the client may show.
     Question(u64),
     /// Events were here that nobody has had, and are kept no more.
-    Gap(Lost),
+    Gap(LostEvents),
 }
 
 /// What a client will never have of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Lost {
+pub struct LostEvents {
     pub events: u64,
     /// As many of them are log notes; of what had gone out to somebody that is not known.
     pub logs: u64,
@@ -99,12 +99,12 @@ impl Replay {
     pub fn push(&mut self, bytes: Bytes, what: What) -> usize {
         self.last += 1;
         self.bytes += bytes.len();
-        self.kept.push_back(Event { number: self.last, bytes, what });
+        self.kept.push_back(ReplayEvent { number: self.last, bytes, what });
         let mut lost = 0;
         let full = |replay: &Self| replay.kept.len() > MAX_EVENTS && replay.events() > MAX_EVENTS;
         while full(self) || (self.bytes > MAX_BYTES && self.events() > 1) {
             // What cannot be said again by whoever comes back and asks is kept for as long as there is anything else.
-            let spared = |event: &Event| event.number > self.delivered && !matches!(event.what, What::Message);
+            let spared = |event: &ReplayEvent| event.number > self.delivered && !matches!(event.what, What::Message);
             let older = self.kept.len() - 1;
             let at = self.kept.iter().take(older).position(|event| !spared(event));
             let at = at.or_else(|| self.kept.iter().take(older).position(|event| !event.is_gap()));
@@ -121,18 +121,18 @@ impl Replay {
 
     /// Forgets an event, and marks its place if nobody has had it. Returns how many such there were.
     fn forget(&mut self, at: usize) -> usize {
-        let Some(Event { number, bytes, what }) = self.kept.remove(at) else { return 0 };
+        let Some(ReplayEvent { number, bytes, what }) = self.kept.remove(at) else { return 0 };
         self.bytes -= bytes.len();
         if number <= self.delivered {
             self.forgotten = self.forgotten.max(number);
             return 0;
         }
-        let lost = Lost { events: 1, logs: u64::from(frame::is_log(&bytes)) };
+        let lost = LostEvents { events: 1, logs: u64::from(frame::is_log(&bytes)) };
         let lost = if let What::Gap(lost) = what { lost } else { lost };
         let delivered = self.delivered;
-        match self.kept.iter_mut().filter(|event| event.number > delivered).find_map(Event::gap) {
-            Some(gap) => *gap = Lost { events: gap.events + lost.events, logs: gap.logs + lost.logs },
-            None => self.kept.insert(at, Event { number, bytes: Bytes::new(), what: What::Gap(lost) }),
+        match self.kept.iter_mut().filter(|event| event.number > delivered).find_map(ReplayEvent::gap) {
+            Some(gap) => *gap = LostEvents { events: gap.events + lost.events, logs: gap.logs + lost.logs },
+            None => self.kept.insert(at, ReplayEvent { number, bytes: Bytes::new(), what: What::Gap(lost) }),
         }
         1
     }
@@ -141,8 +141,8 @@ impl Replay {
     pub fn mark_forgotten(&mut self, from: u64) {
         let forgotten = self.forgotten;
         if forgotten > from && !self.kept.iter().any(|event| event.number <= forgotten) {
-            let lost = Lost { events: forgotten - from, logs: 0 };
-            self.kept.push_front(Event { number: forgotten, bytes: Bytes::new(), what: What::Gap(lost) });
+            let lost = LostEvents { events: forgotten - from, logs: 0 };
+            self.kept.push_front(ReplayEvent { number: forgotten, bytes: Bytes::new(), what: What::Gap(lost) });
         }
     }
 
@@ -209,12 +209,12 @@ impl Replay {
     }
 }
 
-impl Event {
+impl ReplayEvent {
     fn is_gap(&self) -> bool {
         matches!(self.what, What::Gap(_))
     }
 
-    fn gap(&mut self) -> Option<&mut Lost> {
+    fn gap(&mut self) -> Option<&mut LostEvents> {
         match &mut self.what {
             What::Gap(lost) => Some(lost),
             _ => None,
@@ -247,7 +247,7 @@ mod tests {
         let lost: usize = (0..MAX_EVENTS + 7).map(|n| replay.push(Bytes::from(n.to_string()), What::Message)).sum();
         assert_eq!(lost, 7);
         assert_eq!(texts(&replay, 0).len(), MAX_EVENTS + 1, "the marker of the gap does not count");
-        assert_eq!(gaps(&replay), [(1, Lost { events: 7, logs: 0 })]);
+        assert_eq!(gaps(&replay), [(1, LostEvents { events: 7, logs: 0 })]);
         replay.mark_delivered();
         assert_eq!(replay.push(Bytes::from_static(b"x"), What::Message), 0, "a delivered event is no loss");
         replay.push(Bytes::from(vec![b'x'; 2 * MAX_BYTES]), What::Message);
@@ -281,12 +281,12 @@ mod tests {
         }
         assert_eq!(gaps(&replay), []);
         replay.rewind(4);
-        assert_eq!(gaps(&replay), [(10, Lost { events: 6, logs: 0 })]);
+        assert_eq!(gaps(&replay), [(10, LostEvents { events: 6, logs: 0 })]);
         replay.mark_forgotten(4);
         assert_eq!(gaps(&replay).len(), 1, "it is told once");
     }
 
-    fn gaps(replay: &Replay) -> Vec<(u64, Lost)> {
+    fn gaps(replay: &Replay) -> Vec<(u64, LostEvents)> {
         let gap = |(number, _, what): (u64, &Bytes, &What)| match what {
             What::Gap(lost) => Some((number, *lost)),
             _ => None,

@@ -21,11 +21,11 @@ use super::{
     hello::{Class, Hello},
     level::Level,
     link::{Action, Refusal, SessionKey, StreamKey, WireId},
-    method::Method,
     names::Names,
-    replay::{Lost, Replay, What},
+    replay::{LostEvents, Replay, What},
 };
 use crate::wire::{
+    Method,
     frame::{self, EventId},
     text,
 };
@@ -64,7 +64,7 @@ pub struct Session {
     had: u64,
     posts: Vec<Post>,
     last_post: u64,
-    pub questions: Vec<Question>,
+    pub questions: Vec<SessionQuestion>,
     last_question: u64,
     /// How it is asked whether its client is there, if anybody wants to know.
     pub pings: Option<Box<Pings>>,
@@ -123,7 +123,7 @@ struct Post {
 
 /// A server's request that this client was asked and has not answered.
 #[derive(Debug)]
-pub struct Question {
+pub struct SessionQuestion {
     /// Our id for it, towards the client.
     pub number: u64,
     pub asked_by: AskedBy,
@@ -431,7 +431,7 @@ impl Session {
                     let since = if newest.resumes { had.min(newest.from) } else { had };
                     let (stream_now, by_method) = (newest.stream, newest.by_method);
                     for number in self.standalone.questions_after(since) {
-                        let shown = |question: &&mut Question| question.shown_on == Some(stream);
+                        let shown = |question: &&mut SessionQuestion| question.shown_on == Some(stream);
                         let question = self.questions.iter_mut().find(|q| q.number == number).filter(shown);
                         let Some(question) = question else { continue };
                         question.shown_on = Some(stream_now);
@@ -487,7 +487,7 @@ impl Session {
         deadline: Instant,
     ) -> u64 {
         self.last_question += 1;
-        self.questions.push(Question {
+        self.questions.push(SessionQuestion {
             number: self.last_question,
             asked_by,
             method,
@@ -505,12 +505,12 @@ impl Session {
             return false;
         }
         let (asked_by, method, track) = (AskedBy::Part, Method::Other, STANDALONE);
-        self.questions.push(Question { number, asked_by, method, token: None, track, shown_on: None, deadline });
+        self.questions.push(SessionQuestion { number, asked_by, method, token: None, track, shown_on: None, deadline });
         true
     }
 
     /// Takes the question that a client's answer names; `None` if there is none such (any more).
-    pub fn take_question(&mut self, matches: impl Fn(&Question) -> bool) -> Option<Question> {
+    pub fn take_question(&mut self, matches: impl Fn(&SessionQuestion) -> bool) -> Option<SessionQuestion> {
         let at = self.questions.iter().position(matches)?;
         let question = self.questions.remove(at);
         match question.track {
@@ -553,7 +553,7 @@ fn told(id: EventId, bytes: &Bytes, what: &What, level: Option<Level>) -> Option
     level.is_none_or(|least| Level::Warning >= least).then(|| frame::event(Some(id), &[gap_note(*lost).as_bytes()]))
 }
 
-fn gap_note(Lost { events, logs }: Lost) -> String {
+fn gap_note(LostEvents { events, logs }: LostEvents) -> String {
     let why = "came while nobody read this stream, which keeps no more than 256, and were dropped";
     warning(format_args!(r#"{{"dropped":{events},"log_notes":{logs},"message":"Up to {events} messages {why}"}}"#))
 }

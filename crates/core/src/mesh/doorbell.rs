@@ -14,13 +14,13 @@ mod patience;
 
 use std::{collections::VecDeque, time::Duration};
 
-use self::cycle::{Attempt, Cycle};
+use self::cycle::{Cycle, RingAttempt};
 pub use self::patience::Patience;
 use super::{
-    Connection, Lead, Outcome, Path, Support, Time,
+    Lead, Outcome, Path, StreamConnection, Support, Time,
     backlog::{Backlog, Look},
-    health::Health,
-    path::{Grade, Paths},
+    health::PathHealth,
+    path::{PathGrade, Paths},
     signal::Duty,
 };
 
@@ -64,17 +64,17 @@ pub enum Chime {
 #[derive(Debug)]
 pub struct Doorbell {
     patience: Patience,
-    connection: Connection,
+    connection: StreamConnection,
     backlog: Backlog,
     /// The last signal that rings, for a cycle that begins with a drain.
     newest: Option<Lead>,
     /// Paths by which the agent can be reached, and how they are.
-    health: Health,
+    health: PathHealth,
     /// Whether the agent's program acts on what comes down its stream.
     heeds_stream: bool,
     cycle: Option<Cycle>,
     /// A bell whose drain came before the word that it had rung.
-    drained_early: Option<(Attempt, Lead)>,
+    drained_early: Option<(RingAttempt, Lead)>,
     /// Bells went unheard. Until a stream is back, or one is heard.
     unheard: bool,
     attempts: u64,
@@ -88,10 +88,10 @@ impl Doorbell {
     pub fn new(patience: Patience) -> Self {
         Self {
             patience,
-            connection: Connection::Disconnected,
+            connection: StreamConnection::Disconnected,
             backlog: Backlog::default(),
             newest: None,
-            health: Health::default(),
+            health: PathHealth::default(),
             heeds_stream: true,
             cycle: None,
             drained_early: None,
@@ -106,7 +106,7 @@ impl Doorbell {
         self.chimes.pop_front()
     }
 
-    pub fn connection(&self) -> Connection {
+    pub fn connection(&self) -> StreamConnection {
         self.connection
     }
 
@@ -151,7 +151,7 @@ impl Doorbell {
     /// Takes up what another daemon, or another window of the agent's, has left. Its first path rings for it.
     pub fn take_up(&mut self, look: Look, first: Option<Lead>, heeds_stream: bool, now: Time) {
         self.backlog.looked(look);
-        (self.connection, self.health, self.unheard) = (Connection::Disconnected, Health::default(), false);
+        (self.connection, self.health, self.unheard) = (StreamConnection::Disconnected, PathHealth::default(), false);
         self.heeds_stream = heeds_stream;
         let first = first.or_else(|| self.newest.clone()).filter(|_| self.backlog.ringing() > 0);
         self.cycle = first.map(|lead| Cycle::new(lead, now));
@@ -194,7 +194,7 @@ impl Doorbell {
                 }
             }
             // The bell that is about to ring for what had gathered is for this one, too.
-            None if self.connection == Connection::Reconciling => {
+            None if self.connection == StreamConnection::Reconciling => {
                 self.note(Path::Sse, Outcome::Coalesced, lead, None);
             }
             None => self.begin(lead, now),
@@ -233,7 +233,7 @@ impl Doorbell {
                 self.confirm(cycle, now);
             }
             // What came after the drain has looked is not covered by it.
-            if self.connection != Connection::Reconciling
+            if self.connection != StreamConnection::Reconciling
                 && self.backlog.ringing_since() > 0
                 && let Some(lead) = self.newest.clone()
             {
@@ -264,7 +264,7 @@ impl Doorbell {
 
     /// The agent has opened a stream.
     pub fn stream_opened(&mut self) {
-        self.connection = Connection::Reconciling;
+        self.connection = StreamConnection::Reconciling;
         self.health.closed(Path::Sse);
         self.chimes.push_back(Chime::Reread);
         self.tell();
@@ -273,13 +273,13 @@ impl Doorbell {
     /// The queue was read for a stream that has come; if it could not be, what is known has to do. What has gathered rings
     /// once.
     pub fn reconciled(&mut self, look: Option<Look>, first: Option<Lead>, now: Time) {
-        if self.connection != Connection::Reconciling {
+        if self.connection != StreamConnection::Reconciling {
             return;
         }
         if let Some(look) = look {
             self.backlog.looked(look);
         }
-        self.connection = Connection::Connected;
+        self.connection = StreamConnection::Connected;
         self.health.opened(Path::Sse);
         self.unheard = false;
         match (&mut self.cycle, self.newest.clone().or(first)) {
@@ -292,7 +292,8 @@ impl Doorbell {
                 for marks in [&mut cycle.rung, &mut cycle.unanswered, &mut cycle.missed] {
                     marks.remove(Path::Sse);
                 }
-                if cycle.attempt.is_none_or(|attempt| attempt.path == Path::Sse || attempt.path.grade() >= Grade::B) {
+                if cycle.attempt.is_none_or(|attempt| attempt.path == Path::Sse || attempt.path.grade() >= PathGrade::B)
+                {
                     self.ring(Path::Sse, now);
                 }
             }
@@ -301,14 +302,14 @@ impl Doorbell {
         }
         let rings = |cycle: &Cycle| cycle.attempt.is_some_and(|attempt| attempt.path == Path::Sse && !attempt.rang);
         if !self.cycle.as_ref().is_some_and(rings) {
-            self.connection = Connection::Emitting;
+            self.connection = StreamConnection::Emitting;
         }
         self.tell();
     }
 
     /// The last of its streams is gone.
     pub fn stream_closed(&mut self, now: Time) {
-        self.connection = Connection::Disconnected;
+        self.connection = StreamConnection::Disconnected;
         self.close(Path::Sse, now);
     }
 
@@ -318,14 +319,14 @@ impl Doorbell {
         match (&mut self.cycle, self.newest.clone()) {
             (Some(cycle), _) => {
                 cycle.missed.remove(path);
-                let better = |attempt: Attempt| !attempt.rang || attempt.path.grade() <= path.grade();
+                let better = |attempt: RingAttempt| !attempt.rang || attempt.path.grade() <= path.grade();
                 // A person is disturbed when it is time to, not because there is a screen.
                 let may = path != Path::Desktop && !cycle.rung.has(path);
                 if may && cycle.attempt.is_none_or(|attempt| !better(attempt)) {
                     self.ring(path, now);
                 }
             }
-            (None, Some(lead)) if self.backlog.ringing() > 0 && self.connection != Connection::Reconciling => {
+            (None, Some(lead)) if self.backlog.ringing() > 0 && self.connection != StreamConnection::Reconciling => {
                 self.begin(lead, now);
             }
             _ => {}
@@ -394,7 +395,7 @@ impl Doorbell {
         cycle.rang(path, can_wake, now);
         self.health.rang(path, now + self.patience.confirm_within);
         if cycle.attempt.is_none_or(|attempt| attempt.rang) {
-            cycle.attempt = Some(Attempt { number: self.attempts, path, rang: true, until });
+            cycle.attempt = Some(RingAttempt { number: self.attempts, path, rang: true, until });
         }
         self.note(path, Outcome::Rang, lead.clone(), None);
         self.tell();
@@ -405,7 +406,8 @@ impl Doorbell {
 
     /// What became of a bell.
     pub fn rung(&mut self, number: u64, outcome: Outcome, now: Time) {
-        if let Some((Attempt { path, .. }, lead)) = self.drained_early.take_if(|(early, _)| early.number == number) {
+        if let Some((RingAttempt { path, .. }, lead)) = self.drained_early.take_if(|(early, _)| early.number == number)
+        {
             self.note(path, outcome, lead.clone(), None);
             match outcome {
                 Outcome::Rang => self.confirmed(path, lead, Duration::ZERO),
@@ -421,7 +423,7 @@ impl Doorbell {
         match outcome {
             Outcome::Rang => {
                 cycle.rang(path, self.health.can_wake(path, self.heeds_stream), now);
-                cycle.attempt = Some(Attempt { rang: true, until: now + self.patience.climb_after, ..attempt });
+                cycle.attempt = Some(RingAttempt { rang: true, until: now + self.patience.climb_after, ..attempt });
                 self.health.rang(path, now + self.patience.confirm_within);
                 self.note(path, outcome, lead, None);
                 return self.settle_connection();
@@ -436,8 +438,8 @@ impl Doorbell {
     }
 
     fn settle_connection(&mut self) {
-        if self.connection == Connection::Connected {
-            self.connection = Connection::Emitting;
+        if self.connection == StreamConnection::Connected {
+            self.connection = StreamConnection::Emitting;
         }
         self.tell();
     }
@@ -456,7 +458,7 @@ impl Doorbell {
         self.health.handle_deadline(now);
         match cycle.attempt {
             Some(attempt) if attempt.until > now => {}
-            Some(Attempt { rang: false, number, .. }) => return self.rung(number, Outcome::SendFailed, now),
+            Some(RingAttempt { rang: false, number, .. }) => return self.rung(number, Outcome::SendFailed, now),
             Some(_) => self.climb(now),
             None if cycle.retries_at().is_some_and(|at| at <= now) => self.retry(now),
             None if self.disturbs_at(cycle).is_some_and(|at| at <= now) => self.climb(now),
@@ -514,7 +516,7 @@ impl Doorbell {
         let disturbs = cycle.lead.kind.duty() == Some(Duty::Reply) && now >= cycle.since + self.patience.confirm_within;
         let may = |path: &Path| match path {
             Path::Desktop => disturbs,
-            Path::Sse => matches!(self.connection, Connection::Connected | Connection::Emitting),
+            Path::Sse => matches!(self.connection, StreamConnection::Connected | StreamConnection::Emitting),
             _ => true,
         };
         let untried = |path: &Path| !cycle.rung.has(*path) && !cycle.missed.has(*path);
@@ -544,7 +546,7 @@ impl Doorbell {
         let Some(cycle) = &mut self.cycle else { return };
         cycle.rung.insert(path);
         cycle.tried.insert(path);
-        cycle.attempt = Some(Attempt { number, path, rang: false, until });
+        cycle.attempt = Some(RingAttempt { number, path, rang: false, until });
         self.chimes.push_back(Chime::Ring { attempt: number, path, lead: cycle.lead.clone(), more });
     }
 
@@ -566,7 +568,7 @@ impl Doorbell {
     /// Whether the next tool result is to carry the bell: unless it did, or the model has just been told by another path.
     pub fn carries(&self) -> bool {
         self.cycle.as_ref().is_some_and(|cycle| {
-            let told = cycle.attempt.is_some_and(|attempt| attempt.rang && attempt.path.grade() == Grade::A);
+            let told = cycle.attempt.is_some_and(|attempt| attempt.rang && attempt.path.grade() == PathGrade::A);
             !cycle.rung.has(Path::Piggyback) && !told
         })
     }

@@ -10,7 +10,7 @@ use super::{
 };
 
 #[derive(Debug, Default)]
-pub(super) struct Health {
+pub(super) struct PathHealth {
     open: Paths,
     /// Who looked last found nobody there.
     absent: Paths,
@@ -24,7 +24,7 @@ pub(super) struct Health {
     awaited: Vec<(Path, Time)>,
 }
 
-impl Health {
+impl PathHealth {
     pub(super) fn is_open(&self, path: Path) -> bool {
         self.open.has(path)
     }

@@ -30,7 +30,7 @@ pub enum Path {
 
 /// What a ring by a path can do at best. Only a drain tells whether it did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Grade {
+pub enum PathGrade {
     /// Starts a turn in an idle agent now.
     A,
     /// Is heard at the next boundary of a running turn.
@@ -96,7 +96,7 @@ impl Path {
     /// A channel is of the first grade where its program has them at all; a hook is where it can wake (Claude Code's
     /// `asyncRewake`), and of the second where it is only asked at the end of a turn.
     #[must_use]
-    pub const fn grade(self) -> Grade {
+    pub const fn grade(self) -> PathGrade {
         match self {
             Self::Wait
             | Self::CodexAppServer
@@ -105,16 +105,16 @@ impl Path {
             | Self::Hook
             | Self::Channel
             | Self::Tmux
-            | Self::EditorChat => Grade::A,
-            Self::Piggyback => Grade::B,
-            Self::Sse | Self::Desktop => Grade::C,
+            | Self::EditorChat => PathGrade::A,
+            Self::Piggyback => PathGrade::B,
+            Self::Sse | Self::Desktop => PathGrade::C,
         }
     }
 }
 
-// === impl Grade ===
+// === impl PathGrade ===
 
-impl Grade {
+impl PathGrade {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

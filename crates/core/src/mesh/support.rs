@@ -9,7 +9,7 @@ pub enum Support {
 
 /// Where the way to an agent's stream stands (M-16). No bell goes down a stream before the queue was read again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Connection {
+pub enum StreamConnection {
     #[default]
     Disconnected,
     /// There is a stream, and the queue is being read.
@@ -31,7 +31,7 @@ impl Support {
     }
 }
 
-impl Connection {
+impl StreamConnection {
     pub fn name(self) -> &'static str {
         match self {
             Self::Disconnected => "disconnected",

@@ -46,7 +46,7 @@ pub enum Unclear {
 impl<'a> Json<'a> {
     /// Reads a whole value. The text must be JSON already, as a part of a message is.
     pub fn read(text: &'a str) -> Result<Self, Unclear> {
-        let mut reader = Reader { text, at: 0 };
+        let mut reader = CanonicalReader { text, at: 0 };
         let value = reader.value(0)?;
         reader.space();
         if reader.at == text.len() { Ok(value) } else { Err(Unclear::Syntax) }
@@ -138,12 +138,12 @@ pub fn definition(tool: &str) -> Option<String> {
     Json::read(&members.to_string()).ok().map(|json| json.canonical())
 }
 
-struct Reader<'a> {
+struct CanonicalReader<'a> {
     text: &'a str,
     at: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> CanonicalReader<'a> {
     fn value(&mut self, depth: usize) -> Result<Json<'a>, Unclear> {
         if depth > MAX_DEPTH {
             return Err(Unclear::Deep);

@@ -10,11 +10,11 @@ pub const MAX_PATTERN: usize = 256;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Glob {
     text: Box<str>,
-    kind: Kind,
+    kind: GlobKind,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Kind {
+enum GlobKind {
     Exact,
     /// What comes before the one star, at the end.
     Begins(usize),
@@ -38,9 +38,9 @@ impl Glob {
             return Err(GlobError::TooLong);
         }
         let kind = match text.find(['*', '?']) {
-            None => Kind::Exact,
-            Some(at) if at + 1 == text.len() && text.ends_with('*') => Kind::Begins(at),
-            Some(_) => Kind::Any(text.chars().collect()),
+            None => GlobKind::Exact,
+            Some(at) if at + 1 == text.len() && text.ends_with('*') => GlobKind::Begins(at),
+            Some(_) => GlobKind::Any(text.chars().collect()),
         };
         Ok(Self { text: text.into(), kind })
     }
@@ -52,9 +52,9 @@ impl Glob {
     /// Whether all of a text is what the pattern stands for.
     pub fn fits(&self, text: &str) -> bool {
         match &self.kind {
-            Kind::Exact => *self.text == *text,
-            Kind::Begins(length) => text.as_bytes().starts_with(&self.text.as_bytes()[..*length]),
-            Kind::Any(pattern) => fits(pattern, text),
+            GlobKind::Exact => *self.text == *text,
+            GlobKind::Begins(length) => text.as_bytes().starts_with(&self.text.as_bytes()[..*length]),
+            GlobKind::Any(pattern) => fits(pattern, text),
         }
     }
 }

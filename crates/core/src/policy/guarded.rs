@@ -12,8 +12,8 @@ mod table;
 
 use std::borrow::Cow;
 
-use names::{Name, Names};
-use parts::Part;
+use names::{GuardedName, GuardedNames};
+use parts::GuardedPart;
 use table::{EXCEPT, TABLE};
 
 /// A row of the table.
@@ -24,7 +24,7 @@ pub struct Guarded {
     pub guard: Guard,
     /// Who runs what, in a phrase.
     pub why: &'static str,
-    part: Part,
+    part: GuardedPart,
     /// Builds write there, so it cannot be taken from what they may write.
     is_built: bool,
 }
@@ -40,8 +40,8 @@ pub enum Guard {
 
 /// Finds what guards a file or a folder by this path, or all above it.
 pub fn guard_of(path: &str) -> Option<&'static Guarded> {
-    let names = Names::of(path);
-    let is_one = |name: &&'static str| Name::of(name).is_in(&names);
+    let names = GuardedNames::of(path);
+    let is_one = |name: &&'static str| GuardedName::of(name).is_in(&names);
     if EXCEPT.iter().any(is_one) {
         return None;
     }
@@ -50,8 +50,8 @@ pub fn guard_of(path: &str) -> Option<&'static Guarded> {
 
 /// The same for a folder that comes to be there with all that is in it: `x` renamed to `.config` may bring a `.config/fish` along.
 pub fn guard_beneath(path: &str) -> Option<&'static Guarded> {
-    let names = Names::of(path);
-    let leads = |row: &&Guarded| row.names.iter().any(|name| Name::of(name).begins_at(&names));
+    let names = GuardedNames::of(path);
+    let leads = |row: &&Guarded| row.names.iter().any(|name| GuardedName::of(name).begins_at(&names));
     guard_of(path).or_else(|| TABLE.iter().find(leads))
 }
 
@@ -68,7 +68,7 @@ pub fn files() -> impl Iterator<Item = &'static str> {
 
 /// Names of which each is one folder or file.
 fn plain() -> impl Iterator<Item = &'static str> {
-    let whole = TABLE.iter().filter(|row| !row.is_built && row.part == Part::Whole);
+    let whole = TABLE.iter().filter(|row| !row.is_built && row.part == GuardedPart::Whole);
     whole.flat_map(|row| row.names).copied().filter(|name| !name.contains('*'))
 }
 
@@ -90,7 +90,7 @@ impl Guarded {
 
     /// Whether only a part of such a file is guarded.
     pub fn is_in_part(&self) -> bool {
-        self.part != Part::Whole
+        self.part != GuardedPart::Whole
     }
 }
 

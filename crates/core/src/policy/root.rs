@@ -18,7 +18,7 @@ pub struct Root {
 
 /// Why a name is not that of a folder.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RootError {
+pub enum RootNameError {
     #[error("a root is an absolute path, and {0:?} is none")]
     Relative(String),
     #[error("{0:?} has `..` in it; name the folder itself")]
@@ -31,21 +31,21 @@ pub enum RootError {
 
 impl Root {
     /// A folder as an agent asks for it, or a person approves it.
-    pub fn new(path: &str) -> Result<Self, RootError> {
+    pub fn new(path: &str) -> Result<Self, RootNameError> {
         if path.len() > MAX_LENGTH || path.contains('\0') {
-            return Err(RootError::Unusable);
+            return Err(RootNameError::Unusable);
         }
         if !path.starts_with('/') {
-            return Err(RootError::Relative(path.to_owned()));
+            return Err(RootNameError::Relative(path.to_owned()));
         }
-        let parts = parts(path).ok_or_else(|| RootError::Upwards(path.to_owned()))?;
+        let parts = parts(path).ok_or_else(|| RootNameError::Upwards(path.to_owned()))?;
         Ok(Self { base: format!("/{}", parts.join("/")), beneath: String::new() })
     }
 
     /// As it was kept.
-    pub fn kept(base: &str, beneath: &str) -> Result<Self, RootError> {
+    pub fn kept(base: &str, beneath: &str) -> Result<Self, RootNameError> {
         let base = Self::new(base)?;
-        let parts = parts(beneath).ok_or_else(|| RootError::Upwards(beneath.to_owned()))?;
+        let parts = parts(beneath).ok_or_else(|| RootNameError::Upwards(beneath.to_owned()))?;
         Ok(Self { beneath: parts.join("/"), ..base })
     }
 

@@ -10,7 +10,7 @@ use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAcces
 use serde_json::{error::Category, value::RawValue};
 
 pub use self::cut::{Cut, cut_message};
-use crate::mcp::Method;
+use super::Method;
 
 /// Where a part of a message stands in its bytes. Messages are bounded far below 4 GiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub struct Message {
     /// Absent on notifications, and on the answers with `"id": null` that some servers give to them.
     id: Option<Span>,
     method: Option<Span>,
-    params: Params,
+    params: ParamSpans,
     result: Option<Span>,
     error: Option<Span>,
     odd: bool,
@@ -43,7 +43,7 @@ pub struct Message {
 
 /// The members of `params` that the method table says are ours. All are places of raw JSON values.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Params {
+pub struct ParamSpans {
     pub meta: Option<Span>,
     /// `_meta.progressToken` of a request.
     pub meta_token: Option<Span>,
@@ -113,7 +113,7 @@ impl Message {
         };
         let kind = match top.method {
             Some(_) if top.result.is_some() || top.error.is_some() => return shape("both a call and an answer"),
-            Some(Raw(raw)) => {
+            Some(RawText(raw)) => {
                 let Some(name) = unquoted(raw) else { return shape("`method` must be a string") };
                 let method = Method::named(&name);
                 if id.is_some() { Kind::Request(method) } else { Kind::Notification(method) }
@@ -121,14 +121,14 @@ impl Message {
             None if top.result.is_some() != top.error.is_some() => Kind::Response,
             None => return shape("neither `method` nor exactly one of `result` and `error`"),
         };
-        let spot = |raw: Option<Raw>| raw.map(|part| Span::of(text, part.0));
+        let spot = |raw: Option<RawText>| raw.map(|part| Span::of(text, part.0));
         let p = top.params.unwrap_or_default();
         // Small, and read twice: once for its place, once for what is in it.
         let meta: RawMeta = match p.meta {
             Some(raw) => serde_json::from_str(raw.0).map_err(|error| EnvelopeError::Shape(without_position(&error)))?,
             None => RawMeta::default(),
         };
-        let params = Params {
+        let params = ParamSpans {
             meta: spot(p.meta),
             meta_token: spot(meta.token),
             meta_version: spot(meta.version),
@@ -143,7 +143,7 @@ impl Message {
             input_responses: spot(p.input_responses),
         };
         let odd = top.odd || p.odd;
-        let (id, method, result, error) = (spot(id.map(Raw)), spot(top.method), spot(top.result), spot(top.error));
+        let (id, method, result, error) = (spot(id.map(RawText)), spot(top.method), spot(top.result), spot(top.error));
         Ok(Self { bytes, kind, id, method, params, result, error, odd })
     }
 
@@ -180,12 +180,12 @@ impl Message {
             Some((span, value)) => {
                 let found: RawMeta = serde_json::from_str(value).unwrap_or_default();
                 let at = moved(span.start);
-                let spot = |part: Option<Raw>| part.map(|part| Span::of(value, part.0).later(at));
+                let spot = |part: Option<RawText>| part.map(|part| Span::of(value, part.0).later(at));
                 (spot(found.token), spot(found.version))
             }
             None => (shifted(p.meta_token), shifted(p.meta_version)),
         };
-        let params = Params {
+        let params = ParamSpans {
             meta: shifted(p.meta),
             meta_token,
             meta_version,
@@ -232,7 +232,7 @@ impl Message {
         self.method.map(|span| self.text(span))
     }
 
-    pub fn params(&self) -> &Params {
+    pub fn params(&self) -> &ParamSpans {
         &self.params
     }
 
@@ -257,11 +257,11 @@ impl Message {
     /// The text of `params`, found in a pass of its own: few messages are ever asked for it.
     pub fn params_text(&self) -> Option<&str> {
         #[derive(serde::Deserialize)]
-        struct Call<'a> {
+        struct ParamsOnly<'a> {
             #[serde(borrow)]
             params: &'a RawValue,
         }
-        serde_json::from_slice::<Call>(&self.bytes).ok().map(|call| call.params.get())
+        serde_json::from_slice::<ParamsOnly>(&self.bytes).ok().map(|call| call.params.get())
     }
 
     pub fn text(&self, span: Span) -> &str {
@@ -330,34 +330,34 @@ impl Span {
 
 #[derive(Default)]
 struct Top<'a> {
-    version: Option<Raw<'a>>,
-    id: Option<Raw<'a>>,
-    method: Option<Raw<'a>>,
+    version: Option<RawText<'a>>,
+    id: Option<RawText<'a>>,
+    method: Option<RawText<'a>>,
     params: Option<RawParams<'a>>,
-    result: Option<Raw<'a>>,
-    error: Option<Raw<'a>>,
+    result: Option<RawText<'a>>,
+    error: Option<RawText<'a>>,
     odd: bool,
 }
 
 #[derive(Default)]
 struct RawParams<'a> {
-    meta: Option<Raw<'a>>,
-    token: Option<Raw<'a>>,
-    request_id: Option<Raw<'a>>,
-    name: Option<Raw<'a>>,
-    arguments: Option<Raw<'a>>,
-    uri: Option<Raw<'a>>,
-    level: Option<Raw<'a>>,
-    mode: Option<Raw<'a>>,
-    request_state: Option<Raw<'a>>,
-    input_responses: Option<Raw<'a>>,
+    meta: Option<RawText<'a>>,
+    token: Option<RawText<'a>>,
+    request_id: Option<RawText<'a>>,
+    name: Option<RawText<'a>>,
+    arguments: Option<RawText<'a>>,
+    uri: Option<RawText<'a>>,
+    level: Option<RawText<'a>>,
+    mode: Option<RawText<'a>>,
+    request_state: Option<RawText<'a>>,
+    input_responses: Option<RawText<'a>>,
     odd: bool,
 }
 
 #[derive(Default)]
 struct RawMeta<'a> {
-    token: Option<Raw<'a>>,
-    version: Option<Raw<'a>>,
+    token: Option<RawText<'a>>,
+    version: Option<RawText<'a>>,
 }
 
 /// Takes a member's raw value, once. A second one of the same name is refused: what we read must be what is
@@ -376,9 +376,9 @@ where
 
 /// A value as it was written.
 #[derive(Clone, Copy)]
-struct Raw<'a>(&'a str);
+struct RawText<'a>(&'a str);
 
-impl<'de> Deserialize<'de> for Raw<'de> {
+impl<'de> Deserialize<'de> for RawText<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         <&RawValue>::deserialize(deserializer).map(|raw| Self(raw.get()))
     }
@@ -398,7 +398,7 @@ macro_rules! members {
 
             fn visit_map<A: MapAccess<'de>>(self, mut $map: A) -> Result<Self::Value, A::Error> {
                 let mut $found = $value::default();
-                while let Some(Key($key)) = $map.next_key()? $body
+                while let Some(MemberKey($key)) = $map.next_key()? $body
                 Ok($found)
             }
 
@@ -422,13 +422,13 @@ macro_rules! members {
 
 members!(TopVisitor -> Top, "a JSON-RPC message", |map, found, key| {
     match key {
-        Member::Jsonrpc => once(&mut found.version, "jsonrpc", &mut map)?,
-        Member::Id => once(&mut found.id, "id", &mut map)?,
-        Member::Method => once(&mut found.method, "method", &mut map)?,
-        Member::Params => once(&mut found.params, "params", &mut map)?,
-        Member::Result => once(&mut found.result, "result", &mut map)?,
-        Member::Error => once(&mut found.error, "error", &mut map)?,
-        Member::Alike => {
+        EnvelopeMember::Jsonrpc => once(&mut found.version, "jsonrpc", &mut map)?,
+        EnvelopeMember::Id => once(&mut found.id, "id", &mut map)?,
+        EnvelopeMember::Method => once(&mut found.method, "method", &mut map)?,
+        EnvelopeMember::Params => once(&mut found.params, "params", &mut map)?,
+        EnvelopeMember::Result => once(&mut found.result, "result", &mut map)?,
+        EnvelopeMember::Error => once(&mut found.error, "error", &mut map)?,
+        EnvelopeMember::Alike => {
             found.odd = true;
             map.next_value::<IgnoredAny>()?;
         }
@@ -438,18 +438,18 @@ members!(TopVisitor -> Top, "a JSON-RPC message", |map, found, key| {
 
 members!(ParamsVisitor -> RawParams, "`params` that are an object or an array", |map, found, key| {
     match key {
-        Member::Meta => once(&mut found.meta, "_meta", &mut map)?,
-        Member::ProgressToken => once(&mut found.token, "progressToken", &mut map)?,
-        Member::RequestId => once(&mut found.request_id, "requestId", &mut map)?,
-        Member::Name => once(&mut found.name, "name", &mut map)?,
-        Member::Uri => once(&mut found.uri, "uri", &mut map)?,
-        Member::Level => once(&mut found.level, "level", &mut map)?,
-        Member::Mode => once(&mut found.mode, "mode", &mut map)?,
-        Member::RequestState => once(&mut found.request_state, "requestState", &mut map)?,
-        Member::InputResponses => once(&mut found.input_responses, "inputResponses", &mut map)?,
+        EnvelopeMember::Meta => once(&mut found.meta, "_meta", &mut map)?,
+        EnvelopeMember::ProgressToken => once(&mut found.token, "progressToken", &mut map)?,
+        EnvelopeMember::RequestId => once(&mut found.request_id, "requestId", &mut map)?,
+        EnvelopeMember::Name => once(&mut found.name, "name", &mut map)?,
+        EnvelopeMember::Uri => once(&mut found.uri, "uri", &mut map)?,
+        EnvelopeMember::Level => once(&mut found.level, "level", &mut map)?,
+        EnvelopeMember::Mode => once(&mut found.mode, "mode", &mut map)?,
+        EnvelopeMember::RequestState => once(&mut found.request_state, "requestState", &mut map)?,
+        EnvelopeMember::InputResponses => once(&mut found.input_responses, "inputResponses", &mut map)?,
         // What is carried along is not ours to refuse.
-        Member::Arguments => found.odd |= found.arguments.replace(map.next_value()?).is_some(),
-        Member::Alike => {
+        EnvelopeMember::Arguments => found.odd |= found.arguments.replace(map.next_value()?).is_some(),
+        EnvelopeMember::Alike => {
             found.odd = true;
             map.next_value::<IgnoredAny>()?;
         }
@@ -459,8 +459,8 @@ members!(ParamsVisitor -> RawParams, "`params` that are an object or an array", 
 
 members!(MetaVisitor -> RawMeta, "`_meta` that is an object", |map, found, key| {
     match key {
-        Member::ProgressToken => once(&mut found.token, "progressToken", &mut map)?,
-        Member::ProtocolVersion => once(&mut found.version, "protocolVersion", &mut map)?,
+        EnvelopeMember::ProgressToken => once(&mut found.token, "progressToken", &mut map)?,
+        EnvelopeMember::ProtocolVersion => once(&mut found.version, "protocolVersion", &mut map)?,
         _ => drop(map.next_value::<IgnoredAny>()?),
     }
 });
@@ -478,9 +478,9 @@ pub(crate) fn alike(a: &str, b: &str) -> bool {
 }
 
 /// A member's name, unescaped by the parser: `"m\u0065thod"` is `method`.
-struct Key(Member);
+struct MemberKey(EnvelopeMember);
 
-enum Member {
+enum EnvelopeMember {
     Jsonrpc,
     Id,
     Method,
@@ -503,37 +503,37 @@ enum Member {
     Foreign,
 }
 
-impl<'de> Deserialize<'de> for Key {
+impl<'de> Deserialize<'de> for MemberKey {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct KeyVisitor;
         impl Visitor<'_> for KeyVisitor {
-            type Value = Key;
+            type Value = MemberKey;
 
             fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
                 f.write_str("a member name")
             }
 
-            fn visit_str<E: de::Error>(self, name: &str) -> Result<Key, E> {
-                Ok(Key(match name {
-                    "jsonrpc" => Member::Jsonrpc,
-                    "id" => Member::Id,
-                    "method" => Member::Method,
-                    "params" => Member::Params,
-                    "result" => Member::Result,
-                    "error" => Member::Error,
-                    "_meta" => Member::Meta,
-                    "progressToken" => Member::ProgressToken,
-                    "io.modelcontextprotocol/protocolVersion" => Member::ProtocolVersion,
-                    "requestId" => Member::RequestId,
-                    "name" => Member::Name,
-                    "uri" => Member::Uri,
-                    "level" => Member::Level,
-                    "mode" => Member::Mode,
-                    "requestState" => Member::RequestState,
-                    "inputResponses" => Member::InputResponses,
-                    "arguments" => Member::Arguments,
-                    name if CALLING.iter().any(|known| alike(known, name)) => Member::Alike,
-                    _ => Member::Foreign,
+            fn visit_str<E: de::Error>(self, name: &str) -> Result<MemberKey, E> {
+                Ok(MemberKey(match name {
+                    "jsonrpc" => EnvelopeMember::Jsonrpc,
+                    "id" => EnvelopeMember::Id,
+                    "method" => EnvelopeMember::Method,
+                    "params" => EnvelopeMember::Params,
+                    "result" => EnvelopeMember::Result,
+                    "error" => EnvelopeMember::Error,
+                    "_meta" => EnvelopeMember::Meta,
+                    "progressToken" => EnvelopeMember::ProgressToken,
+                    "io.modelcontextprotocol/protocolVersion" => EnvelopeMember::ProtocolVersion,
+                    "requestId" => EnvelopeMember::RequestId,
+                    "name" => EnvelopeMember::Name,
+                    "uri" => EnvelopeMember::Uri,
+                    "level" => EnvelopeMember::Level,
+                    "mode" => EnvelopeMember::Mode,
+                    "requestState" => EnvelopeMember::RequestState,
+                    "inputResponses" => EnvelopeMember::InputResponses,
+                    "arguments" => EnvelopeMember::Arguments,
+                    name if CALLING.iter().any(|known| alike(known, name)) => EnvelopeMember::Alike,
+                    _ => EnvelopeMember::Foreign,
                 }))
             }
         }

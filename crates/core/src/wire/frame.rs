@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
 use super::{
+    Method,
     envelope::{Kind, Message},
     splice::push_flat,
 };
-use crate::mcp::Method;
 
 /// What is kept of a line that is too long: enough to see which call it would have answered.
 const KEPT_HEAD_BYTES: usize = 1024;

@@ -14,12 +14,12 @@ use super::envelope::unquoted;
 /// An object's members. A name that comes twice is kept twice: what is carried along is not ours to mend.
 #[derive(Clone, Debug, Default)]
 pub struct Members<'a> {
-    list: Vec<Member<'a>>,
+    list: Vec<ObjectMember<'a>>,
     changed: bool,
 }
 
 #[derive(Clone, Debug)]
-struct Member<'a> {
+struct ObjectMember<'a> {
     /// The name as it was written, quotes included.
     key: Cow<'a, str>,
     name: Cow<'a, str>,
@@ -75,7 +75,7 @@ impl<'a> Members<'a> {
             Some(member) => member.value = value,
             None => {
                 let key = Cow::Owned(Quoted(name).to_string());
-                self.list.push(Member { key, name: Cow::Borrowed(name), value });
+                self.list.push(ObjectMember { key, name: Cow::Borrowed(name), value });
             }
         }
     }
@@ -117,7 +117,7 @@ impl<'a> Members<'a> {
         self.changed |= changed;
     }
 
-    fn retain(&mut self, keep: impl FnMut(&mut Member<'a>) -> bool) {
+    fn retain(&mut self, keep: impl FnMut(&mut ObjectMember<'a>) -> bool) {
         let before = self.list.len();
         self.list.retain_mut(keep);
         self.changed |= self.list.len() != before;
@@ -129,7 +129,7 @@ impl<'a> Members<'a> {
     }
 }
 
-impl Member<'_> {
+impl ObjectMember<'_> {
     fn edit(&mut self, edit: impl FnOnce(&str) -> Option<String>) -> bool {
         let Some(value) = edit(&self.value) else { return false };
         self.value = Cow::Owned(value);
@@ -164,7 +164,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
                     let key = key.get();
                     // Half a surrogate pair is no text. With its quotes on it is no name of ours either.
                     let name = unquoted(key).unwrap_or(Cow::Borrowed(key));
-                    list.push(Member { key: Cow::Borrowed(key), name, value: Cow::Borrowed(value.get()) });
+                    list.push(ObjectMember { key: Cow::Borrowed(key), name, value: Cow::Borrowed(value.get()) });
                 }
                 Ok(Members { list, changed: false })
             }

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use crate::mcp::Method;
+use super::Method;
 
 pub fn request(id: impl Display, method: Method, params: impl Display) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{}","params":{params}}}"#, method.name())

@@ -18,15 +18,18 @@ use tokio::{
 };
 
 use super::{
-    client::Command,
-    conversation::Change,
-    documents::Document,
+    client::LspCommand,
+    conversation::DiskChange,
+    documents::LspDocument,
     errors::severity,
-    known::{Diagnosed, Facts},
-    servers::Servers,
+    known::{Diagnosed, ServerFacts},
+    servers::LanguageServers,
     uri,
 };
-use crate::{Happening, happening::Happenings, runtime::Desk};
+use crate::{
+    happening::{Happening, Happenings},
+    lsp::LspState,
+};
 
 /// How long after a change its errors are asked for: somebody who types goes on typing.
 const SETTLE: Duration = Duration::from_millis(250);
@@ -40,8 +43,8 @@ const MAX_CHANGED: usize = 64;
 /// Texts whose errors are asked for at a time. Of further ones, too, they are told when somebody asks.
 const MAX_ASKED: usize = 8;
 
-/// Runs until the desk is cleared.
-pub(super) async fn attend(desk: Weak<Desk>, mut happenings: Receiver<Arc<Happening>>) {
+/// Runs for as long as there are servers to hear of it.
+pub(super) async fn attend(state: Weak<LspState>, mut happenings: Receiver<Arc<Happening>>) {
     let mut changed: BTreeMap<PathBuf, Instant> = BTreeMap::new();
     let asking = Arc::new(Semaphore::new(MAX_ASKED));
     loop {
@@ -49,10 +52,10 @@ pub(super) async fn attend(desk: Weak<Desk>, mut happenings: Receiver<Arc<Happen
         let happening = tokio::select! {
             happening = happenings.recv() => happening,
             () = sleep_until(next.unwrap_or_else(Instant::now)), if next.is_some() => {
-                let Some(desk) = desk.upgrade() else { return };
+                let Some(state) = state.upgrade() else { return };
                 let now = Instant::now();
                 for path in changed.iter().filter(|(_, at)| **at <= now).map(|(path, _)| path) {
-                    ask_for_errors(&desk, path, &asking);
+                    ask_for_errors(&state, path, &asking);
                 }
                 changed.retain(|_, at| *at > now);
                 continue;
@@ -64,7 +67,7 @@ pub(super) async fn attend(desk: Weak<Desk>, mut happenings: Receiver<Arc<Happen
             Err(RecvError::Lagged(_)) => continue,
             Err(RecvError::Closed) => return,
         };
-        let Some(desk) = desk.upgrade() else { return };
+        let Some(state) = state.upgrade() else { return };
         let Some(path) = &happening.path else { continue };
         match happening.event.name {
             "buffer_changed" => {
@@ -72,32 +75,32 @@ pub(super) async fn attend(desk: Weak<Desk>, mut happenings: Receiver<Arc<Happen
                     changed.entry(path.clone()).or_insert_with(|| Instant::now() + SETTLE);
                 }
             }
-            _ => pass_on(&desk.servers, &happening, path),
+            _ => pass_on(&state.servers, &happening, path),
         }
     }
 }
 
-fn pass_on(servers: &Servers, happening: &Happening, path: &Path) {
+fn pass_on(servers: &LanguageServers, happening: &Happening, path: &Path) {
     match happening.event.name {
         "file_saved" => servers.saved(path),
         "file_closed" => servers.closed(path),
-        "file_created" => servers.changed_on_disk(path, Change::Created),
+        "file_created" => servers.changed_on_disk(path, DiskChange::Created),
         "file_deleted" => {
             servers.closed(path);
-            servers.changed_on_disk(path, Change::Deleted);
+            servers.changed_on_disk(path, DiskChange::Deleted);
         }
         "file_renamed" => {
             servers.closed(path);
-            servers.changed_on_disk(path, Change::Deleted);
+            servers.changed_on_disk(path, DiskChange::Deleted);
             if let Some(new_path) = happening.data["new_path"].as_str() {
-                servers.changed_on_disk(Path::new(new_path), Change::Created);
+                servers.changed_on_disk(Path::new(new_path), DiskChange::Created);
             }
         }
         "file_watched" => {
             let change = match happening.data["change"].as_str() {
-                Some("created") => Change::Created,
-                Some("deleted" | "removed") => Change::Deleted,
-                _ => Change::Changed,
+                Some("created") => DiskChange::Created,
+                Some("deleted" | "removed") => DiskChange::Deleted,
+                _ => DiskChange::Changed,
             };
             servers.changed_on_disk(path, change);
         }
@@ -106,25 +109,26 @@ fn pass_on(servers: &Servers, happening: &Happening, path: &Path) {
 }
 
 /// Has each server that knows a text told of its new version, and asks those that have to be asked for its errors.
-fn ask_for_errors(desk: &Desk, path: &Path, asking: &Arc<Semaphore>) {
-    let Some(buffer) = desk.buffers.at(path) else { return };
-    for (_, _, client) in desk.servers.running() {
+fn ask_for_errors(state: &LspState, path: &Path, asking: &Arc<Semaphore>) {
+    let Some(buffer) = state.text.buffers.at(path) else { return };
+    for (_, _, client) in state.servers.running() {
         let (is_open, is_asked) = client.known.read(|facts| {
             (facts.open.contains_key(path), facts.offers("diagnosticProvider", "textDocument/diagnostic"))
         });
         let Some(document) = super::site::document(&buffer).filter(|_| is_open) else { continue };
         if !is_asked {
-            client.tell(Command::Sync(vec![document]));
+            client.tell(LspCommand::Sync(vec![document]));
             continue;
         }
         let Ok(turn) = asking.clone().try_acquire_owned() else { continue };
         let until = Instant::now() + PATIENCE;
         tokio::spawn(async move {
             let _turn = turn;
-            let quiet = |facts: &Facts| (facts.busy_with().is_none() || facts.phase.end().is_some()).then_some(());
+            let quiet =
+                |facts: &ServerFacts| (facts.busy_with().is_none() || facts.phase.end().is_some()).then_some(());
             client.known.wait(until, quiet).await;
             let params = json!({ "textDocument": { "uri": uri::of(&document.path) } });
-            let documents = move || vec![Document::clone(&document)];
+            let documents = move || vec![LspDocument::clone(&document)];
             // What it says is noted, and told to who listens, by the server's task.
             let _ = client.ask(&documents, "textDocument/diagnostic", &params, until).await;
         });

@@ -13,14 +13,14 @@ use std::{
 use prism_core::policy::{Code, Refusal};
 use serde_json::{Value, json};
 
-use super::proof::Look;
-use crate::{Settings, language::Language};
+use super::proof::ProgramCheck;
+use crate::{language::SourceLanguage, settings::Settings};
 
 /// A server that is known by name.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Kind {
+pub(crate) struct ServerKind {
     pub(crate) name: &'static str,
-    languages: &'static [Language],
+    languages: &'static [SourceLanguage],
     command: &'static [&'static str],
     /// Files whose folder is a project of these languages.
     pub(crate) markers: &'static [&'static str],
@@ -29,10 +29,10 @@ pub(crate) struct Kind {
     /// Whether it tells when it has loaded everything (`experimental/serverStatus`).
     pub(crate) tells_quiet: bool,
     /// Whether it is told of changed files and does not look for itself. So it never reads a file before that was looked at
-    /// here (`planted.rs`).
+    /// here (`project_trust.rs`).
     pub(crate) leaves_watching: bool,
     /// How it is seen whether a program of this name can work.
-    pub(super) look: Look,
+    pub(super) look: ProgramCheck,
     install: &'static str,
 }
 
@@ -42,78 +42,78 @@ pub struct UsualServer {
     /// The first of its languages, by LSP's name.
     pub language: &'static str,
     pub program: &'static str,
-    kind: &'static Kind,
+    kind: &'static ServerKind,
 }
 
 /// What serves a language here.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Choice {
+pub(crate) struct ServerChoice {
     /// The program with its whole path, and its arguments.
     pub(crate) command: Vec<String>,
-    pub(crate) kind: &'static Kind,
+    pub(crate) kind: &'static ServerKind,
 }
 
-const KINDS: &[Kind] = &[
-    Kind {
+const KINDS: &[ServerKind] = &[
+    ServerKind {
         name: "rust-analyzer",
-        languages: &[Language::Rust],
+        languages: &[SourceLanguage::Rust],
         command: &["rust-analyzer"],
         markers: &["Cargo.toml", "rust-project.json"],
         wide: Some("[workspace]"),
         tells_quiet: true,
         leaves_watching: true,
-        look: Look::Version { words: &["--version"], least: 0 },
+        look: ProgramCheck::Version { words: &["--version"], least: 0 },
         install: "install it with `rustup component add rust-analyzer rust-src`",
     },
-    Kind {
+    ServerKind {
         name: "pyright",
-        languages: &[Language::Python],
+        languages: &[SourceLanguage::Python],
         command: &["pyright-langserver", "--stdio"],
         markers: &["pyproject.toml", "pyrightconfig.json", "setup.py", "setup.cfg", "requirements.txt"],
         wide: None,
         tells_quiet: false,
         leaves_watching: false,
-        look: Look::Start,
+        look: ProgramCheck::Start,
         install: "install it with `npm install --global pyright`",
     },
-    Kind {
+    ServerKind {
         name: "typescript",
-        languages: &[Language::TypeScript, Language::Tsx, Language::JavaScript],
+        languages: &[SourceLanguage::TypeScript, SourceLanguage::Tsx, SourceLanguage::JavaScript],
         command: &["tsc", "--lsp", "--stdio"],
         markers: &["tsconfig.json", "jsconfig.json", "package.json"],
         wide: None,
         tells_quiet: false,
         leaves_watching: false,
-        look: Look::Version { words: &["--version"], least: 7 },
+        look: ProgramCheck::Version { words: &["--version"], least: 7 },
         install: "install TypeScript 7 or newer with `npm install --global typescript`",
     },
-    Kind {
+    ServerKind {
         name: "clangd",
-        languages: &[Language::C, Language::Cpp],
+        languages: &[SourceLanguage::C, SourceLanguage::Cpp],
         // So that it sees the buffers of headers, too.
         command: &["clangd", "--use-dirty-headers"],
         markers: &["compile_commands.json", "compile_flags.txt", ".clangd", "CMakeLists.txt", "Makefile"],
         wide: None,
         tells_quiet: false,
         leaves_watching: false,
-        look: Look::Version { words: &["--version"], least: 13 },
+        look: ProgramCheck::Version { words: &["--version"], least: 13 },
         install: "install the package `clangd`, 13 or newer",
     },
-    Kind {
+    ServerKind {
         name: "gopls",
-        languages: &[Language::Go],
+        languages: &[SourceLanguage::Go],
         command: &["gopls"],
         markers: &["go.mod", "go.work"],
         wide: None,
         tells_quiet: false,
         leaves_watching: false,
-        look: Look::Version { words: &["version"], least: 0 },
+        look: ProgramCheck::Version { words: &["version"], least: 0 },
         install: "install it with `go install golang.org/x/tools/gopls@latest`",
     },
 ];
 
 /// For what a person has configured for a language that none of the above is for.
-static OTHER: Kind = Kind {
+static OTHER: ServerKind = ServerKind {
     name: "configured",
     languages: &[],
     command: &[],
@@ -121,7 +121,7 @@ static OTHER: Kind = Kind {
     wide: None,
     tells_quiet: false,
     leaves_watching: false,
-    look: Look::Start,
+    look: ProgramCheck::Start,
     install: "see `[editor.servers]`",
 };
 
@@ -135,13 +135,13 @@ pub fn usual_servers() -> impl Iterator<Item = UsualServer> {
 /// Finds the server of a language: the configured one, or the usual one on PATH. Programs that lie in the granted folder
 /// (`reach`) are the project's code, and run only where that is allowed.
 pub(crate) fn choose(
-    language: Language,
+    language: SourceLanguage,
     settings: &Settings,
     env: &BTreeMap<OsString, OsString>,
     reach: &Path,
     project: &Path,
-    prove: &dyn Fn(&Kind, &Path) -> Result<(), String>,
-) -> Result<Choice, Refusal> {
+    prove: &dyn Fn(&ServerKind, &Path) -> Result<(), String>,
+) -> Result<ServerChoice, Refusal> {
     let id = language.id();
     let unsupported = |message: String| Refusal::new(Code::Unsupported, message);
     let usual = kind_of(language);
@@ -172,23 +172,23 @@ pub(crate) fn choose(
         })
     })?;
     let command = [found].into_iter().chain(arguments.iter().cloned()).collect();
-    Ok(Choice { command, kind })
+    Ok(ServerChoice { command, kind })
 }
 
 /// The usual server of a language.
-pub(crate) fn kind_of(language: Language) -> Option<&'static Kind> {
+pub(crate) fn kind_of(language: SourceLanguage) -> Option<&'static ServerKind> {
     KINDS.iter().find(|kind| kind.languages.contains(&language))
 }
 
 /// The files whose folder is a project of a language.
-pub(crate) fn marks(language: Language) -> &'static Kind {
+pub(crate) fn marks(language: SourceLanguage) -> &'static ServerKind {
     kind_of(language).unwrap_or(&OTHER)
 }
 
 /// Languages that a server is known or configured for.
-pub(crate) fn languages(settings: &Settings) -> Vec<Language> {
+pub(crate) fn languages(settings: &Settings) -> Vec<SourceLanguage> {
     let usual = KINDS.iter().flat_map(|kind| kind.languages).copied();
-    let others = [Language::Bash, Language::Json, Language::Toml, Language::Markdown];
+    let others = [SourceLanguage::Bash, SourceLanguage::Json, SourceLanguage::Toml, SourceLanguage::Markdown];
     usual.chain(others.into_iter().filter(|language| settings.servers.contains_key(language.id()))).collect()
 }
 
@@ -245,10 +245,10 @@ impl UsualServer {
     }
 }
 
-// === impl Kind ===
+// === impl ServerKind ===
 
-impl Kind {
-    pub(crate) fn serves(&self, language: Language) -> bool {
+impl ServerKind {
+    pub(crate) fn serves(&self, language: SourceLanguage) -> bool {
         self.languages.contains(&language)
     }
 

@@ -17,24 +17,24 @@ use tokio::{
 };
 
 use super::{
-    conversation::{Answer, Change, Conversation, Fault, Greeting, Question},
-    documents::Document,
-    known::Known,
-    outside::Outside,
-    task::Task,
+    conversation::{Conversation, DiskChange, LspAnswer, LspFault, LspGreeting, LspQuestion},
+    documents::LspDocument,
+    known::ServerKnowledge,
+    outside::OutsideWatch,
+    task::ServerTask,
 };
-use crate::fence::Around;
+use crate::run::fence::ChildFence;
 
 /// A server that was started. It ends when this is dropped, by itself when nobody asks it anything, or when told to.
 #[derive(Debug)]
-pub(crate) struct Client {
-    commands: mpsc::Sender<Command>,
-    pub(crate) known: Arc<Known>,
+pub(crate) struct LspClient {
+    commands: mpsc::Sender<LspCommand>,
+    pub(crate) known: Arc<ServerKnowledge>,
     pub(crate) pid: u32,
     /// What has become of its fence; `None` if it was not to have one.
     pub(crate) enforced: Option<Enforced>,
     /// What others change in its project; `None` where that cannot be watched.
-    pub(crate) outside: Option<Outside>,
+    pub(crate) outside: Option<OutsideWatch>,
     /// Whether it hears of changed files from what was noticed outside alone.
     pub(crate) leaves_watching: bool,
     ids: AtomicI64,
@@ -47,26 +47,26 @@ pub(crate) struct Client {
     left: watch::Receiver<()>,
 }
 
-pub(crate) enum Command {
-    Ask(Question),
+pub(crate) enum LspCommand {
+    Ask(LspQuestion),
     Cancel(i64),
-    Sync(Vec<Document>),
+    Sync(Vec<LspDocument>),
     /// Has it look at a text again. The answer is the number of that.
-    Freshen(Vec<Document>, PathBuf, oneshot::Sender<Option<i32>>),
+    Freshen(Vec<LspDocument>, PathBuf, oneshot::Sender<Option<i32>>),
     Close(PathBuf),
     Saved(PathBuf),
-    ChangedOnDisk(Vec<(PathBuf, Change)>),
+    ChangedOnDisk(Vec<(PathBuf, DiskChange)>),
 }
 
 /// What a client needs beside the child.
-pub(crate) struct Terms {
-    pub(crate) greeting: Greeting,
+pub(crate) struct LspTerms {
+    pub(crate) greeting: LspGreeting,
     pub(crate) tells_quiet: bool,
     pub(crate) idle: Duration,
     pub(crate) heard: Heard,
     /// Kept while it runs: its folder for temporary files goes with it.
-    pub(crate) around: Around,
-    pub(crate) outside: Option<Outside>,
+    pub(crate) around: ChildFence,
+    pub(crate) outside: Option<OutsideWatch>,
 }
 
 /// Told when the diagnostics of a file have changed.
@@ -80,17 +80,17 @@ const MAX_COMMANDS: usize = 64;
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
-impl Client {
+impl LspClient {
     /// Takes charge of a child, and greets it.
-    pub(crate) fn begin(child: Child, terms: Terms) -> Arc<Self> {
-        let known = Arc::new(Known::new(terms.tells_quiet));
+    pub(crate) fn begin(child: Child, terms: LspTerms) -> Arc<Self> {
+        let known = Arc::new(ServerKnowledge::new(terms.tells_quiet));
         let (commands, inbox) = mpsc::channel(MAX_COMMANDS);
         let (stop, stopped) = watch::channel(false);
         let (leaving, left) = watch::channel(());
         let (pid, enforced) = (child.group.pid(), child.enforced.clone());
         let leaves_watching = terms.greeting.leaves_watching;
         let conversation = Conversation::new(terms.greeting, known.clone());
-        let task = Task::new(child, conversation, known.clone(), inbox, stopped, terms.idle, terms.heard);
+        let task = ServerTask::new(child, conversation, known.clone(), inbox, stopped, terms.idle, terms.heard);
         let around = terms.around;
         tokio::spawn(async move {
             task.run(&around.limits).await;
@@ -117,16 +117,16 @@ impl Client {
     /// has to have, as they are each time. Dropping the future takes the question back.
     pub(crate) async fn ask(
         &self,
-        documents: &(dyn Fn() -> Vec<Document> + Send + Sync),
+        documents: &(dyn Fn() -> Vec<LspDocument> + Send + Sync),
         method: &'static str,
         params: &Value,
         until: Instant,
-    ) -> Result<Answer, Fault> {
+    ) -> Result<LspAnswer, LspFault> {
         let _asking = Asking::of(self);
         let mut pause = FIRST_PAUSE;
         loop {
             match self.ask_once(documents(), method, params.clone(), until).await {
-                Err(Fault::Refused(complaint)) if complaint.is_passing() && Instant::now() + pause < until => {
+                Err(LspFault::Refused(complaint)) if complaint.is_passing() && Instant::now() + pause < until => {
                     sleep(pause).await;
                     pause = LONGEST_PAUSE.min(pause * 2);
                 }
@@ -137,23 +137,23 @@ impl Client {
 
     async fn ask_once(
         &self,
-        documents: Vec<Document>,
+        documents: Vec<LspDocument>,
         method: &'static str,
         params: Value,
         until: Instant,
-    ) -> Result<Answer, Fault> {
+    ) -> Result<LspAnswer, LspFault> {
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         let (reply, answer) = oneshot::channel();
-        let question = Question { id, documents, method, params, until, reply };
-        self.commands.try_send(Command::Ask(question)).map_err(|error| match error {
-            mpsc::error::TrySendError::Full(_) => Fault::Busy,
+        let question = LspQuestion { id, documents, method, params, until, reply };
+        self.commands.try_send(LspCommand::Ask(question)).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => LspFault::Busy,
             mpsc::error::TrySendError::Closed(_) => self.gone(),
         })?;
         let mut guard = TakeBack { client: self, id: Some(id) };
         let outcome = match timeout_at(until, answer).await {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(_)) => Err(self.gone()),
-            Err(_) => return Err(Fault::TimedOut),
+            Err(_) => return Err(LspFault::TimedOut),
         };
         guard.id = None;
         if outcome.is_ok() {
@@ -163,17 +163,22 @@ impl Client {
     }
 
     /// Sends texts, and has the server say anew what it thinks of one of them. Returns the number that it has to say it of.
-    pub(crate) async fn freshen(&self, documents: Vec<Document>, path: PathBuf, until: Instant) -> Result<i64, Fault> {
+    pub(crate) async fn freshen(
+        &self,
+        documents: Vec<LspDocument>,
+        path: PathBuf,
+        until: Instant,
+    ) -> Result<i64, LspFault> {
         let _asking = Asking::of(self);
         let (reply, answer) = oneshot::channel();
-        self.commands.try_send(Command::Freshen(documents, path, reply)).map_err(|error| match error {
-            mpsc::error::TrySendError::Full(_) => Fault::Busy,
+        self.commands.try_send(LspCommand::Freshen(documents, path, reply)).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => LspFault::Busy,
             mpsc::error::TrySendError::Closed(_) => self.gone(),
         })?;
         match timeout_at(until, answer).await {
-            Ok(Ok(number)) => number.map(i64::from).ok_or(Fault::Busy),
+            Ok(Ok(number)) => number.map(i64::from).ok_or(LspFault::Busy),
             Ok(Err(_)) => Err(self.gone()),
-            Err(_) => Err(Fault::TimedOut),
+            Err(_) => Err(LspFault::TimedOut),
         }
     }
 
@@ -194,7 +199,7 @@ impl Client {
     }
 
     /// Says something that nobody waits for.
-    pub(crate) fn tell(&self, command: Command) {
+    pub(crate) fn tell(&self, command: LspCommand) {
         let _ = self.commands.try_send(command);
     }
 
@@ -230,17 +235,17 @@ impl Client {
         *self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn gone(&self) -> Fault {
+    fn gone(&self) -> LspFault {
         let reason = self.known.read(|facts| facts.phase.end().map(str::to_owned));
-        Fault::Gone(reason.unwrap_or_else(|| "it is being stopped".to_owned()))
+        LspFault::Gone(reason.unwrap_or_else(|| "it is being stopped".to_owned()))
     }
 }
 
 /// Counts who asks.
-struct Asking<'a>(&'a Client);
+struct Asking<'a>(&'a LspClient);
 
 impl<'a> Asking<'a> {
-    fn of(client: &'a Client) -> Self {
+    fn of(client: &'a LspClient) -> Self {
         client.asking.fetch_add(1, Ordering::Relaxed);
         Self(client)
     }
@@ -255,14 +260,14 @@ impl Drop for Asking<'_> {
 
 /// Takes a question back when who asked has gone.
 struct TakeBack<'a> {
-    client: &'a Client,
+    client: &'a LspClient,
     id: Option<i64>,
 }
 
 impl Drop for TakeBack<'_> {
     fn drop(&mut self) {
         if let Some(id) = self.id {
-            self.client.tell(Command::Cancel(id));
+            self.client.tell(LspCommand::Cancel(id));
         }
     }
 }

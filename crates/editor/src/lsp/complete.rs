@@ -6,11 +6,11 @@ use tokio::time::Instant;
 
 use super::site::{Ability, PATIENCE, Site};
 use crate::{
-    Shown,
     args::{Args, wrong},
-    edit::Lines,
+    lsp::LspContext,
     prepared::{Doing, Work},
-    scene::Scene,
+    shown::Shown,
+    text::edit::TextLines,
 };
 
 const USUAL_LIMIT: u64 = 50;
@@ -22,13 +22,13 @@ const MAX_WORDS: usize = 1_000;
 const COMPLETION: Ability =
     Ability { capability: "completionProvider", method: "textDocument/completion", what: "complete code" };
 
-pub(crate) fn completions(mut args: Args, scene: Scene) -> Doing<(Shown, Work)> {
+pub(crate) fn completions(mut args: Args, context: LspContext) -> Doing<(Shown, Work)> {
     Box::pin(async move {
         let path = args.text("path")?;
         let position = args.position("position")?.ok_or_else(|| wrong("`position` is missing: {line, character}"))?;
         let limit = args.number("limit", 1, MAX_LIMIT)?.unwrap_or(USUAL_LIMIT);
         args.done()?;
-        let site = Site::open(scene, path).await?;
+        let site = Site::open(context, path).await?;
         site.place(position)?;
         let title = format!("Complete code in {}", site.path().display());
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
@@ -39,7 +39,7 @@ pub(crate) fn completions(mut args: Args, scene: Scene) -> Doing<(Shown, Work)> 
 
 async fn complete(site: &Site, position: (u64, u64), limit: usize) -> Result<Value, Refusal> {
     let context = json!({ "triggerKind": 1 });
-    let params = json!({ "textDocument": site.named(), "position": site.place(position)?, "context": context });
+    let params = json!({ "textDocument": site.document_id(), "position": site.place(position)?, "context": context });
     let answer = site.ask(COMPLETION, &params, Instant::now() + PATIENCE).await?;
     let typed = typed(&site.snapshot().text, position);
     let (items, is_incomplete) = match &answer.value {
@@ -49,14 +49,14 @@ async fn complete(site: &Site, position: (u64, u64), limit: usize) -> Result<Val
     let mut fitting: Vec<(u8, &str, &Value)> = items.iter().filter_map(|item| fits(item, &typed)).collect();
     fitting.sort_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)));
     let is_complete = !is_incomplete && !answer.was_busy && fitting.len() <= limit;
-    let told: Vec<Value> = fitting.iter().take(limit).map(|(_, _, item)| told(item)).collect();
+    let told: Vec<Value> = fitting.iter().take(limit).map(|(_, _, item)| item_json(item)).collect();
     let version = answer.texts.iter().find(|text| text.path == site.path()).map(|text| text.version);
     Ok(json!({ "items": told, "is_complete": is_complete, "version": version }))
 }
 
 /// The word that stands before a place. Servers leave it to the editor to choose by it.
 fn typed(text: &str, position: (u64, u64)) -> String {
-    let before = Lines::of(text).offset(position).map_or("", |offset| &text[..offset]);
+    let before = TextLines::of(text).offset(position).map_or("", |offset| &text[..offset]);
     let start = before.rfind(|letter: char| !(letter.is_alphanumeric() || letter == '_' || letter == '$'));
     let start = start.map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8));
     before[start..].to_lowercase()
@@ -76,7 +76,7 @@ fn fits<'a>(item: &'a Value, typed: &str) -> Option<(u8, &'a str, &'a Value)> {
     Some((rank, item["sortText"].as_str().unwrap_or(label), item))
 }
 
-fn told(item: &Value) -> Value {
+fn item_json(item: &Value) -> Value {
     let label = item["label"].as_str().unwrap_or_default();
     let insert = item["textEdit"]["newText"].as_str().or_else(|| item["insertText"].as_str()).unwrap_or(label);
     let detail = item["detail"].as_str().or_else(|| item["labelDetails"]["detail"].as_str());

@@ -11,20 +11,20 @@ use serde_json::{Map, Value, json};
 use tokio::{sync::oneshot, time::Instant};
 
 use super::{
-    documents::{Document, Documents},
-    known::{Came, Known, Phase},
+    documents::{Documents, LspDocument},
+    known::{DiagnosticOrigin, ServerKnowledge, ServerPhase},
     lack,
-    message::{self, Complaint, NO_SUCH_METHOD, Said},
+    message::{self, LspError, LspMessage, NO_SUCH_METHOD},
     uri,
 };
 
 pub(crate) struct Conversation {
     /// What is to be written.
     pub(crate) out: Vec<u8>,
-    asked: HashMap<i64, Asked>,
+    asked: HashMap<i64, OpenQuestion>,
     documents: Documents,
-    known: Arc<Known>,
-    greeting: Greeting,
+    known: Arc<ServerKnowledge>,
+    greeting: LspGreeting,
     /// Files whose diagnostics have changed since this was last emptied.
     pub(crate) changed: Vec<PathBuf>,
     has_left: bool,
@@ -32,7 +32,7 @@ pub(crate) struct Conversation {
 
 /// How a server is greeted and what it is told of the person's wishes.
 #[derive(Clone, Debug)]
-pub(crate) struct Greeting {
+pub(crate) struct LspGreeting {
     pub(crate) folder: PathBuf,
     pub(crate) options: Value,
     /// By section, as `workspace/configuration` asks for it.
@@ -41,38 +41,38 @@ pub(crate) struct Greeting {
     pub(crate) leaves_watching: bool,
 }
 
-struct Asked {
-    reply: oneshot::Sender<Result<Answer, Fault>>,
+struct OpenQuestion {
+    reply: oneshot::Sender<Result<LspAnswer, LspFault>>,
     until: Instant,
-    texts: Vec<Text>,
+    texts: Vec<SentText>,
     was_busy: bool,
     /// Set if the answer is the diagnostics of this file, about this version.
     diagnostics_of: Option<(PathBuf, Option<u64>)>,
 }
 
 /// One thing that is asked of a server.
-pub(crate) struct Question {
+pub(crate) struct LspQuestion {
     pub(crate) id: i64,
     /// What the server must have before.
-    pub(crate) documents: Vec<Document>,
+    pub(crate) documents: Vec<LspDocument>,
     pub(crate) method: &'static str,
     pub(crate) params: Value,
     pub(crate) until: Instant,
-    pub(crate) reply: oneshot::Sender<Result<Answer, Fault>>,
+    pub(crate) reply: oneshot::Sender<Result<LspAnswer, LspFault>>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct LspAnswer {
     pub(crate) value: Value,
     /// The texts that it is about.
-    pub(crate) texts: Vec<Text>,
+    pub(crate) texts: Vec<SentText>,
     /// Whether the server had not loaded everything when it was asked, or when it answered.
     pub(crate) was_busy: bool,
 }
 
 /// A text that the server had when it was asked.
 #[derive(Clone, Debug)]
-pub(crate) struct Text {
+pub(crate) struct SentText {
     pub(crate) path: PathBuf,
     pub(crate) version: u64,
     /// What the server calls this version.
@@ -81,11 +81,11 @@ pub(crate) struct Text {
 
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Fault {
+pub(crate) enum LspFault {
     /// The server has ended, for this reason.
     Gone(String),
     TimedOut,
-    Refused(Complaint),
+    Refused(LspError),
     /// Too much is asked of it at once.
     Busy,
 }
@@ -97,7 +97,7 @@ const INITIALIZE: i64 = 0;
 const SHUTDOWN: i64 = -1;
 
 impl Conversation {
-    pub(crate) fn new(greeting: Greeting, known: Arc<Known>) -> Self {
+    pub(crate) fn new(greeting: LspGreeting, known: Arc<ServerKnowledge>) -> Self {
         let mut out = Vec::new();
         message::ask(&mut out, INITIALIZE, "initialize", &hello(&greeting));
         let documents = Documents::default();
@@ -108,37 +108,37 @@ impl Conversation {
         self.asked.is_empty()
     }
 
-    pub(crate) fn ask(&mut self, question: Question) {
-        let Question { id, documents, method, params, until, reply } = question;
+    pub(crate) fn ask(&mut self, question: LspQuestion) {
+        let LspQuestion { id, documents, method, params, until, reply } = question;
         if reply.is_closed() {
             return;
         }
         if self.asked.len() >= MAX_ASKED {
-            return drop(reply.send(Err(Fault::Busy)));
+            return drop(reply.send(Err(LspFault::Busy)));
         }
         self.sync(&documents);
-        let text = |document: &Document| {
+        let text = |document: &LspDocument| {
             let path = document.path.clone();
             let (version, number) = (self.documents.version(&path)?, self.documents.number(&path)?);
-            Some(Text { path, version, number })
+            Some(SentText { path, version, number })
         };
-        let texts: Vec<Text> = documents.iter().filter_map(text).collect();
+        let texts: Vec<SentText> = documents.iter().filter_map(text).collect();
         let diagnostics_of = (method == "textDocument/diagnostic")
             .then(|| params["textDocument"]["uri"].as_str().and_then(uri::path))
             .flatten()
             .map(|path| (path.clone(), self.documents.version(&path)));
         message::ask(&mut self.out, id, method, &params);
-        self.asked.insert(id, Asked { reply, until, texts, was_busy: self.is_busy(), diagnostics_of });
+        self.asked.insert(id, OpenQuestion { reply, until, texts, was_busy: self.is_busy(), diagnostics_of });
     }
 
     /// Sends texts and nothing else.
-    pub(crate) fn sync(&mut self, documents: &[Document]) {
+    pub(crate) fn sync(&mut self, documents: &[LspDocument]) {
         documents.iter().for_each(|document| self.documents.sync(&mut self.out, document));
         self.note_open();
     }
 
     /// Sends texts, and one of them last, again if need be. Returns the number that the server then has of it.
-    pub(crate) fn freshen(&mut self, documents: &[Document], path: &Path) -> Option<i32> {
+    pub(crate) fn freshen(&mut self, documents: &[LspDocument], path: &Path) -> Option<i32> {
         let (last, others): (Vec<_>, Vec<_>) = documents.iter().partition(|document| document.path == path);
         others.iter().for_each(|document| self.documents.sync(&mut self.out, document));
         for document in last {
@@ -171,9 +171,9 @@ impl Conversation {
         }
     }
 
-    pub(crate) fn changed_on_disk(&mut self, changes: &[(PathBuf, Change)]) {
+    pub(crate) fn changed_on_disk(&mut self, changes: &[(PathBuf, DiskChange)]) {
         self.documents.has_news();
-        let told = |(path, change): &(PathBuf, Change)| json!({ "uri": uri::of(path), "type": *change as u8 });
+        let told = |(path, change): &(PathBuf, DiskChange)| json!({ "uri": uri::of(path), "type": *change as u8 });
         let changes: Vec<Value> = changes.iter().map(told).collect();
         message::tell(&mut self.out, "workspace/didChangeWatchedFiles", &json!({ "changes": changes }));
     }
@@ -190,7 +190,7 @@ impl Conversation {
         let over: Vec<i64> = self.asked.iter().filter(|(_, asked)| asked.until <= now).map(|(id, _)| *id).collect();
         for id in over {
             if let Some(asked) = self.asked.remove(&id) {
-                let _ = asked.reply.send(Err(Fault::TimedOut));
+                let _ = asked.reply.send(Err(LspFault::TimedOut));
                 message::tell(&mut self.out, "$/cancelRequest", &json!({ "id": id }));
             }
         }
@@ -206,29 +206,29 @@ impl Conversation {
         self.has_left
     }
 
-    pub(crate) fn handle(&mut self, said: Said) -> Result<(), String> {
+    pub(crate) fn handle(&mut self, said: LspMessage) -> Result<(), String> {
         match said {
-            Said::Answer { id: INITIALIZE, outcome } => self.greeted(outcome)?,
-            Said::Answer { id: SHUTDOWN, .. } => {
+            LspMessage::Answer { id: INITIALIZE, outcome } => self.greeted(outcome)?,
+            LspMessage::Answer { id: SHUTDOWN, .. } => {
                 message::tell(&mut self.out, "exit", &Value::Null);
                 self.has_left = true;
             }
             // What nobody asked for, or was given up, is nobody's.
-            Said::Answer { id, outcome } => {
+            LspMessage::Answer { id, outcome } => {
                 if let Some(asked) = self.asked.remove(&id) {
                     self.answered(asked, outcome);
                 }
             }
-            Said::Question { id, method, params } => {
+            LspMessage::Question { id, method, params } => {
                 let outcome = self.asked_for(&method, &params);
                 message::answer(&mut self.out, &id, outcome);
             }
-            Said::Note { method, params } => self.noted(&method, params),
+            LspMessage::Note { method, params } => self.noted(&method, params),
         }
         Ok(())
     }
 
-    fn greeted(&mut self, outcome: Result<Value, Complaint>) -> Result<(), String> {
+    fn greeted(&mut self, outcome: Result<Value, LspError>) -> Result<(), String> {
         let mut result = outcome.map_err(|complaint| format!("it refused to begin: {}", brief(&complaint.message)))?;
         let encoding = result["capabilities"]["positionEncoding"].as_str().unwrap_or("utf-16");
         if encoding != "utf-16" {
@@ -239,22 +239,22 @@ impl Conversation {
         message::tell(&mut self.out, "workspace/didChangeConfiguration", &settings);
         self.known.write(|facts| {
             facts.capabilities = result["capabilities"].take();
-            facts.phase = Phase::Ready;
+            facts.phase = ServerPhase::Ready;
         });
         Ok(())
     }
 
-    fn answered(&mut self, asked: Asked, outcome: Result<Value, Complaint>) {
+    fn answered(&mut self, asked: OpenQuestion, outcome: Result<Value, LspError>) {
         let was_busy = asked.was_busy || self.is_busy();
         if let (Some((path, version)), Ok(report)) = (asked.diagnostics_of, &outcome) {
             // `unchanged` leaves what was said before, which is about this version then too; it is only said to who
             // names an earlier report, and nobody here does.
             if let Some(items) = report["items"].as_array() {
-                self.diagnosed(&path, Came::Pulled { was_busy }, version, None, items.clone());
+                self.diagnosed(&path, DiagnosticOrigin::Pulled { was_busy }, version, None, items.clone());
             }
         }
         let texts = asked.texts;
-        let _ = asked.reply.send(outcome.map(|value| Answer { value, texts, was_busy }).map_err(Fault::Refused));
+        let _ = asked.reply.send(outcome.map(|value| LspAnswer { value, texts, was_busy }).map_err(LspFault::Refused));
     }
 
     fn is_busy(&self) -> bool {
@@ -314,7 +314,7 @@ impl Conversation {
                     return;
                 }
                 if let Value::Array(items) = params["diagnostics"].take() {
-                    self.diagnosed(&path, Came::Pushed, version, number, items);
+                    self.diagnosed(&path, DiagnosticOrigin::Pushed, version, number, items);
                 }
             }
             "$/progress" => {
@@ -339,7 +339,14 @@ impl Conversation {
         }
     }
 
-    fn diagnosed(&mut self, path: &Path, came: Came, version: Option<u64>, number: Option<i64>, items: Vec<Value>) {
+    fn diagnosed(
+        &mut self,
+        path: &Path,
+        came: DiagnosticOrigin,
+        version: Option<u64>,
+        number: Option<i64>,
+        items: Vec<Value>,
+    ) {
         let is_another = self.known.write(|facts| facts.diagnosed(path, came, version, number, items));
         if is_another && !self.changed.iter().any(|changed| changed == path) {
             self.changed.push(path.to_owned());
@@ -349,7 +356,7 @@ impl Conversation {
 
 /// What has become of a file on the disk; LSP's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Change {
+pub(crate) enum DiskChange {
     Created = 1,
     Changed = 2,
     Deleted = 3,
@@ -379,7 +386,7 @@ fn folder(path: &Path) -> Value {
     json!({ "uri": uri::of(path), "name": name })
 }
 
-fn hello(greeting: &Greeting) -> Value {
+fn hello(greeting: &LspGreeting) -> Value {
     let mut params = Map::new();
     // Behind the fence nobody can be sent a signal, and servers of Microsoft's kit take that for the death of their parent
     // and end. That their pipe is closed they notice all the same.

@@ -13,7 +13,7 @@ use super::{message, uri};
 
 /// A text as it is in its buffer.
 #[derive(Clone, Debug)]
-pub(crate) struct Document {
+pub(crate) struct LspDocument {
     pub(crate) path: PathBuf,
     /// LSP's name of its language.
     pub(crate) language: &'static str,
@@ -24,14 +24,14 @@ pub(crate) struct Document {
 /// The texts that one server has open.
 #[derive(Debug, Default)]
 pub(crate) struct Documents {
-    open: BTreeMap<PathBuf, Open>,
+    open: BTreeMap<PathBuf, OpenDocument>,
     last_number: i32,
     /// Counts what the server was told that may have changed what it thinks of any text.
     news: u64,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenDocument {
     version: u64,
     /// The numbers that it was sent under, and the versions they stand for; the last is what the server has.
     numbers: VecDeque<(i32, u64)>,
@@ -47,7 +47,7 @@ const MAX_NUMBERS: usize = 32;
 
 impl Documents {
     /// Has the server hold the text as it is in the buffer, or as a later one that it was sent already.
-    pub(crate) fn sync(&mut self, out: &mut Vec<u8>, document: &Document) {
+    pub(crate) fn sync(&mut self, out: &mut Vec<u8>, document: &LspDocument) {
         let uri = uri::of(&document.path);
         if let Some(open) = self.open.get_mut(&document.path) {
             // A version never comes twice and only grows, so an older one is a text that has been overtaken.
@@ -69,7 +69,7 @@ impl Documents {
         }
         self.last_number += 1;
         self.news += 1;
-        let mut open = Open { version: 0, numbers: VecDeque::new(), news: 0 };
+        let mut open = OpenDocument { version: 0, numbers: VecDeque::new(), news: 0 };
         open.is_now(self.last_number, document.version, self.news);
         self.open.insert(document.path.clone(), open);
         let language = document.language;
@@ -79,7 +79,7 @@ impl Documents {
 
     /// Has the server look at a text again if it has heard of anything else since: under a new number it has to say what it
     /// thinks of it by now. For servers that cannot be asked.
-    pub(crate) fn freshen(&mut self, out: &mut Vec<u8>, document: &Document) {
+    pub(crate) fn freshen(&mut self, out: &mut Vec<u8>, document: &LspDocument) {
         let Some(open) = self.open.get_mut(&document.path) else { return };
         if open.news == self.news || open.version != document.version {
             return;
@@ -121,7 +121,7 @@ impl Documents {
 
     /// The number of the text that the server has.
     pub(crate) fn number(&self, path: &Path) -> Option<i32> {
-        self.open.get(path).map(Open::number)
+        self.open.get(path).map(OpenDocument::number)
     }
 
     /// The version that a number stands for.
@@ -131,7 +131,7 @@ impl Documents {
     }
 }
 
-impl Open {
+impl OpenDocument {
     fn is_now(&mut self, number: i32, version: u64, news: u64) {
         self.news = news;
         if self.numbers.len() == MAX_NUMBERS {
@@ -150,8 +150,8 @@ impl Open {
 mod tests {
     use super::*;
 
-    fn text(version: u64) -> Document {
-        Document { path: "/a.rs".into(), language: "rust", version, text: format!("{version}").into() }
+    fn text(version: u64) -> LspDocument {
+        LspDocument { path: "/a.rs".into(), language: "rust", version, text: format!("{version}").into() }
     }
 
     fn sent(out: &mut Vec<u8>) -> Vec<String> {
@@ -190,7 +190,7 @@ mod tests {
         documents.sync(&mut out, &text(5));
         documents.freshen(&mut out, &text(5));
         assert_eq!(sent(&mut out), ["didOpen"]);
-        documents.sync(&mut out, &Document { path: "/b.rs".into(), ..text(6) });
+        documents.sync(&mut out, &LspDocument { path: "/b.rs".into(), ..text(6) });
         documents.freshen(&mut out, &text(5));
         documents.freshen(&mut out, &text(5));
         assert_eq!(sent(&mut out), ["didOpen", "didChange"]);
@@ -201,7 +201,7 @@ mod tests {
     fn texts_that_are_open_are_bounded() {
         let (mut documents, mut out) = (Documents::default(), Vec::new());
         for i in 0..=MAX_OPEN {
-            documents.sync(&mut out, &Document { path: format!("/{i}").into(), ..text(i as u64 + 1) });
+            documents.sync(&mut out, &LspDocument { path: format!("/{i}").into(), ..text(i as u64 + 1) });
         }
         assert_eq!(documents.open.len(), MAX_OPEN);
         assert_eq!(documents.version(Path::new("/0")), None, "the oldest is closed");

@@ -6,13 +6,15 @@ use std::{collections::BTreeMap, path::PathBuf};
 use prism_core::policy::{Code, Refusal};
 use serde_json::{Value, json};
 
-use super::{conversation::Text, site::Site, uri};
+use super::{conversation::SentText, site::Site, uri};
 use crate::{
-    Shown,
-    buffers::{Change, Edited, Plan, stale},
-    edit::{Lines, TextEdit, planned},
     prepared::Work,
-    runtime::failed,
+    refusal::failed,
+    shown::Shown,
+    text::{
+        buffers::{BufferChange, EditPlan, MadeEdit, stale},
+        edit::{TextEdit, TextLines, planned},
+    },
 };
 
 /// Files of one change, and edits in all. More is refused: nobody could look at it.
@@ -21,7 +23,7 @@ const MAX_EDITS: usize = 20_000;
 
 /// What a server wants done with one file.
 #[derive(Default)]
-struct Wanted {
+struct FileEdits {
     /// The number of the text that it means, if it says so.
     number: Option<i64>,
     edits: Vec<Value>,
@@ -29,12 +31,12 @@ struct Wanted {
 
 /// Whether changes are made, or only shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mode {
+pub(crate) enum EditsMode {
     Make,
     Preview,
 }
 
-impl Mode {
+impl EditsMode {
     pub(crate) fn of(is_preview: bool) -> Self {
         if is_preview { Self::Preview } else { Self::Make }
     }
@@ -44,31 +46,31 @@ impl Mode {
 pub(crate) fn prepared(
     site: &Site,
     edit: &Value,
-    texts: &[Text],
+    texts: &[SentText],
     reason: &'static str,
-    mode: Mode,
+    mode: EditsMode,
 ) -> Result<(Shown, Work), Refusal> {
     let changes = changes(site, edit, texts)?;
     if changes.is_empty() {
-        let none = json!({ "files": [], "is_preview": mode == Mode::Preview });
+        let none = json!({ "files": [], "is_preview": mode == EditsMode::Preview });
         return Ok((Shown::plain("Change nothing"), Work::new(move |_| Ok(none)).affecting(Vec::new())));
     }
-    if mode == Mode::Preview {
-        let told = |change: &Change| json!({ "path": change.buffer.path(), "version": change.version, "edits": change.edits.len() });
+    if mode == EditsMode::Preview {
+        let told = |change: &BufferChange| json!({ "path": change.buffer.path(), "version": change.version, "edits": change.edits.len() });
         let files: Vec<Value> = changes.iter().map(told).collect();
-        let plan = Plan::of(changes, reason)?;
+        let plan = EditPlan::of(changes, reason)?;
         let title = format!("Preview: {}", plan.title());
         let work = Work::new(move |_| Ok(json!({ "files": files, "diff": plan.unified(), "is_preview": true })));
         return Ok((Shown::plain(title), work.affecting(Vec::new())));
     }
-    planned(&site.scene, changes, reason, |edited| {
-        let files: Vec<Value> = edited.iter().map(Edited::told).collect();
+    planned(&site.context.state.text, &site.context.holder, changes, reason, |edited| {
+        let files: Vec<Value> = edited.iter().map(MadeEdit::to_json).collect();
         json!({ "files": files, "is_preview": false })
     })
 }
 
 /// Returns the changes that a WorkspaceEdit means. Blocks.
-pub(crate) fn changes(site: &Site, edit: &Value, texts: &[Text]) -> Result<Vec<Change>, Refusal> {
+pub(crate) fn changes(site: &Site, edit: &Value, texts: &[SentText]) -> Result<Vec<BufferChange>, Refusal> {
     let wanted = wanted(edit)?;
     let edits: usize = wanted.values().map(|wanted| wanted.edits.len()).sum();
     if wanted.len() > MAX_FILES || edits > MAX_EDITS {
@@ -82,8 +84,8 @@ pub(crate) fn changes(site: &Site, edit: &Value, texts: &[Text]) -> Result<Vec<C
     not_empty.map(|(path, wanted)| change(site, path, &wanted, texts)).collect()
 }
 
-fn wanted(edit: &Value) -> Result<BTreeMap<PathBuf, Wanted>, Refusal> {
-    let mut wanted: BTreeMap<PathBuf, Wanted> = BTreeMap::new();
+fn wanted(edit: &Value) -> Result<BTreeMap<PathBuf, FileEdits>, Refusal> {
+    let mut wanted: BTreeMap<PathBuf, FileEdits> = BTreeMap::new();
     let path_of = |uri: &Value| {
         let path = uri.as_str().and_then(uri::path);
         path.ok_or_else(|| failed("the language server wants to change something that is no file; nothing was changed"))
@@ -104,26 +106,26 @@ fn wanted(edit: &Value) -> Result<BTreeMap<PathBuf, Wanted>, Refusal> {
             }
             let (path, number) = (path_of(&step["textDocument"]["uri"])?, step["textDocument"]["version"].as_i64());
             let edits = list(&step["edits"])?;
-            if wanted.insert(path, Wanted { number, edits }).is_some() {
+            if wanted.insert(path, FileEdits { number, edits }).is_some() {
                 return Err(failed("the language server wants to change a file twice in a row; nothing was changed"));
             }
         }
         return Ok(wanted);
     }
     for (uri, edits) in edit["changes"].as_object().into_iter().flatten() {
-        wanted.insert(path_of(&Value::from(uri.as_str()))?, Wanted { number: None, edits: list(edits)? });
+        wanted.insert(path_of(&Value::from(uri.as_str()))?, FileEdits { number: None, edits: list(edits)? });
     }
     Ok(wanted)
 }
 
-fn change(site: &Site, path: PathBuf, wanted: &Wanted, texts: &[Text]) -> Result<Change, Refusal> {
+fn change(site: &Site, path: PathBuf, wanted: &FileEdits, texts: &[SentText]) -> Result<BufferChange, Refusal> {
     let told = path.display().to_string();
     let outside = |refusal: Refusal| Refusal {
         message: format!("the change would also touch {told:?}: {}; nothing was changed", refusal.message),
         ..refusal
     };
-    let way = site.scene.ground.way(&told).map_err(outside)?;
-    let buffer = site.scene.desk.buffers.open(&way).map_err(outside)?;
+    let way = site.context.roots.resolve(&told).map_err(outside)?;
+    let buffer = site.context.state.text.buffers.open(&way).map_err(outside)?;
     let now = buffer.snapshot();
     match texts.iter().find(|text| text.path == buffer.path()) {
         Some(text) => {
@@ -136,12 +138,12 @@ fn change(site: &Site, path: PathBuf, wanted: &Wanted, texts: &[Text]) -> Result
         None if now.is_dirty => return Err(stale(&told, now.version)),
         None => {}
     }
-    let lines = Lines::of(&now.text);
+    let lines = TextLines::of(&now.text);
     let edits = wanted.edits.iter().map(|edit| text_edit(&now.text, &lines, edit)).collect::<Result<_, _>>()?;
-    Ok(Change { buffer, version: now.version, edits })
+    Ok(BufferChange { buffer, version: now.version, edits })
 }
 
-fn text_edit(text: &str, lines: &Lines<'_>, edit: &Value) -> Result<TextEdit, Refusal> {
+fn text_edit(text: &str, lines: &TextLines<'_>, edit: &Value) -> Result<TextEdit, Refusal> {
     let wrong = || failed("the language server has named a place that is not in the text; nothing was changed");
     if edit["insertTextFormat"] == 2 {
         return Err(failed("the language server wants to insert a template; nothing was changed"));

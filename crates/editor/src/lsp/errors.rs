@@ -8,16 +8,17 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::{
-    client::Client,
-    conversation::Fault,
-    known::{Diagnosed, Facts},
+    client::LspClient,
+    conversation::LspFault,
+    known::{Diagnosed, ServerFacts},
     site::{Ability, Site, ready},
 };
 use crate::{
-    Progress, Shown,
     args::Args,
+    lsp::LspContext,
     prepared::{Doing, Work},
-    scene::Scene,
+    progress::Progress,
+    shown::Shown,
 };
 
 /// How long is waited for diagnostics of the text as it is, if nothing else is said, and at most.
@@ -33,16 +34,16 @@ const MAX_TOLD: usize = 5_000;
 const DIAGNOSTIC: Ability =
     Ability { capability: "diagnosticProvider", method: "textDocument/diagnostic", what: "tell errors" };
 
-pub(crate) fn errors(mut args: Args, scene: Scene) -> Doing<(Shown, Work)> {
+pub(crate) fn errors(mut args: Args, context: LspContext) -> Doing<(Shown, Work)> {
     Box::pin(async move {
         let path = args.maybe_text("path")?;
         let wait = Duration::from_millis(args.number("wait_ms", 0, LONGEST_WAIT)?.unwrap_or(USUAL_WAIT));
         args.done()?;
         let Some(path) = path else {
-            let work = Work::task(move |_| async move { Ok(all(&scene, Instant::now() + wait).await) });
+            let work = Work::task(move |_| async move { Ok(all(&context, Instant::now() + wait).await) });
             return Ok((Shown::plain("Look at the errors of all projects"), work.within(wait + REST)));
         };
-        let site = Site::open(scene, path).await?;
+        let site = Site::open(context, path).await?;
         let title = format!("Look at the errors of {}", site.path().display());
         let work = Work::task(move |progress| async move { of_file(&site, Instant::now() + wait, &progress).await });
         Ok((Shown::plain(title), work.within(wait + REST)))
@@ -54,9 +55,9 @@ async fn of_file(site: &Site, until: Instant, progress: &Progress) -> Result<Val
     let client = loop {
         let client = site.client().await?;
         match fetch(site, &client, until, progress).await {
-            Err(Fault::Gone(_)) if !has_died => has_died = true,
+            Err(LspFault::Gone(_)) if !has_died => has_died = true,
             // Whatever is known by now is told, with what it is about.
-            Ok(()) | Err(Fault::TimedOut) => break client,
+            Ok(()) | Err(LspFault::TimedOut) => break client,
             Err(fault) => return Err(site.refusal(fault, Some(DIAGNOSTIC))),
         }
     };
@@ -65,21 +66,26 @@ async fn of_file(site: &Site, until: Instant, progress: &Progress) -> Result<Val
         client.known.read(|facts| (facts.of(site.path()), facts.busy_with().is_some(), facts.note()));
     let analyzed = diagnosed.as_ref().and_then(|diagnosed| diagnosed.version);
     let is_cut = diagnosed.as_ref().is_some_and(|diagnosed| diagnosed.is_cut);
-    let diagnostics: Vec<Value> = diagnosed.iter().flat_map(told).collect();
+    let diagnostics: Vec<Value> = diagnosed.iter().flat_map(diagnostics_json).collect();
     Ok(json!({
         "diagnostics": diagnostics,
         "version": version,
         "analyzed_version": analyzed,
         "is_complete": analyzed == Some(version) && !is_busy && !is_cut && client.sees_all(),
-        "server": site.told(&client),
+        "server": site.server_json(&client),
         "note": note,
     }))
 }
 
 /// Brings what is known of the file up to its text, as far as that goes until then.
-pub(super) async fn fetch(site: &Site, client: &Client, until: Instant, progress: &Progress) -> Result<(), Fault> {
+pub(super) async fn fetch(
+    site: &Site,
+    client: &LspClient,
+    until: Instant,
+    progress: &Progress,
+) -> Result<(), LspFault> {
     ready(client, until).await?;
-    let is_asked = |facts: &Facts| facts.offers(DIAGNOSTIC.capability, DIAGNOSTIC.method);
+    let is_asked = |facts: &ServerFacts| facts.offers(DIAGNOSTIC.capability, DIAGNOSTIC.method);
     loop {
         // Some servers say only after a while that they want to be asked.
         if client.known.read(is_asked) {
@@ -88,13 +94,13 @@ pub(super) async fn fetch(site: &Site, client: &Client, until: Instant, progress
         let version = site.snapshot().version;
         let number = client.freshen(site.documents(client), site.path().to_owned(), until).await?;
         say(client, progress);
-        let heard = |facts: &Facts| match facts.phase.end() {
-            Some(reason) => Some(Err(Fault::Gone(reason.to_owned()))),
+        let heard = |facts: &ServerFacts| match facts.phase.end() {
+            Some(reason) => Some(Err(LspFault::Gone(reason.to_owned()))),
             None if is_asked(facts) => Some(Ok(false)),
             None if facts.pushed_number(site.path()) >= Some(number) && facts.busy_with().is_none() => Some(Ok(true)),
             None => None,
         };
-        let has_told = client.known.wait(until, heard).await.unwrap_or(Err(Fault::TimedOut))?;
+        let has_told = client.known.wait(until, heard).await.unwrap_or(Err(LspFault::TimedOut))?;
         if has_told {
             client.has_told();
         }
@@ -104,9 +110,9 @@ pub(super) async fn fetch(site: &Site, client: &Client, until: Instant, progress
     }
 }
 
-async fn pull(site: &Site, client: &Client, until: Instant, progress: &Progress) -> Result<(), Fault> {
+async fn pull(site: &Site, client: &LspClient, until: Instant, progress: &Progress) -> Result<(), LspFault> {
     let identifier = client.known.read(|facts| facts.option(DIAGNOSTIC.capability, DIAGNOSTIC.method, "identifier"));
-    let mut params = json!({ "textDocument": site.named() });
+    let mut params = json!({ "textDocument": site.document_id() });
     if !identifier.is_null() {
         params["identifier"] = identifier;
     }
@@ -120,29 +126,30 @@ async fn pull(site: &Site, client: &Client, until: Instant, progress: &Progress)
         if is_current {
             // It has answered with what it had loaded; when it has the rest, it is asked again.
             say(client, progress);
-            let quiet = |facts: &Facts| (facts.busy_with().is_none() || facts.phase.end().is_some()).then_some(());
-            client.known.wait(until, quiet).await.ok_or(Fault::TimedOut)?;
+            let quiet =
+                |facts: &ServerFacts| (facts.busy_with().is_none() || facts.phase.end().is_some()).then_some(());
+            client.known.wait(until, quiet).await.ok_or(LspFault::TimedOut)?;
         }
     }
 }
 
-fn say(client: &Client, progress: &Progress) {
-    if let Some(busy) = client.known.read(Facts::busy_with) {
+fn say(client: &LspClient, progress: &Progress) {
+    if let Some(busy) = client.known.read(ServerFacts::busy_with) {
         progress.say(&format!("the language server is busy: {busy}"), None, None);
     }
 }
 
 /// All that is known of what was granted. Nothing is started for it.
-async fn all(scene: &Scene, until: Instant) -> Value {
-    let running = scene.desk.servers.running();
-    let clients: Vec<&Arc<Client>> = running.iter().map(|(_, _, client)| client).collect();
-    let quiet = |facts: &Facts| (facts.busy_with().is_none() || facts.phase.end().is_some()).then_some(());
+async fn all(context: &LspContext, until: Instant) -> Value {
+    let running = context.state.servers.running();
+    let clients: Vec<&Arc<LspClient>> = running.iter().map(|(_, _, client)| client).collect();
+    let quiet = |facts: &ServerFacts| (facts.busy_with().is_none() || facts.phase.end().is_some()).then_some(());
     let (mut told_all, mut is_complete, mut names) = (Vec::new(), !clients.is_empty(), Vec::new());
     let mut notes: BTreeSet<String> = BTreeSet::new();
     for (key, kind, client) in &running {
-        if !scene.ground.holds(&key.folder) {
+        if !context.roots.holds(&key.folder) {
             // What a wider grant has found out here is this one's too, as far as it is about its files.
-            let has_any = client.known.read(|facts| facts.all().any(|file| scene.ground.holds(&file.path)));
+            let has_any = client.known.read(|facts| facts.all().any(|file| context.roots.holds(&file.path)));
             if !has_any {
                 continue;
             }
@@ -150,12 +157,12 @@ async fn all(scene: &Scene, until: Instant) -> Value {
         names.push(kind.name);
         is_complete &= client.known.wait(until, quiet).await.is_some();
         is_complete &= client.known.read(|facts| !facts.is_cut) && client.sees_all();
-        notes.extend(client.known.read(Facts::note));
+        notes.extend(client.known.read(ServerFacts::note));
         let files: Vec<Diagnosed> = client.known.read(|facts| facts.all().collect());
-        for file in files.iter().filter(|file| scene.ground.holds(&file.path)) {
-            let now = scene.desk.buffers.at(&file.path).map(|buffer| buffer.snapshot().version);
+        for file in files.iter().filter(|file| context.roots.holds(&file.path)) {
+            let now = context.state.text.buffers.at(&file.path).map(|buffer| buffer.snapshot().version);
             is_complete &= !file.is_cut && (now.is_none() || now == file.version);
-            told_all.extend(told(file));
+            told_all.extend(diagnostics_json(file));
         }
     }
     is_complete &= told_all.len() <= MAX_TOLD && !names.is_empty();
@@ -167,7 +174,7 @@ async fn all(scene: &Scene, until: Instant) -> Value {
     })
 }
 
-fn told(file: &Diagnosed) -> impl Iterator<Item = Value> {
+fn diagnostics_json(file: &Diagnosed) -> impl Iterator<Item = Value> {
     file.items.iter().map(|item| {
         json!({
             "path": file.path,

@@ -6,17 +6,18 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::{
-    conversation::Answer,
-    edits::{self, Mode},
+    conversation::LspAnswer,
+    edits::{self, EditsMode},
     errors,
     site::{Ability, PATIENCE, Site},
 };
 use crate::{
-    Progress, Shown,
     args::{Args, wrong},
-    buffers::stale,
+    lsp::LspContext,
     prepared::{Doing, Work},
-    scene::Scene,
+    progress::Progress,
+    shown::Shown,
+    text::buffers::stale,
 };
 
 /// Fixes in one answer.
@@ -27,15 +28,15 @@ const ACTION: Ability =
 
 type Range = ((u64, u64), (u64, u64));
 
-pub(crate) fn fix(mut args: Args, scene: Scene) -> Doing<(Shown, Work)> {
+pub(crate) fn fix(mut args: Args, context: LspContext) -> Doing<(Shown, Work)> {
     Box::pin(async move {
         let path = args.text("path")?;
         let range = args.range("range")?.ok_or_else(|| wrong("`range` is missing: {start, end}"))?;
         let title = args.maybe_text("title")?;
         let version = args.number("version", 0, u64::MAX)?;
-        let mode = Mode::of(args.flag("preview")?);
+        let mode = EditsMode::of(args.flag("preview")?);
         args.done()?;
-        let site = Site::open(scene, path).await?;
+        let site = Site::open(context, path).await?;
         let now = site.snapshot().version;
         if version.is_some_and(|version| version != now) {
             return Err(stale(&site.path().display().to_string(), now));
@@ -46,7 +47,7 @@ pub(crate) fn fix(mut args: Args, scene: Scene) -> Doing<(Shown, Work)> {
             let shown = Shown::plain(format!("Look for quick fixes in {}", site.path().display()));
             let work = Work::task(move |_| async move {
                 let answer = offered(&site, range, &named).await?;
-                let all: Vec<Value> = actions(&answer.value).map(told).collect();
+                let all: Vec<Value> = actions(&answer.value).map(action_json).collect();
                 let is_complete = all.len() <= MAX_FIXES && !answer.was_busy;
                 let fixes: Vec<Value> = all.into_iter().take(MAX_FIXES).collect();
                 Ok(json!({ "fixes": fixes, "is_complete": is_complete }))
@@ -55,13 +56,13 @@ pub(crate) fn fix(mut args: Args, scene: Scene) -> Doing<(Shown, Work)> {
         };
         let answer = offered(&site, range, &named).await?;
         let edit = edit_of(&site, &answer.value, &title).await?;
-        let desk = site.scene.desk.clone();
-        desk.blocking(move |_| edits::prepared(&site, &edit, &answer.texts, "quick_fix", mode)).await
+        let state = site.context.state.clone();
+        state.editor.blocking(move |_| edits::prepared(&site, &edit, &answer.texts, "quick_fix", mode)).await
     })
 }
 
 /// Asks what is offered. Some servers only have fixes for the errors that they are told back.
-async fn offered(site: &Site, range: Range, named: &Value) -> Result<Answer, Refusal> {
+async fn offered(site: &Site, range: Range, named: &Value) -> Result<LspAnswer, Refusal> {
     let until = Instant::now() + PATIENCE;
     let client = site.client().await?;
     // Without them there may still be other offers, so what became of it does not matter.
@@ -70,7 +71,7 @@ async fn offered(site: &Site, range: Range, named: &Value) -> Result<Answer, Ref
     let near: Vec<Value> =
         known.into_iter().flat_map(|known| known.items).filter(|item| meets(&item["range"], range)).collect();
     let context = json!({ "diagnostics": near, "triggerKind": 1 });
-    let params = json!({ "textDocument": site.named(), "range": named, "context": context });
+    let params = json!({ "textDocument": site.document_id(), "range": named, "context": context });
     site.ask(ACTION, &params, until).await
 }
 
@@ -87,7 +88,7 @@ fn actions(answer: &Value) -> impl Iterator<Item = &Value> {
     answer.as_array().into_iter().flatten().filter(|action| action["disabled"].is_null())
 }
 
-fn told(action: &Value) -> Value {
+fn action_json(action: &Value) -> Value {
     json!({ "title": action["title"], "kind": action["kind"], "is_preferred": action["isPreferred"] == true })
 }
 

@@ -13,14 +13,14 @@ use tokio::{sync::watch, time::Instant};
 use super::lack;
 
 #[derive(Debug)]
-pub(crate) struct Known {
-    facts: Mutex<Facts>,
+pub(crate) struct ServerKnowledge {
+    facts: Mutex<ServerFacts>,
     ticks: watch::Sender<u64>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Facts {
-    pub(crate) phase: Phase,
+pub(crate) struct ServerFacts {
+    pub(crate) phase: ServerPhase,
     pub(crate) capabilities: Value,
     /// What it has registered since, by its own ids.
     registered: BTreeMap<String, (String, Value)>,
@@ -36,13 +36,13 @@ pub(crate) struct Facts {
     pub(crate) open: BTreeMap<PathBuf, i32>,
     /// Files that it was told of and has not been seen to have read anew.
     pub(crate) unread: BTreeSet<PathBuf>,
-    files: BTreeMap<PathBuf, File>,
+    files: BTreeMap<PathBuf, DiagnosedFile>,
     /// Whether some of what it said about files was left out.
     pub(crate) is_cut: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Phase {
+pub(crate) enum ServerPhase {
     Starting,
     Ready,
     /// It ended because we wanted it to, for this reason.
@@ -53,13 +53,13 @@ pub(crate) enum Phase {
 
 /// What it said of one file, of its own accord and when asked: some servers do both, about different things.
 #[derive(Debug, Default)]
-struct File {
-    pushed: Option<Said>,
-    pulled: Option<Said>,
+struct DiagnosedFile {
+    pushed: Option<DiagnosticSet>,
+    pulled: Option<DiagnosticSet>,
 }
 
 #[derive(Clone, Debug)]
-struct Said {
+struct DiagnosticSet {
     items: Arc<[Value]>,
     /// The buffer's version that it is about; `None` if it is about the file on the disk.
     version: Option<u64>,
@@ -80,7 +80,7 @@ pub(crate) struct Diagnosed {
 
 /// How diagnostics came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Came {
+pub(crate) enum DiagnosticOrigin {
     Pushed,
     /// `was_busy`: before all was loaded, so that it may say otherwise when it is asked again.
     Pulled {
@@ -97,7 +97,7 @@ const MAX_FILES: usize = 2_000;
 /// Things that a server is busy with, and abilities that it registers. Further ones are not noted.
 const MAX_NOTED: usize = 256;
 
-impl Phase {
+impl ServerPhase {
     /// Why it is no more.
     pub(crate) fn end(&self) -> Option<&str> {
         match self {
@@ -107,13 +107,13 @@ impl Phase {
     }
 }
 
-// === impl Known ===
+// === impl ServerKnowledge ===
 
-impl Known {
+impl ServerKnowledge {
     /// One that tells when it is quiet is busy until it says so.
     pub(crate) fn new(tells_quiet: bool) -> Self {
-        let facts = Facts {
-            phase: Phase::Starting,
+        let facts = ServerFacts {
+            phase: ServerPhase::Starting,
             capabilities: Value::Null,
             registered: BTreeMap::new(),
             progress: BTreeMap::new(),
@@ -128,19 +128,19 @@ impl Known {
         Self { facts: Mutex::new(facts), ticks: watch::Sender::new(0) }
     }
 
-    pub(crate) fn read<T>(&self, look: impl FnOnce(&Facts) -> T) -> T {
+    pub(crate) fn read<T>(&self, look: impl FnOnce(&ServerFacts) -> T) -> T {
         look(&self.lock())
     }
 
     /// Changes something, and wakes those that wait for it.
-    pub(crate) fn write<T>(&self, change: impl FnOnce(&mut Facts) -> T) -> T {
+    pub(crate) fn write<T>(&self, change: impl FnOnce(&mut ServerFacts) -> T) -> T {
         let outcome = change(&mut self.lock());
         self.ticks.send_modify(|tick| *tick += 1);
         outcome
     }
 
     /// Waits until `look` finds something, or the time is up.
-    pub(crate) async fn wait<T>(&self, until: Instant, look: impl Fn(&Facts) -> Option<T>) -> Option<T> {
+    pub(crate) async fn wait<T>(&self, until: Instant, look: impl Fn(&ServerFacts) -> Option<T>) -> Option<T> {
         let mut ticks = self.ticks.subscribe();
         loop {
             ticks.mark_unchanged();
@@ -153,18 +153,18 @@ impl Known {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Facts> {
+    fn lock(&self) -> MutexGuard<'_, ServerFacts> {
         // Each change is whole, whatever became of who made it.
         self.facts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-// === impl Facts ===
+// === impl ServerFacts ===
 
-impl Facts {
+impl ServerFacts {
     /// What it is busy with, in its own words; `None` if all that it says was said with everything in view.
     pub(crate) fn busy_with(&self) -> Option<String> {
-        if self.phase == Phase::Starting {
+        if self.phase == ServerPhase::Starting {
             return Some("starting".to_owned());
         }
         match self.progress.values().next() {
@@ -234,7 +234,7 @@ impl Facts {
     pub(crate) fn diagnosed(
         &mut self,
         path: &Path,
-        came: Came,
+        came: DiagnosticOrigin,
         version: Option<u64>,
         number: Option<i64>,
         mut items: Vec<Value>,
@@ -248,18 +248,18 @@ impl Facts {
             return false;
         }
         // What it said before it had loaded all is not the answer, however long ago it was and however quiet it is now.
-        let is_cut = items.len() > MAX_OF_FILE || came == Came::Pulled { was_busy: true };
+        let is_cut = items.len() > MAX_OF_FILE || came == DiagnosticOrigin::Pulled { was_busy: true };
         items.truncate(MAX_OF_FILE);
         let file = self.files.entry(path.to_owned()).or_default();
         let place = match came {
-            Came::Pushed => &mut file.pushed,
-            Came::Pulled { .. } => &mut file.pulled,
+            DiagnosticOrigin::Pushed => &mut file.pushed,
+            DiagnosticOrigin::Pulled { .. } => &mut file.pulled,
         };
         let is_same = match place.as_ref() {
             Some(before) => *before.items == *items,
             None => items.is_empty(),
         };
-        *place = Some(Said { items: items.into(), version, number, is_cut });
+        *place = Some(DiagnosticSet { items: items.into(), version, number, is_cut });
         !is_same
     }
 
@@ -270,17 +270,17 @@ impl Facts {
     }
 
     pub(crate) fn of(&self, path: &Path) -> Option<Diagnosed> {
-        self.files.get(path).map(|file| self.told(path, file))
+        self.files.get(path).map(|file| self.diagnosis(path, file))
     }
 
     /// What it has said of all files.
     pub(crate) fn all(&self) -> impl Iterator<Item = Diagnosed> {
-        self.files.iter().map(|(path, file)| self.told(path, file))
+        self.files.iter().map(|(path, file)| self.diagnosis(path, file))
     }
 
     /// What it has said of a file, less what it cannot know.
-    fn told(&self, path: &Path, file: &File) -> Diagnosed {
-        let mut told = file.told(path, self.open.get(path).copied());
+    fn diagnosis(&self, path: &Path, file: &DiagnosedFile) -> Diagnosed {
+        let mut told = file.diagnosis(path, self.open.get(path).copied());
         if !self.lacks.is_empty() {
             told.items.retain(lack::is_certain);
             told.is_cut = true;
@@ -298,14 +298,14 @@ impl Facts {
     }
 }
 
-// === impl File ===
+// === impl DiagnosedFile ===
 
-impl File {
+impl DiagnosedFile {
     fn all(&self) -> impl Iterator<Item = &Value> {
         [&self.pushed, &self.pulled].into_iter().flatten().flat_map(|said| said.items.iter())
     }
 
-    fn told(&self, path: &Path, number: Option<i32>) -> Diagnosed {
+    fn diagnosis(&self, path: &Path, number: Option<i32>) -> Diagnosed {
         let mut items: Vec<Value> = Vec::new();
         for item in self.all() {
             // What it says both ways it says once.

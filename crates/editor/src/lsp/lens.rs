@@ -7,10 +7,10 @@ use tokio::time::Instant;
 
 use super::site::{Ability, PATIENCE, Site};
 use crate::{
-    Shown,
     args::Args,
+    lsp::LspContext,
     prepared::{Doing, Work},
-    scene::Scene,
+    shown::Shown,
 };
 
 /// Lenses in one answer, and those of them whose words have to be asked for one by one.
@@ -20,11 +20,11 @@ const MAX_RESOLVED: usize = 100;
 const LENS: Ability =
     Ability { capability: "codeLensProvider", method: "textDocument/codeLens", what: "show code lenses" };
 
-pub(crate) fn lenses(mut args: Args, scene: Scene) -> Doing<(Shown, Work)> {
+pub(crate) fn lenses(mut args: Args, context: LspContext) -> Doing<(Shown, Work)> {
     Box::pin(async move {
         let path = args.text("path")?;
         args.done()?;
-        let site = Site::open(scene, path).await?;
+        let site = Site::open(context, path).await?;
         let title = format!("Look at the code lenses of {}", site.path().display());
         let work = Work::task(move |_| async move { of(&site).await });
         Ok((Shown::plain(title), work.within(PATIENCE * 2)))
@@ -33,7 +33,7 @@ pub(crate) fn lenses(mut args: Args, scene: Scene) -> Doing<(Shown, Work)> {
 
 async fn of(site: &Site) -> Result<Value, Refusal> {
     let until = Instant::now() + PATIENCE;
-    let answer = site.ask(LENS, &json!({ "textDocument": site.named() }), until).await?;
+    let answer = site.ask(LENS, &json!({ "textDocument": site.document_id() }), until).await?;
     let client = site.client().await?;
     let resolves = client.known.read(|facts| facts.option(LENS.capability, LENS.method, "resolveProvider") == true);
     let found = answer.value.as_array().map_or(&[][..], Vec::as_slice);

@@ -16,11 +16,11 @@ use super::{
     uri,
 };
 use crate::{
-    Shown,
     args::{Args, wrong},
-    edit::Lines,
+    lsp::LspContext,
     prepared::{Doing, Work},
-    scene::Scene,
+    shown::Shown,
+    text::edit::TextLines,
 };
 
 /// Places in one answer. Of more the answer says that it is not complete.
@@ -45,7 +45,7 @@ fn ability(kind: &str) -> Option<Ability> {
     Some(Ability { capability, method, what })
 }
 
-pub(crate) fn locate(mut args: Args, scene: Scene) -> Doing<(Shown, Work)> {
+pub(crate) fn locate(mut args: Args, context: LspContext) -> Doing<(Shown, Work)> {
     Box::pin(async move {
         let path = args.text("path")?;
         let position = args.position("position")?;
@@ -59,8 +59,8 @@ pub(crate) fn locate(mut args: Args, scene: Scene) -> Doing<(Shown, Work)> {
         if position.is_none() && kind != "symbols" {
             return Err(wrong("`position` is missing: {line, character}"));
         }
-        let site = Site::open(scene, path).await?;
-        let mut params = json!({ "textDocument": site.named() });
+        let site = Site::open(context, path).await?;
+        let mut params = json!({ "textDocument": site.document_id() });
         if let Some(position) = position {
             let place = site.place(position)?;
             if kind != "symbols" {
@@ -73,22 +73,22 @@ pub(crate) fn locate(mut args: Args, scene: Scene) -> Doing<(Shown, Work)> {
         let title = format!("Find the {} of something in {}", kind.replace('_', " "), site.path().display());
         let work = Work::task(move |_| async move {
             let answer = site.ask(ability, &params, Instant::now() + PATIENCE).await?;
-            let desk = site.scene.desk.clone();
-            desk.blocking(move |_| Ok(told(&site, &answer.value, answer.was_busy))).await
+            let state = site.context.state.clone();
+            state.editor.blocking(move |_| Ok(locations_json(&site, &answer.value, answer.was_busy))).await
         });
         Ok((Shown::plain(title), work.within(PATIENCE * 2)))
     })
 }
 
 /// A place that a server names.
-struct Found {
+struct LspLocation {
     path: PathBuf,
     range: Value,
     /// Name, kind and what it is in, of a symbol.
     symbol: Option<(String, &'static str, Option<String>)>,
 }
 
-fn told(site: &Site, answer: &Value, was_busy: bool) -> Value {
+fn locations_json(site: &Site, answer: &Value, was_busy: bool) -> Value {
     let mut found = Vec::new();
     match answer {
         Value::Array(items) => items.iter().for_each(|item| collect(site, item, None, &mut found)),
@@ -97,12 +97,12 @@ fn told(site: &Site, answer: &Value, was_busy: bool) -> Value {
     }
     let is_complete = found.len() <= MAX_PLACES && !was_busy;
     found.truncate(MAX_PLACES);
-    let mut texts = Texts { scene: &site.scene, known: BTreeMap::new() };
-    let locations: Vec<Value> = found.iter().map(|found| texts.told(found)).collect();
+    let mut texts = Texts { context: &site.context, known: BTreeMap::new() };
+    let locations: Vec<Value> = found.iter().map(|found| texts.location_json(found)).collect();
     json!({ "locations": locations, "is_complete": is_complete })
 }
 
-fn collect(site: &Site, item: &Value, within: Option<&str>, found: &mut Vec<Found>) {
+fn collect(site: &Site, item: &Value, within: Option<&str>, found: &mut Vec<LspLocation>) {
     if found.len() > MAX_PLACES {
         return;
     }
@@ -122,7 +122,7 @@ fn collect(site: &Site, item: &Value, within: Option<&str>, found: &mut Vec<Foun
         None => symbol.is_some().then(|| site.path().to_owned()),
     };
     if let (Some(path), true) = (path, range.is_object()) {
-        found.push(Found { path, range: range.clone(), symbol });
+        found.push(LspLocation { path, range: range.clone(), symbol });
     }
     for child in item["children"].as_array().into_iter().flatten() {
         collect(site, child, item["name"].as_str(), found);
@@ -131,16 +131,16 @@ fn collect(site: &Site, item: &Value, within: Option<&str>, found: &mut Vec<Foun
 
 /// Texts that lines are shown of, each opened once and only through what was granted.
 struct Texts<'a> {
-    scene: &'a Scene,
+    context: &'a LspContext,
     known: BTreeMap<PathBuf, Option<Arc<str>>>,
 }
 
 impl Texts<'_> {
-    fn told(&mut self, found: &Found) -> Value {
-        let text = self.known.entry(found.path.clone()).or_insert_with(|| open(self.scene, &found.path));
+    fn location_json(&mut self, found: &LspLocation) -> Value {
+        let text = self.known.entry(found.path.clone()).or_insert_with(|| open(self.context, &found.path));
         let mut told = json!({ "path": found.path, "range": found.range, "is_granted": text.is_some() });
         let line = found.range["start"]["line"].as_u64().and_then(|line| usize::try_from(line).ok());
-        let shown = text.as_deref().zip(line).and_then(|(text, line)| Lines::of(text).iter().nth(line));
+        let shown = text.as_deref().zip(line).and_then(|(text, line)| TextLines::of(text).iter().nth(line));
         if let Some(shown) = shown {
             told["line_text"] = shown.chars().take(MAX_LINE).collect::<String>().into();
         }
@@ -154,9 +154,9 @@ impl Texts<'_> {
 }
 
 /// Returns the text of a file that was granted; empty if it is none to be shown. `None` if it was not granted.
-fn open(scene: &Scene, path: &Path) -> Option<Arc<str>> {
-    let file = scene.ground.way(path.to_str()?).and_then(|way| way.open_file()).ok()?;
-    if let Some(buffer) = scene.desk.buffers.at(path) {
+fn open(context: &LspContext, path: &Path) -> Option<Arc<str>> {
+    let file = context.roots.resolve(path.to_str()?).and_then(|way| way.open_file()).ok()?;
+    if let Some(buffer) = context.state.text.buffers.at(path) {
         return Some(buffer.snapshot().text);
     }
     let mut text = String::new();

@@ -7,10 +7,10 @@ use super::frame;
 
 /// What a server says.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Said {
+pub(crate) enum LspMessage {
     Answer {
         id: i64,
-        outcome: Result<Value, Complaint>,
+        outcome: Result<Value, LspError>,
     },
     /// It wants an answer. Its ids are its own business.
     Question {
@@ -26,7 +26,7 @@ pub(crate) enum Said {
 
 /// Why a server does not do what it was asked to.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-pub(crate) struct Complaint {
+pub(crate) struct LspError {
     pub(crate) code: i64,
     #[serde(default)]
     pub(crate) message: String,
@@ -38,7 +38,7 @@ pub(crate) const NO_SUCH_METHOD: i64 = -32601;
 const CONTENT_MODIFIED: i64 = -32801;
 const SERVER_CANCELLED: i64 = -32802;
 
-impl Complaint {
+impl LspError {
     /// Tells whether the same question may well be answered a moment later.
     pub(crate) fn is_passing(&self) -> bool {
         matches!(self.code, CONTENT_MODIFIED | SERVER_CANCELLED)
@@ -46,23 +46,23 @@ impl Complaint {
 }
 
 #[derive(Deserialize)]
-struct Envelope {
+struct LspEnvelope {
     id: Option<Value>,
     method: Option<String>,
     #[serde(default)]
     params: Value,
     #[serde(default)]
     result: Value,
-    error: Option<Complaint>,
+    error: Option<LspError>,
 }
 
 /// Returns what a body says; `None` if it is no message.
-pub(crate) fn read(body: &[u8]) -> Option<Said> {
-    let Envelope { id, method, params, result, error } = serde_json::from_slice(body).ok()?;
+pub(crate) fn read(body: &[u8]) -> Option<LspMessage> {
+    let LspEnvelope { id, method, params, result, error } = serde_json::from_slice(body).ok()?;
     Some(match (method, id.filter(|id| !id.is_null())) {
-        (Some(method), Some(id)) => Said::Question { id, method, params },
-        (Some(method), None) => Said::Note { method, params },
-        (None, id) => Said::Answer { id: id?.as_i64()?, outcome: error.map_or(Ok(result), Err) },
+        (Some(method), Some(id)) => LspMessage::Question { id, method, params },
+        (Some(method), None) => LspMessage::Note { method, params },
+        (None, id) => LspMessage::Answer { id: id?.as_i64()?, outcome: error.map_or(Ok(result), Err) },
     })
 }
 
@@ -104,14 +104,14 @@ mod tests {
     #[test]
     fn questions_answers_and_notes_are_told_apart() {
         let said = |text: &str| read(text.as_bytes());
-        let note = Said::Note { method: "m".to_owned(), params: Value::Null };
+        let note = LspMessage::Note { method: "m".to_owned(), params: Value::Null };
         assert_eq!(said(r#"{"jsonrpc":"2.0","method":"m"}"#), Some(note));
-        let question = Said::Question { id: json!("a"), method: "m".to_owned(), params: json!([1]) };
+        let question = LspMessage::Question { id: json!("a"), method: "m".to_owned(), params: json!([1]) };
         assert_eq!(said(r#"{"id":"a","method":"m","params":[1]}"#), Some(question));
-        assert_eq!(said(r#"{"id":3,"result":null}"#), Some(Said::Answer { id: 3, outcome: Ok(Value::Null) }));
-        let complaint = Complaint { code: -32801, message: "later".to_owned() };
+        assert_eq!(said(r#"{"id":3,"result":null}"#), Some(LspMessage::Answer { id: 3, outcome: Ok(Value::Null) }));
+        let complaint = LspError { code: -32801, message: "later".to_owned() };
         assert!(complaint.is_passing());
-        let complains = Said::Answer { id: 3, outcome: Err(complaint) };
+        let complains = LspMessage::Answer { id: 3, outcome: Err(complaint) };
         assert_eq!(said(r#"{"id":3,"error":{"code":-32801,"message":"later"}}"#), Some(complains));
         for nothing in ["", "[]", "7", r#"{"result":1}"#, r#"{"id":"x","result":1}"#, r#"{"id":1,"error":7}"#] {
             assert_eq!(said(nothing), None, "{nothing}");

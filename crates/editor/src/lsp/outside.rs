@@ -9,28 +9,28 @@ use std::{
 };
 
 use prism_os::{
-    root::{Kind, Listing, Root},
-    watch::{self, Choice, Tree},
+    root::{FileKind, FolderHandle, FolderListing},
+    watch::{self, Tree, WatchFilter},
 };
 
-use super::conversation::Change;
+use super::conversation::DiskChange;
 
 /// The files of one project, watched by the kernel.
 #[derive(Debug)]
-pub(crate) struct Outside(Mutex<Watched>);
+pub(crate) struct OutsideWatch(Mutex<WatchedProject>);
 
 #[derive(Debug)]
-struct Watched {
+struct WatchedProject {
     tree: Tree,
-    project: Root,
+    project: FolderHandle,
     /// Folders beside the project that belong to it.
     beside: BTreeSet<PathBuf>,
 }
 
 /// What has changed.
 #[derive(Debug, Default)]
-pub(crate) struct Changes {
-    pub(crate) files: Vec<(PathBuf, Change)>,
+pub(crate) struct OutsideChanges {
+    pub(crate) files: Vec<(PathBuf, DiskChange)>,
     /// More has changed than can be told one by one, or whole folders were moved.
     pub(crate) is_lost: bool,
 }
@@ -45,16 +45,16 @@ const MAX_TOLD: usize = 1_000;
 /// Folders beside the project that are watched too. Further ones are not, and answers say that they are not complete.
 const MAX_BESIDE: usize = 64;
 
-impl Outside {
+impl OutsideWatch {
     /// Begins to watch a project. `None` where nothing can be watched; then the server sees what it sees. Blocks.
-    pub(crate) fn watch(project: Root) -> Option<Self> {
+    pub(crate) fn watch(project: FolderHandle) -> Option<Self> {
         let mut tree = Tree::new().ok()?;
-        tree.set(vec![project.beneath(Path::new("")).ok()?], &mut Sources);
-        Some(Self(Mutex::new(Watched { tree, project, beside: BTreeSet::new() })))
+        tree.set(vec![project.beneath(Path::new("")).ok()?], &mut SourceFilter);
+        Some(Self(Mutex::new(WatchedProject { tree, project, beside: BTreeSet::new() })))
     }
 
     /// Watches folders beside the project as well. `open` opens one that was granted. Blocks.
-    pub(crate) fn widen(&self, beside: BTreeSet<PathBuf>, open: impl Fn(&Path) -> Option<Root>) {
+    pub(crate) fn widen(&self, beside: BTreeSet<PathBuf>, open: impl Fn(&Path) -> Option<FolderHandle>) {
         let mut watched = self.watched();
         if watched.beside == beside {
             return;
@@ -63,30 +63,30 @@ impl Outside {
         let Ok(project) = watched.project.beneath(Path::new("")) else { return };
         let roots = [project].into_iter().chain(opened).collect();
         watched.beside = beside;
-        watched.tree.set(roots, &mut Sources);
+        watched.tree.set(roots, &mut SourceFilter);
     }
 
     /// Returns what has changed since the last time. What was changed before the call is among it. Blocks.
-    pub(crate) fn changes(&self) -> Changes {
-        let changes = self.watched().tree.changes(&mut Sources);
+    pub(crate) fn changes(&self) -> OutsideChanges {
+        let changes = self.watched().tree.changes(&mut SourceFilter);
         let mut is_lost = false;
         let mut files = Vec::new();
         for change in changes {
             match change {
-                watch::Change::Created(path, _) => files.push((path, Change::Created)),
-                watch::Change::Deleted(path, _) => files.push((path, Change::Deleted)),
-                watch::Change::Renamed { from, to, kind } => {
+                watch::FolderChange::Created(path, _) => files.push((path, DiskChange::Created)),
+                watch::FolderChange::Deleted(path, _) => files.push((path, DiskChange::Deleted)),
+                watch::FolderChange::Renamed { from, to, kind } => {
                     // What is in it is not told one by one.
-                    is_lost |= kind == Kind::Folder;
-                    files.extend([(from, Change::Deleted), (to, Change::Created)]);
+                    is_lost |= kind == FileKind::Folder;
+                    files.extend([(from, DiskChange::Deleted), (to, DiskChange::Created)]);
                 }
-                watch::Change::Written(path) => files.push((path, Change::Changed)),
-                watch::Change::Lost => is_lost = true,
+                watch::FolderChange::Written(path) => files.push((path, DiskChange::Changed)),
+                watch::FolderChange::Lost => is_lost = true,
             }
         }
         is_lost |= files.len() > MAX_TOLD;
         files.truncate(MAX_TOLD);
-        Changes { files, is_lost }
+        OutsideChanges { files, is_lost }
     }
 
     /// Whether there is more than can be watched.
@@ -95,17 +95,17 @@ impl Outside {
         watched.tree.is_partial() || watched.beside.len() > MAX_BESIDE
     }
 
-    fn watched(&self) -> MutexGuard<'_, Watched> {
+    fn watched(&self) -> MutexGuard<'_, WatchedProject> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-struct Sources;
+struct SourceFilter;
 
-impl Choice for Sources {
-    fn enter(&mut self, _folder: &Listing, _path: &Path, _names: &[(OsString, Kind)]) {}
+impl WatchFilter for SourceFilter {
+    fn enter(&mut self, _folder: &FolderListing, _path: &Path, _names: &[(OsString, FileKind)]) {}
 
-    fn leaves_out(&self, path: &Path, kind: Kind) -> bool {
-        kind == Kind::Folder && path.file_name().is_some_and(|name| LEFT_OUT.iter().any(|out| name == *out))
+    fn leaves_out(&self, path: &Path, kind: FileKind) -> bool {
+        kind == FileKind::Folder && path.file_name().is_some_and(|name| LEFT_OUT.iter().any(|out| name == *out))
     }
 }

@@ -10,7 +10,7 @@ use std::{
 };
 
 use prism_os::{
-    ask::{Answer, AskError, ask_aloud_in},
+    ask::{AskError, ProgramAnswer, ask_aloud_in},
     fence::Fence,
 };
 
@@ -18,7 +18,7 @@ use super::conversation::{brief, telling};
 
 /// How a program is looked at.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Look {
+pub(crate) enum ProgramCheck {
     /// These words have it tell its version. Below `least` it cannot do what is asked of it.
     Version { words: &'static [&'static str], least: u32 },
     /// It has no such words. That it starts is all that can be seen.
@@ -78,9 +78,9 @@ impl Proofs {
     }
 }
 
-// === impl Look ===
+// === impl ProgramCheck ===
 
-impl Look {
+impl ProgramCheck {
     /// Runs a program, and says why it cannot work. Blocks for `PATIENCE` at most.
     pub(crate) fn at(
         &self,
@@ -108,7 +108,7 @@ impl Look {
         }
     }
 
-    fn judge(&self, answer: &Answer) -> Result<(), String> {
+    fn judge(&self, answer: &ProgramAnswer) -> Result<(), String> {
         let said = String::from_utf8_lossy(&answer.stdout);
         let is_broken = match self {
             Self::Version { .. } => !answer.success,
@@ -139,9 +139,9 @@ mod tests {
 
     use super::*;
 
-    const VERSION: Look = Look::Version { words: &["--version"], least: 7 };
+    const VERSION: ProgramCheck = ProgramCheck::Version { words: &["--version"], least: 7 };
 
-    fn looked(look: &Look, script: &str) -> Result<(), String> {
+    fn looked(look: &ProgramCheck, script: &str) -> Result<(), String> {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("server");
         fs::write(&program, script).unwrap();
@@ -156,8 +156,8 @@ mod tests {
             "#!/bin/sh\necho \"error: Unknown binary 'server'\" >&2\necho >&2\necho '  15: <unknown>' >&2\nexit 1\n";
         assert_eq!(looked(&VERSION, proxy).unwrap_err(), "error: Unknown binary 'server'");
         let shim = "#!/bin/sh\necho 'pyenv: server: command not found' >&2\nexit 127\n";
-        assert_eq!(looked(&Look::Start, shim).unwrap_err(), "pyenv: server: command not found");
-        for look in [&VERSION, &Look::Start] {
+        assert_eq!(looked(&ProgramCheck::Start, shim).unwrap_err(), "pyenv: server: command not found");
+        for look in [&VERSION, &ProgramCheck::Start] {
             let why = looked(look, "#!/no/such/interpreter\n").unwrap_err();
             assert!(why.starts_with("it cannot be started"), "{why}");
         }
@@ -169,8 +169,8 @@ mod tests {
     fn a_program_that_works_or_takes_its_time_is_taken() {
         assert_eq!(looked(&VERSION, "#!/bin/sh\necho 'Debian server version 14.0.6'\n"), Ok(()));
         assert_eq!(looked(&VERSION, "#!/bin/sh\necho '(devel)'\n"), Ok(()));
-        assert_eq!(looked(&Look::Start, "#!/bin/sh\necho 'no input stream' >&2\nexit 1\n"), Ok(()));
-        assert_eq!(looked(&Look::Start, "#!/bin/sh\nexec sleep 1000\n"), Ok(()));
+        assert_eq!(looked(&ProgramCheck::Start, "#!/bin/sh\necho 'no input stream' >&2\nexit 1\n"), Ok(()));
+        assert_eq!(looked(&ProgramCheck::Start, "#!/bin/sh\nexec sleep 1000\n"), Ok(()));
     }
 
     #[test]

@@ -4,15 +4,15 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::{
-    edits::{self, Mode},
+    edits::{self, EditsMode},
     site::{Ability, PATIENCE, Site},
 };
 use crate::{
-    Shown,
     args::{Args, wrong},
-    buffers::stale,
+    lsp::LspContext,
     prepared::{Doing, Work},
-    scene::Scene,
+    shown::Shown,
+    text::buffers::stale,
 };
 
 /// Letters of a name.
@@ -21,25 +21,25 @@ const MAX_NAME: usize = 200;
 const RENAME: Ability = Ability { capability: "renameProvider", method: "textDocument/rename", what: "rename symbols" };
 const PREPARE: Ability = Ability { method: "textDocument/prepareRename", ..RENAME };
 
-pub(crate) fn rename(mut args: Args, scene: Scene) -> Doing<(Shown, Work)> {
+pub(crate) fn rename(mut args: Args, context: LspContext) -> Doing<(Shown, Work)> {
     Box::pin(async move {
         let path = args.text("path")?;
         let position = args.position("position")?.ok_or_else(|| wrong("`position` is missing: {line, character}"))?;
         let new_name = args.text("new_name")?;
         let version = args.number("version", 0, u64::MAX)?;
-        let mode = Mode::of(args.flag("preview")?);
+        let mode = EditsMode::of(args.flag("preview")?);
         args.done()?;
         let is_name = !new_name.trim().is_empty() && !new_name.contains(char::is_control);
         if !is_name || new_name.chars().count() > MAX_NAME {
             return Err(wrong(format!("`new_name` must be a name of 1 to {MAX_NAME} letters")));
         }
-        let site = Site::open(scene, path).await?;
+        let site = Site::open(context, path).await?;
         let now = site.snapshot().version;
         if version.is_some_and(|version| version != now) {
             return Err(stale(&site.path().display().to_string(), now));
         }
         let until = Instant::now() + PATIENCE;
-        let mut params = json!({ "textDocument": site.named(), "position": site.place(position)? });
+        let mut params = json!({ "textDocument": site.document_id(), "position": site.place(position)? });
         let client = site.client().await?;
         super::site::ready(&client, until).await.map_err(|fault| site.refusal(fault, Some(RENAME)))?;
         let prepares =
@@ -62,7 +62,7 @@ pub(crate) fn rename(mut args: Args, scene: Scene) -> Doing<(Shown, Work)> {
         if matches!(answer.value, Value::Null) {
             return Err(wrong("there is nothing at `position` that could be renamed"));
         }
-        let desk = site.scene.desk.clone();
-        desk.blocking(move |_| edits::prepared(&site, &answer.value, &answer.texts, "rename", mode)).await
+        let state = site.context.state.clone();
+        state.editor.blocking(move |_| edits::prepared(&site, &answer.value, &answer.texts, "rename", mode)).await
     })
 }

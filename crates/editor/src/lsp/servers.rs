@@ -25,49 +25,50 @@ use tokio::time::{Instant, timeout};
 
 use super::{
     attend,
-    catalogue::{self, Choice, Kind},
-    client::{Client, Command, Terms},
-    conversation::{Change, Greeting},
-    outside::Outside,
-    planted,
+    catalogue::{self, ServerChoice, ServerKind},
+    client::{LspClient, LspCommand, LspTerms},
+    conversation::{DiskChange, LspGreeting},
+    outside::OutsideWatch,
+    project_trust,
     proof::Proofs,
-    slot::Slot,
+    slot::ServerSlot,
 };
 use crate::{
-    Holder, Settings,
-    fence::Around,
     happening::Happenings,
-    language::Language,
-    runtime::{Desk, failed},
-    scene::Scene,
+    language::SourceLanguage,
+    lsp::{LspContext, LspState},
+    refusal::failed,
+    run::fence::ChildFence,
+    settings::Settings,
+    state::Holder,
 };
 
 /// The language servers. One for the runtime; a copy is the same one.
 #[derive(Clone, Debug)]
-pub(crate) struct Servers(Arc<Shared>);
+pub(crate) struct LanguageServers(Arc<ServerTable>);
 
-struct Shared {
+struct ServerTable {
     env: BTreeMap<OsString, OsString>,
     owner: Owner,
     settings: Settings,
     happenings: Happenings,
     is_attended: AtomicBool,
-    slots: Mutex<BTreeMap<Key, Slot>>,
+    slots: Mutex<BTreeMap<ServerKey, ServerSlot>>,
     proofs: Proofs,
 }
 
 /// What a server is for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Key {
+pub(crate) struct ServerKey {
     pub(crate) folder: PathBuf,
     pub(crate) command: Vec<String>,
 }
 
 /// Which server is wanted.
 #[derive(Clone, Debug)]
-pub(crate) struct Wanted {
-    pub(crate) key: Key,
-    pub(crate) kind: &'static Kind,
+pub(crate) struct WantedServer {
+    pub(crate) key: ServerKey,
+    pub(crate) kind: &'static ServerKind,
     /// LSP's name of the language that it is wanted for.
     pub(crate) language: &'static str,
     /// What it may see: the granted folder that the project is in.
@@ -75,10 +76,10 @@ pub(crate) struct Wanted {
 }
 
 /// What has become of an attempt to start one.
-enum Started {
-    Now(Arc<Client>),
+enum StartAttempt {
+    Now(Arc<LspClient>),
     /// When this one has made place.
-    When(Arc<Client>),
+    When(Arc<LspClient>),
 }
 
 /// Servers at once. A further one takes the place of the one that was not asked anything for longest; if all are at work, who
@@ -91,9 +92,9 @@ const MAX_SLOTS: usize = 64;
 /// How long is waited for a server to make place, and for all of them at the end.
 const MAKING_PLACE: Duration = Duration::from_secs(5);
 
-// === impl Servers ===
+// === impl LanguageServers ===
 
-impl Servers {
+impl LanguageServers {
     pub(crate) fn new(
         env: BTreeMap<OsString, OsString>,
         owner: Owner,
@@ -101,13 +102,13 @@ impl Servers {
         happenings: Happenings,
     ) -> Self {
         let (is_attended, slots, proofs) = (AtomicBool::new(false), Mutex::default(), Proofs::default());
-        Self(Arc::new(Shared { env, owner, settings, happenings, is_attended, slots, proofs }))
+        Self(Arc::new(ServerTable { env, owner, settings, happenings, is_attended, slots, proofs }))
     }
 
     /// Has servers hear of what happens, from the first that is needed on.
-    pub(super) fn attend(&self, desk: &Arc<Desk>) {
+    pub(super) fn attend(&self, state: &Arc<LspState>) {
         if !self.0.is_attended.swap(true, Ordering::Relaxed) {
-            tokio::spawn(attend::attend(Arc::downgrade(desk), self.0.happenings.listen()));
+            tokio::spawn(attend::attend(Arc::downgrade(state), self.0.happenings.listen()));
         }
     }
 
@@ -118,38 +119,45 @@ impl Servers {
     /// Finds the server of a language for a project: one that can work. Blocks.
     pub(crate) fn choose(
         &self,
-        scene: &Scene,
-        language: Language,
+        context: &LspContext,
+        language: SourceLanguage,
         reach: &Path,
         project: &Path,
-    ) -> Result<Choice, Refusal> {
-        let prove = |kind: &Kind, program: &Path| self.prove(scene, kind, program, reach, project);
+    ) -> Result<ServerChoice, Refusal> {
+        let prove = |kind: &ServerKind, program: &Path| self.prove(context, kind, program, reach, project);
         catalogue::choose(language, &self.0.settings, &self.0.env, reach, project, &prove)
     }
 
     /// Says why a program cannot work, looking at it as it would be started: of the project's own files rustup, say, reads
     /// which toolchain is meant.
-    fn prove(&self, scene: &Scene, kind: &Kind, program: &Path, reach: &Path, project: &Path) -> Result<(), String> {
+    fn prove(
+        &self,
+        context: &LspContext,
+        kind: &ServerKind,
+        program: &Path,
+        reach: &Path,
+        project: &Path,
+    ) -> Result<(), String> {
         let folder = if self.0.settings.runs_project_code { project } else { Path::new("/") };
         self.0.proofs.of(program, folder, || {
             // Why there is no fence, who starts it is told.
-            let Ok(around) = self.fence(scene, program, reach) else { return Ok(()) };
+            let Ok(around) = self.fence(context, program, reach) else { return Ok(()) };
             let env = self.env_of(kind, folder, &around);
             kind.look.at(program, folder, &env, around.fence.as_ref())
         })
     }
 
     /// Finds the running server, or starts one.
-    pub(crate) async fn client(&self, scene: &Scene, wanted: &Wanted) -> Result<Arc<Client>, Refusal> {
+    pub(crate) async fn client(&self, context: &LspContext, wanted: &WantedServer) -> Result<Arc<LspClient>, Refusal> {
         let until = Instant::now() + MAKING_PLACE;
-        if let Some(client) = self.found(wanted, scene.holder.id) {
+        if let Some(client) = self.found(wanted, context.holder.id) {
             return Ok(client);
         }
         loop {
-            let (this, its, wanted) = (self.clone(), scene.clone(), wanted.clone());
-            let leaving = match scene.desk.blocking(move |_| this.start(&its, &wanted)).await? {
-                Started::Now(client) => return Ok(client),
-                Started::When(leaving) => leaving,
+            let (this, its, wanted) = (self.clone(), context.clone(), wanted.clone());
+            let leaving = match context.state.editor.blocking(move |_| this.start(&its, &wanted)).await? {
+                StartAttempt::Now(client) => return Ok(client),
+                StartAttempt::When(leaving) => leaving,
             };
             leaving.stop();
             if timeout(until - Instant::now(), leaving.ended()).await.is_err() {
@@ -158,7 +166,7 @@ impl Servers {
         }
     }
 
-    fn found(&self, wanted: &Wanted, holder: u128) -> Option<Arc<Client>> {
+    fn found(&self, wanted: &WantedServer, holder: u128) -> Option<Arc<LspClient>> {
         let mut slots = self.slots();
         let slot = slots.get_mut(&wanted.key)?;
         slot.languages.insert(wanted.language);
@@ -167,32 +175,32 @@ impl Servers {
     }
 
     /// Starts one. The table stays locked for the milliseconds that this takes, so that nobody starts the same twice. Blocks.
-    fn start(&self, scene: &Scene, wanted: &Wanted) -> Result<Started, Refusal> {
-        let Shared { settings, happenings, .. } = &*self.0;
-        let Wanted { key, kind, language, reach } = wanted;
+    fn start(&self, context: &LspContext, wanted: &WantedServer) -> Result<StartAttempt, Refusal> {
+        let ServerTable { settings, happenings, .. } = &*self.0;
+        let WantedServer { key, kind, language, reach } = wanted;
         // Before it is started, so that it is told of all that changes after it has looked; and before the table is locked,
         // as a large project takes a while.
-        let folder = scene.ground.way(&key.folder.display().to_string()).and_then(|way| way.folder());
-        let outside = folder.ok().and_then(Outside::watch);
+        let folder = context.roots.resolve(&key.folder.display().to_string()).and_then(|way| way.folder());
+        let outside = folder.ok().and_then(OutsideWatch::watch);
         if !settings.runs_project_code {
-            planted::refuse(kind, &key.folder, reach, &scene.ground)?;
+            project_trust::refuse(kind, &key.folder, reach, &context.roots)?;
         }
         let mut slots = self.slots();
-        let slot = slots.entry(key.clone()).or_insert_with(|| Slot::new(wanted.clone()));
+        let slot = slots.entry(key.clone()).or_insert_with(|| ServerSlot::new(wanted.clone()));
         slot.languages.insert(language);
-        slot.holders.insert(scene.holder.id);
+        slot.holders.insert(context.holder.id);
         if let Some(client) = slot.running() {
-            return Ok(Started::Now(client));
+            return Ok(StartAttempt::Now(client));
         }
         slot.may_start()?;
         match make_place(&mut slots, key) {
-            Place::Free => {}
-            Place::Leaving(client) => return Ok(Started::When(client)),
-            Place::None => return Err(all_busy()),
+            ServerVacancy::Free => {}
+            ServerVacancy::Leaving(client) => return Ok(StartAttempt::When(client)),
+            ServerVacancy::None => return Err(all_busy()),
         }
         let slot = slots.get_mut(key).ok_or_else(|| failed("the language server's place is gone"))?;
         let program = key.command.first().map(Path::new).unwrap_or(Path::new(""));
-        let around = self.fence(scene, program, reach)?;
+        let around = self.fence(context, program, reach)?;
         slot.starts += 1;
         let child = self.spawn(key, kind, &around).map_err(|error| {
             let source = std::error::Error::source(&error).map(|source| format!(": {source}")).unwrap_or_default();
@@ -202,8 +210,8 @@ impl Servers {
             Refusal::new(code, message)
         })?;
         let (options, configuration) = slot.wanted.kind.wishes(settings);
-        let terms = Terms {
-            greeting: Greeting {
+        let terms = LspTerms {
+            greeting: LspGreeting {
                 folder: key.folder.clone(),
                 options,
                 configuration,
@@ -218,18 +226,18 @@ impl Servers {
                 Arc::new(move |diagnosed| attend::tell(&happenings, diagnosed))
             },
         };
-        let client = Client::begin(child, terms);
+        let client = LspClient::begin(child, terms);
         slot.client = Some(client.clone());
-        Ok(Started::Now(client))
+        Ok(StartAttempt::Now(client))
     }
 
     /// What a server may touch: the granted folder that its project is in, and where its own program lies. Unless it is
     /// allowed, nothing in the granted folder can be executed.
-    fn fence(&self, scene: &Scene, program: &Path, reach: &Path) -> Result<Around, Refusal> {
-        let held = scene.ground.way(&reach.display().to_string()).and_then(|way| way.folder())?;
+    fn fence(&self, context: &LspContext, program: &Path, reach: &Path) -> Result<ChildFence, Refusal> {
+        let held = context.roots.resolve(&reach.display().to_string()).and_then(|way| way.folder())?;
         // It serves all who work there, so it has the network of none.
-        let holder = Holder { network: Network::Own, ..scene.holder.clone() };
-        let around = scene.desk.fences.around_folders(vec![held], &holder);
+        let holder = Holder { network: Network::Own, ..context.holder.clone() };
+        let around = context.state.fences.around_folders(vec![held], &holder);
         let mut around =
             around.map_err(|error| failed(format!("cannot make a folder for temporary files: {error}")))?;
         if let Some(fence) = &mut around.fence {
@@ -242,14 +250,14 @@ impl Servers {
     }
 
     /// The one place where a server's process begins: in a group of its own, without secrets, and behind the fence.
-    fn spawn(&self, key: &Key, kind: &Kind, around: &Around) -> Result<Child, SpawnError> {
+    fn spawn(&self, key: &ServerKey, kind: &ServerKind, around: &ChildFence) -> Result<Child, SpawnError> {
         let (env, fence) = (self.env_of(kind, &key.folder, around), around.fence.as_ref());
         let cgroup = around.limits.cgroup();
         let spec = Spec { command: &key.command, env: &env, cwd: Some(&key.folder), cgroup, fence };
         Child::spawn(&spec, &self.0.owner)
     }
 
-    fn env_of(&self, kind: &Kind, folder: &Path, around: &Around) -> BTreeMap<OsString, OsString> {
+    fn env_of(&self, kind: &ServerKind, folder: &Path, around: &ChildFence) -> BTreeMap<OsString, OsString> {
         let mut env = self.0.env.clone();
         env.insert("PWD".into(), folder.into());
         env.remove(std::ffi::OsStr::new("OLDPWD"));
@@ -260,7 +268,7 @@ impl Servers {
     }
 
     /// Those that run.
-    pub(crate) fn running(&self) -> Vec<(Key, &'static Kind, Arc<Client>)> {
+    pub(crate) fn running(&self) -> Vec<(ServerKey, &'static ServerKind, Arc<LspClient>)> {
         let slots = self.slots();
         let running = slots.iter().filter_map(|(key, slot)| Some((key.clone(), slot.wanted.kind, slot.running()?)));
         running.collect()
@@ -272,14 +280,14 @@ impl Servers {
         let mut told = Vec::new();
         for (key, slot) in slots.iter().filter(|(key, _)| is_within(&key.folder)) {
             for language in &slot.languages {
-                told.push(slot.told(key, language));
+                told.push(slot.to_json(key, language));
             }
         }
         told
     }
 
     /// Stops those of a language, or of all, within some folders, and forgets how often they have failed. Returns which.
-    pub(crate) async fn stop(&self, language: Option<&str>, is_within: impl Fn(&Path) -> bool) -> Vec<Key> {
+    pub(crate) async fn stop(&self, language: Option<&str>, is_within: impl Fn(&Path) -> bool) -> Vec<ServerKey> {
         let (mut keys, mut stopping) = (Vec::new(), Vec::new());
         for (key, slot) in self.slots().iter_mut() {
             if is_within(&key.folder) && language.is_none_or(|language| slot.languages.contains(language)) {
@@ -292,17 +300,17 @@ impl Servers {
     }
 
     /// Starts some again that were stopped. Why one does not start, the list tells.
-    pub(crate) async fn start_again(&self, scene: &Scene, keys: Vec<Key>) {
+    pub(crate) async fn start_again(&self, context: &LspContext, keys: Vec<ServerKey>) {
         for key in keys {
             let wanted = self.slots().get(&key).map(|slot| slot.wanted.clone());
             if let Some(wanted) = wanted {
-                let _ = self.client(scene, &wanted).await;
+                let _ = self.client(context, &wanted).await;
             }
         }
     }
 
     /// A holder has left; what only it needed ends.
-    pub(crate) fn left(&self, holder: u128) {
+    pub(crate) fn release(&self, holder: u128) {
         let mut slots = self.slots();
         for slot in slots.values_mut() {
             if slot.holders.remove(&holder) && slot.holders.is_empty() {
@@ -313,66 +321,66 @@ impl Servers {
 
     /// Ends all.
     pub(crate) async fn close(&self) {
-        let all: Vec<Arc<Client>> = self.slots().values_mut().filter_map(|slot| slot.client.take()).collect();
+        let all: Vec<Arc<LspClient>> = self.slots().values_mut().filter_map(|slot| slot.client.take()).collect();
         end(all).await;
     }
 
     pub(crate) fn closed(&self, path: &Path) {
-        self.each_above(path, |client| client.tell(Command::Close(path.to_owned())));
+        self.each_above(path, |client| client.tell(LspCommand::Close(path.to_owned())));
     }
 
     pub(crate) fn saved(&self, path: &Path) {
-        self.each_above(path, |client| client.tell(Command::Saved(path.to_owned())));
-        self.changed_on_disk(path, Change::Changed);
+        self.each_above(path, |client| client.tell(LspCommand::Saved(path.to_owned())));
+        self.changed_on_disk(path, DiskChange::Changed);
     }
 
     /// Tells those of a changed file that do not hear of it anyway, when they are asked something next.
-    pub(crate) fn changed_on_disk(&self, path: &Path, change: Change) {
+    pub(crate) fn changed_on_disk(&self, path: &Path, change: DiskChange) {
         self.each_above(path, |client| {
             if !client.leaves_watching {
-                client.tell(Command::ChangedOnDisk(vec![(path.to_owned(), change)]));
+                client.tell(LspCommand::ChangedOnDisk(vec![(path.to_owned(), change)]));
             }
         });
     }
 
-    fn each_above(&self, path: &Path, act: impl Fn(&Client)) {
+    fn each_above(&self, path: &Path, act: impl Fn(&LspClient)) {
         let slots = self.slots();
         let above = slots.iter().filter(|(key, _)| path.starts_with(&key.folder));
         above.filter_map(|(_, slot)| slot.running()).for_each(|client| act(&client));
     }
 
-    fn slots(&self) -> MutexGuard<'_, BTreeMap<Key, Slot>> {
+    fn slots(&self) -> MutexGuard<'_, BTreeMap<ServerKey, ServerSlot>> {
         // Each change of the table is whole, whatever became of who made it.
         self.0.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl std::fmt::Debug for Shared {
+impl std::fmt::Debug for ServerTable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Servers").finish_non_exhaustive()
     }
 }
 
 /// Whether there is room for one more.
-enum Place {
+enum ServerVacancy {
     Free,
     /// When this one is gone.
-    Leaving(Arc<Client>),
+    Leaving(Arc<LspClient>),
     None,
 }
 
-fn make_place(slots: &mut BTreeMap<Key, Slot>, wanted: &Key) -> Place {
+fn make_place(slots: &mut BTreeMap<ServerKey, ServerSlot>, wanted: &ServerKey) -> ServerVacancy {
     if slots.len() > MAX_SLOTS {
         slots.retain(|key, slot| key == wanted || slot.failures > 0 || slot.client.is_some());
     }
-    let living: Vec<&Arc<Client>> =
+    let living: Vec<&Arc<LspClient>> =
         slots.values().filter_map(|slot| slot.client.as_ref()).filter(|client| !client.has_ended()).collect();
     if living.len() < MAX_SERVERS {
-        return Place::Free;
+        return ServerVacancy::Free;
     }
     let gone = living.iter().find(|client| client.is_gone());
     let idle = living.iter().filter(|client| !client.is_busy()).min_by_key(|client| client.last_used());
-    gone.or(idle).map_or(Place::None, |client| Place::Leaving((*client).clone()))
+    gone.or(idle).map_or(ServerVacancy::None, |client| ServerVacancy::Leaving((*client).clone()))
 }
 
 fn all_busy() -> Refusal {
@@ -388,7 +396,7 @@ fn home_of(program: &Path) -> Option<PathBuf> {
     packages.or_else(|| real.parent()).map(Path::to_owned)
 }
 
-async fn end(clients: Vec<Arc<Client>>) {
+async fn end(clients: Vec<Arc<LspClient>>) {
     clients.iter().for_each(|client| client.stop());
     let all = async {
         for client in &clients {

@@ -12,34 +12,36 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use super::{
-    catalogue::{self, Kind},
-    client::{Client, Command},
-    conversation::{Answer, Change, Fault, brief},
-    documents::Document,
-    known::{Facts, Phase},
+    catalogue::{self, ServerKind},
+    client::{LspClient, LspCommand},
+    conversation::{DiskChange, LspAnswer, LspFault, brief},
+    documents::LspDocument,
+    known::{ServerFacts, ServerPhase},
     message::NO_SUCH_METHOD,
-    outside::Changes,
-    planted, project,
-    servers::{Key, Wanted},
+    outside::OutsideChanges,
+    project, project_trust,
+    servers::{ServerKey, WantedServer},
     uri,
 };
 use crate::{
     args::wrong,
-    buffers::{Buffer, Snapshot},
-    edit::Lines,
-    fence,
-    files::MAX_BYTES,
-    language::Language,
-    scene::Scene,
+    language::SourceLanguage,
+    lsp::LspContext,
+    roots::read::MAX_BYTES,
+    run::fence::FenceReport,
+    text::{
+        buffers::{Buffer, Snapshot},
+        edit::TextLines,
+    },
 };
 
 #[derive(Clone, Debug)]
 pub(crate) struct Site {
-    pub(crate) scene: Scene,
+    pub(crate) context: LspContext,
     pub(crate) buffer: Arc<Buffer>,
-    pub(crate) kind: &'static Kind,
-    language: Language,
-    wanted: Wanted,
+    pub(crate) kind: &'static ServerKind,
+    language: SourceLanguage,
+    wanted: WantedServer,
 }
 
 /// An ability of servers: what they call it when they say that they have it, and what it is asked by.
@@ -68,24 +70,24 @@ const AGAIN: usize = 1;
 
 impl Site {
     /// Opens the text and finds its project and server. Starts nothing.
-    pub(crate) async fn open(scene: Scene, path: String) -> Result<Self, Refusal> {
-        let desk = scene.desk.clone();
-        desk.blocking(move |_| Self::find(scene, &path)).await
+    pub(crate) async fn open(context: LspContext, path: String) -> Result<Self, Refusal> {
+        let state = context.state.clone();
+        state.editor.blocking(move |_| Self::find(context, &path)).await
     }
 
-    fn find(scene: Scene, path: &str) -> Result<Self, Refusal> {
-        let buffer = scene.desk.buffers.open(&scene.ground.way(path)?)?;
+    fn find(context: LspContext, path: &str) -> Result<Self, Refusal> {
+        let buffer = context.state.text.buffers.open(&context.roots.resolve(path)?)?;
         let Some(language) = buffer.language() else {
             let message = format!("no language server is known for {path:?}: its name says nothing of its language");
             return Err(Refusal::new(Code::Unsupported, message));
         };
         let outside = || Refusal::new(Code::OutsideRoot, format!("{path:?} is in none of the granted folders"));
-        let reach = project::root_of(buffer.path(), &scene.ground).ok_or_else(outside)?;
-        let folder = project::of(buffer.path(), catalogue::marks(language), &scene.ground).ok_or_else(outside)?;
-        let choice = scene.desk.servers.choose(&scene, language, &reach, &folder)?;
-        let (key, kind) = (Key { folder, command: choice.command }, choice.kind);
-        let wanted = Wanted { key, kind, language: language.id(), reach };
-        Ok(Self { buffer, kind, language, wanted, scene })
+        let reach = project::root_of(buffer.path(), &context.roots).ok_or_else(outside)?;
+        let folder = project::of(buffer.path(), catalogue::marks(language), &context.roots).ok_or_else(outside)?;
+        let choice = context.state.servers.choose(&context, language, &reach, &folder)?;
+        let (key, kind) = (ServerKey { folder, command: choice.command }, choice.kind);
+        let wanted = WantedServer { key, kind, language: language.id(), reach };
+        Ok(Self { buffer, kind, language, wanted, context })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -97,25 +99,25 @@ impl Site {
     }
 
     /// The text as servers name it.
-    pub(crate) fn named(&self) -> Value {
+    pub(crate) fn document_id(&self) -> Value {
         json!({ "uri": uri::of(self.path()) })
     }
 
     /// A place in the text as servers take it; refused if the text has none such.
     pub(crate) fn place(&self, (line, character): (u64, u64)) -> Result<Value, Refusal> {
-        Lines::of(&self.snapshot().text).offset((line, character)).map_err(wrong)?;
+        TextLines::of(&self.snapshot().text).offset((line, character)).map_err(wrong)?;
         Ok(json!({ "line": line, "character": character }))
     }
 
     /// The server, running.
-    pub(crate) async fn client(&self) -> Result<Arc<Client>, Refusal> {
-        let servers = &self.scene.desk.servers;
-        servers.attend(&self.scene.desk);
+    pub(crate) async fn client(&self) -> Result<Arc<LspClient>, Refusal> {
+        let servers = &self.context.state.servers;
+        servers.attend(&self.context.state);
         let mut is_anew = false;
         loop {
-            let client = servers.client(&self.scene, &self.wanted).await?;
-            let (its, scene, wanted) = (client.clone(), self.scene.clone(), self.wanted.clone());
-            let is_lost = self.scene.desk.blocking(move |_| catch_up(&its, &scene, &wanted)).await?;
+            let client = servers.client(&self.context, &self.wanted).await?;
+            let (its, context, wanted) = (client.clone(), self.context.clone(), self.wanted.clone());
+            let is_lost = self.context.state.editor.blocking(move |_| catch_up(&its, &context, &wanted)).await?;
             if is_lost && client.leaves_watching && !is_anew {
                 // It has not heard of everything, and nobody can tell it; a new one looks for itself.
                 client.stop();
@@ -123,19 +125,19 @@ impl Site {
                 is_anew = true;
                 continue;
             }
-            settle(&client, &self.scene).await;
+            settle(&client, &self.context).await;
             return Ok(client);
         }
     }
 
     /// Asks the server something that it may be able to do, when it has loaded the project or time gets short. A server that
     /// dies over it is asked again when it has been started anew.
-    pub(crate) async fn ask(&self, ability: Ability, params: &Value, until: Instant) -> Result<Answer, Refusal> {
+    pub(crate) async fn ask(&self, ability: Ability, params: &Value, until: Instant) -> Result<LspAnswer, Refusal> {
         let mut died = 0;
         loop {
             let client = self.client().await?;
             match self.ask_of(&client, ability, params, until).await {
-                Err(Fault::Gone(_)) if died < AGAIN => died += 1,
+                Err(LspFault::Gone(_)) if died < AGAIN => died += 1,
                 outcome => {
                     let mut answer = outcome.map_err(|fault| self.refusal(fault, Some(ability)))?;
                     answer.was_busy |= !client.sees_all();
@@ -145,37 +147,43 @@ impl Site {
         }
     }
 
-    async fn ask_of(&self, client: &Client, ability: Ability, params: &Value, until: Instant) -> Result<Answer, Fault> {
+    async fn ask_of(
+        &self,
+        client: &LspClient,
+        ability: Ability,
+        params: &Value,
+        until: Instant,
+    ) -> Result<LspAnswer, LspFault> {
         ready(client, until).await?;
         if !client.known.read(|facts| facts.offers(ability.capability, ability.method)) {
-            return Err(Fault::Refused(super::message::Complaint { code: NO_SUCH_METHOD, message: String::new() }));
+            return Err(LspFault::Refused(super::message::LspError { code: NO_SUCH_METHOD, message: String::new() }));
         }
         // The text goes ahead, so that the server can begin with it.
-        client.tell(Command::Sync(self.documents(client)));
-        let quiet = |facts: &Facts| (facts.busy_with().is_none() || facts.phase.end().is_some()).then_some(());
+        client.tell(LspCommand::Sync(self.documents(client)));
+        let quiet = |facts: &ServerFacts| (facts.busy_with().is_none() || facts.phase.end().is_some()).then_some(());
         client.known.wait(until - FOR_THE_ANSWER, quiet).await;
         self.ask_once(client, ability.method, params, until).await
     }
 
     pub(crate) async fn ask_once(
         &self,
-        client: &Client,
+        client: &LspClient,
         method: &'static str,
         params: &Value,
         until: Instant,
-    ) -> Result<Answer, Fault> {
+    ) -> Result<LspAnswer, LspFault> {
         client.ask(&|| self.documents(client), method, params, until).await
     }
 
     /// The texts that the server must have to see what the editor sees: this one, those that it has already, and those of
     /// the project that differ from the disk. What was closed since is closed there too.
-    pub(crate) fn documents(&self, client: &Client) -> Vec<Document> {
-        let buffers = &self.scene.desk.buffers;
+    pub(crate) fn documents(&self, client: &LspClient) -> Vec<LspDocument> {
+        let buffers = &self.context.state.text.buffers;
         let mut texts = vec![self.buffer.clone()];
         for path in client.known.read(|facts| facts.open.keys().cloned().collect::<Vec<_>>()) {
             match buffers.at(&path) {
                 Some(buffer) => texts.push(buffer),
-                None => client.tell(Command::Close(path)),
+                None => client.tell(LspCommand::Close(path)),
             }
         }
         let is_ours = |buffer: &Arc<Buffer>| {
@@ -188,36 +196,36 @@ impl Site {
     }
 
     /// What is said of the server along with an answer.
-    pub(crate) fn told(&self, client: &Client) -> Value {
-        let busy = client.known.read(Facts::busy_with);
+    pub(crate) fn server_json(&self, client: &LspClient) -> Value {
+        let busy = client.known.read(ServerFacts::busy_with);
         json!({ "name": self.kind.name, "root": self.wanted.key.folder, "busy_with": busy })
     }
 
-    pub(crate) fn refusal(&self, fault: Fault, ability: Option<Ability>) -> Refusal {
+    pub(crate) fn refusal(&self, fault: LspFault, ability: Option<Ability>) -> Refusal {
         let name = self.kind.name;
         match fault {
-            Fault::Gone(reason) => Refusal {
+            LspFault::Gone(reason) => Refusal {
                 code: Code::Failed,
                 message: {
-                    let enforced = fence::told(self.scene.desk.fences.kind().as_ref());
-                    let next = fence::hint(&enforced, &[&reason]).unwrap_or(self.kind.hint());
+                    let enforced = FenceReport::of(self.context.state.fences.kind().as_ref());
+                    let next = enforced.hint_for(&[&reason]).unwrap_or(self.kind.hint());
                     format!("the language server {name} was lost: {}; {next}", brief(&reason))
                 },
                 retry_after: Some(Duration::from_secs(1)),
             },
-            Fault::TimedOut => {
+            LspFault::TimedOut => {
                 Refusal::new(Code::TimedOut, format!("the language server {name} has not answered in time; try again"))
             }
-            Fault::Busy => Refusal {
+            LspFault::Busy => Refusal {
                 code: Code::TooFast,
                 message: format!("too much is asked of the language server {name} at once; try again"),
                 retry_after: Some(Duration::from_secs(1)),
             },
-            Fault::Refused(complaint) if complaint.code == NO_SUCH_METHOD => {
+            LspFault::Refused(complaint) if complaint.code == NO_SUCH_METHOD => {
                 let what = ability.map_or("do this", |ability| ability.what);
                 Refusal::new(Code::Unsupported, format!("the language server {name} cannot {what}"))
             }
-            Fault::Refused(complaint) => {
+            LspFault::Refused(complaint) => {
                 Refusal::new(Code::Failed, format!("the language server {name} says: {}", brief(&complaint.message)))
             }
         }
@@ -227,43 +235,44 @@ impl Site {
 /// Tells a server what others have changed in its project. Of texts that it has from us, the buffer follows its file instead.
 /// What would have it run something, it is not told: it is ended, and the project refused. Returns whether there was more
 /// than can be told. Blocks.
-fn catch_up(client: &Client, scene: &Scene, wanted: &Wanted) -> Result<bool, Refusal> {
+fn catch_up(client: &LspClient, context: &LspContext, wanted: &WantedServer) -> Result<bool, Refusal> {
     let Some(outside) = &client.outside else { return Ok(false) };
     let (open, mut beside) = client.known.read(|facts| (facts.open.clone(), facts.watched_folders()));
-    let Wanted { key, kind, reach, .. } = wanted;
+    let WantedServer { key, kind, reach, .. } = wanted;
     beside.retain(|folder| folder.starts_with(reach) && !folder.starts_with(&key.folder));
-    let granted = |folder: &Path| scene.ground.way(folder.to_str()?).and_then(|way| way.folder()).ok();
+    let granted = |folder: &Path| context.roots.resolve(folder.to_str()?).and_then(|way| way.folder()).ok();
     outside.widen(beside, granted);
-    let Changes { mut files, is_lost } = outside.changes();
-    if !scene.desk.settings.runs_project_code && (is_lost || files.iter().any(|(path, _)| planted::may_be(kind, path)))
+    let OutsideChanges { mut files, is_lost } = outside.changes();
+    if !context.state.editor.settings.runs_project_code
+        && (is_lost || files.iter().any(|(path, _)| project_trust::may_be(kind, path)))
     {
-        planted::refuse(kind, &key.folder, reach, &scene.ground).inspect_err(|_| client.stop())?;
+        project_trust::refuse(kind, &key.folder, reach, &context.roots).inspect_err(|_| client.stop())?;
     }
     files.retain(|(path, change)| {
-        if *change != Change::Changed || !open.contains_key(path) {
+        if *change != DiskChange::Changed || !open.contains_key(path) {
             return true;
         }
-        if let Some(Ok(way)) = path.to_str().map(|path| scene.ground.way(path)) {
-            scene.desk.buffers.refresh(&way);
+        if let Some(Ok(way)) = path.to_str().map(|path| context.roots.resolve(path)) {
+            context.state.text.buffers.refresh(&way);
         }
         false
     });
     if !files.is_empty() {
         if client.leaves_watching {
-            let is_read = |(path, change): &&(PathBuf, Change)| {
-                *change != Change::Deleted && path.extension().is_some_and(|extension| extension == "rs")
+            let is_read = |(path, change): &&(PathBuf, DiskChange)| {
+                *change != DiskChange::Deleted && path.extension().is_some_and(|extension| extension == "rs")
             };
             let unread = files.iter().filter(is_read).map(|(path, _)| path.clone());
             client.known.write(|facts| facts.unread.extend(unread));
         }
-        client.tell(Command::ChangedOnDisk(files));
+        client.tell(LspCommand::ChangedOnDisk(files));
     }
     Ok(is_lost)
 }
 
 /// Waits until rust-analyzer has read the files anew that it was told of: it does so aside, and answers meanwhile from what it
 /// had. What it has not read by the end makes its answers incomplete.
-async fn settle(client: &Client, scene: &Scene) {
+async fn settle(client: &LspClient, context: &LspContext) {
     let until = Instant::now() + RELOAD;
     let may_be_unknown = Instant::now() + UNKNOWN;
     for path in client.known.read(|facts| facts.unread.clone()) {
@@ -274,15 +283,15 @@ async fn settle(client: &Client, scene: &Scene) {
             let is_open = client.known.read(|facts| facts.open.contains_key(&path));
             let params = json!({ "uri": uri::of(&path) });
             let has = client.ask(&Vec::new, "rust-analyzer/viewFileText", &params, until).await;
-            let (its, path_of) = (scene.clone(), path.clone());
-            let on_disk = scene.desk.blocking(move |_| Ok(text_of(&its, &path_of))).await.ok().flatten();
+            let (its, path_of) = (context.clone(), path.clone());
+            let on_disk = context.state.editor.blocking(move |_| Ok(text_of(&its, &path_of))).await.ok().flatten();
             let is_read = match (&has, &on_disk) {
                 // Of what is open it has our text, and what is gone it will be told of.
                 _ if is_open => true,
                 (_, None) => true,
                 (Ok(answer), Some(on_disk)) if answer.value.is_string() => answer.value == on_disk.as_str(),
                 // Not every file is one of the project's.
-                (Ok(_) | Err(Fault::Refused(_)), _) => Instant::now() > may_be_unknown,
+                (Ok(_) | Err(LspFault::Refused(_)), _) => Instant::now() > may_be_unknown,
                 (Err(_), _) => return,
             };
             if is_read {
@@ -294,27 +303,27 @@ async fn settle(client: &Client, scene: &Scene) {
     }
 }
 
-fn text_of(scene: &Scene, path: &Path) -> Option<String> {
-    let file = scene.ground.way(path.to_str()?).and_then(|way| way.open_file()).ok()?;
+fn text_of(context: &LspContext, path: &Path) -> Option<String> {
+    let file = context.roots.resolve(path.to_str()?).and_then(|way| way.open_file()).ok()?;
     let mut text = String::new();
     file.take(MAX_BYTES).read_to_string(&mut text).ok()?;
     Some(text)
 }
 
 /// Waits until a server has answered the greeting.
-pub(crate) async fn ready(client: &Client, until: Instant) -> Result<(), Fault> {
-    let begun = |facts: &Facts| match &facts.phase {
-        Phase::Starting => None,
-        Phase::Ready => Some(Ok(())),
-        Phase::Stopped(reason) | Phase::Died(reason) => Some(Err(Fault::Gone(reason.clone()))),
+pub(crate) async fn ready(client: &LspClient, until: Instant) -> Result<(), LspFault> {
+    let begun = |facts: &ServerFacts| match &facts.phase {
+        ServerPhase::Starting => None,
+        ServerPhase::Ready => Some(Ok(())),
+        ServerPhase::Stopped(reason) | ServerPhase::Died(reason) => Some(Err(LspFault::Gone(reason.clone()))),
     };
-    client.known.wait(until, begun).await.unwrap_or(Err(Fault::TimedOut))
+    client.known.wait(until, begun).await.unwrap_or(Err(LspFault::TimedOut))
 }
 
-pub(super) fn document(buffer: &Buffer) -> Option<Document> {
+pub(super) fn document(buffer: &Buffer) -> Option<LspDocument> {
     let language = buffer.language()?;
     let Snapshot { text, version, .. } = buffer.snapshot();
     let is_jsx = buffer.path().extension().is_some_and(|extension| extension == "jsx");
     let language = if is_jsx { "javascriptreact" } else { language.id() };
-    Some(Document { path: buffer.path().to_owned(), language, version, text })
+    Some(LspDocument { path: buffer.path().to_owned(), language, version, text })
 }

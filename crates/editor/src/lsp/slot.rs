@@ -11,20 +11,20 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::{
-    client::Client,
+    client::LspClient,
     conversation::brief,
-    known::Phase,
-    servers::{Key, Wanted},
+    known::ServerPhase,
+    servers::{ServerKey, WantedServer},
 };
-use crate::fence;
+use crate::run::fence::FenceReport;
 
 /// The place of one server, whether it runs or not.
 #[derive(Debug)]
-pub(super) struct Slot {
-    pub(super) wanted: Wanted,
+pub(super) struct ServerSlot {
+    pub(super) wanted: WantedServer,
     /// LSP's names of the languages that it was asked about.
     pub(super) languages: BTreeSet<&'static str>,
-    pub(super) client: Option<Arc<Client>>,
+    pub(super) client: Option<Arc<LspClient>>,
     pub(super) holders: HashSet<u128>,
     pub(super) starts: u64,
     /// How often in a row it has died without having answered anything.
@@ -42,8 +42,8 @@ const LONGEST_WAIT: Duration = Duration::from_secs(600);
 /// From so many on, it is said to be broken.
 const BROKEN: u32 = 6;
 
-impl Slot {
-    pub(super) fn new(wanted: Wanted) -> Self {
+impl ServerSlot {
+    pub(super) fn new(wanted: WantedServer) -> Self {
         Self {
             wanted,
             languages: BTreeSet::new(),
@@ -56,7 +56,7 @@ impl Slot {
         }
     }
 
-    pub(super) fn running(&self) -> Option<Arc<Client>> {
+    pub(super) fn running(&self) -> Option<Arc<LspClient>> {
         self.client.clone().filter(|client| !client.is_gone())
     }
 
@@ -64,10 +64,10 @@ impl Slot {
     pub(super) fn may_start(&mut self) -> Result<(), Refusal> {
         if let Some(client) = self.client.take_if(|client| client.is_gone()) {
             match client.known.read(|facts| facts.phase.clone()) {
-                Phase::Died(reason) if client.is_proven() => {
+                ServerPhase::Died(reason) if client.is_proven() => {
                     (self.failures, self.not_before, self.reason) = (0, None, Some(reason));
                 }
-                Phase::Died(reason) => self.failed(reason),
+                ServerPhase::Died(reason) => self.failed(reason),
                 phase => self.reason = phase.end().map(str::to_owned),
             }
         }
@@ -98,16 +98,16 @@ impl Slot {
     }
 
     /// Forgets its failures, and gives out what still runs.
-    pub(super) fn forgiven(&mut self) -> Option<Arc<Client>> {
+    pub(super) fn forgiven(&mut self) -> Option<Arc<LspClient>> {
         (self.failures, self.not_before) = (0, None);
         self.client.clone()
     }
 
-    pub(super) fn told(&self, key: &Key, language: &str) -> Value {
+    pub(super) fn to_json(&self, key: &ServerKey, language: &str) -> Value {
         let running = self.running();
         let (state, busy) = match &running {
             Some(client) => client.known.read(|facts| match (&facts.phase, facts.busy_with()) {
-                (Phase::Starting, _) => ("starting", None),
+                (ServerPhase::Starting, _) => ("starting", None),
                 (_, None) => ("ready", None),
                 (_, busy) => ("indexing", busy),
             }),
@@ -131,12 +131,12 @@ impl Slot {
             "pid": running.as_ref().map(|client| client.pid),
             "restarts": self.starts.saturating_sub(1),
             "is_watched_whole": running.as_ref().map(|client| client.is_watched_whole()),
-            "fence": running.as_ref().map(|client| fence::told(client.enforced.as_ref())),
+            "fence": running.as_ref().map(|client| FenceReport::of(client.enforced.as_ref())),
             "why": if running.is_some() { None } else { last().map(|why| brief(&why)) },
         })
     }
 }
 
-fn is_dead(client: &Client) -> bool {
-    client.known.read(|facts| matches!(facts.phase, Phase::Died(_)))
+fn is_dead(client: &LspClient) -> bool {
+    client.known.read(|facts| matches!(facts.phase, ServerPhase::Died(_)))
 }

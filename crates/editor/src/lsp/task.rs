@@ -20,22 +20,22 @@ use tokio::{
 };
 
 use super::{
-    client::{Command, Heard},
+    client::{Heard, LspCommand},
     conversation::{Conversation, brief, telling},
     frame::Frames,
-    known::{Known, Phase},
+    known::{ServerKnowledge, ServerPhase},
     message,
 };
-use crate::fence::{Overrun, RunLimits};
+use crate::run::fence::{Overrun, RunLimits};
 
-pub(super) struct Task {
+pub(super) struct ServerTask {
     stdin: Sender,
     stdout: Receiver,
     stderr: Receiver,
     group: Group,
     conversation: Conversation,
-    known: Arc<Known>,
-    inbox: mpsc::Receiver<Command>,
+    known: Arc<ServerKnowledge>,
+    inbox: mpsc::Receiver<LspCommand>,
     stopped: watch::Receiver<bool>,
     idle: Duration,
     heard: Heard,
@@ -48,7 +48,7 @@ pub(super) struct Task {
 }
 
 /// How a server ends.
-enum End {
+enum ServerEnd {
     /// Because we want it to.
     Asked(&'static str),
     /// By itself, or because it cannot be talked to.
@@ -76,12 +76,12 @@ const MAX_COMPLAINTS: usize = 4 << 10;
 /// How long after the first change of a file's diagnostics it is told: a server often says several things in a row.
 const SETTLE: Duration = Duration::from_millis(100);
 
-impl Task {
+impl ServerTask {
     pub(super) fn new(
         child: Child,
         conversation: Conversation,
-        known: Arc<Known>,
-        inbox: mpsc::Receiver<Command>,
+        known: Arc<ServerKnowledge>,
+        inbox: mpsc::Receiver<LspCommand>,
         stopped: watch::Receiver<bool>,
         idle: Duration,
         heard: Heard,
@@ -110,12 +110,12 @@ impl Task {
         let exceeded = pin!(limits.exceeded(self.group.pid()));
         let end = self.talk(exceeded).await;
         let phase = match end {
-            End::Asked(why) => {
+            ServerEnd::Asked(why) => {
                 self.inbox.close();
                 self.bid_farewell().await;
-                Phase::Stopped(why.to_owned())
+                ServerPhase::Stopped(why.to_owned())
             }
-            End::Fault(why) => {
+            ServerEnd::Fault(why) => {
                 self.group.kill();
                 let mut chunk = [0; 4096];
                 let last_words = async {
@@ -124,7 +124,7 @@ impl Task {
                     }
                 };
                 let _ = timeout(LAST_WORDS, last_words).await;
-                Phase::Died(self.with_last_words(why))
+                ServerPhase::Died(self.with_last_words(why))
             }
         };
         self.known.write(|facts| facts.phase = phase);
@@ -134,25 +134,25 @@ impl Task {
         let _ = group::stop(group, GRACE).await;
     }
 
-    async fn talk(&mut self, mut exceeded: Pin<&mut impl Future<Output = Overrun>>) -> End {
+    async fn talk(&mut self, mut exceeded: Pin<&mut impl Future<Output = Overrun>>) -> ServerEnd {
         let started = Instant::now();
         let mut chunk = vec![0; 64 << 10];
         let mut complaint = [0; 1024];
         loop {
             let now = Instant::now();
-            let is_ready = self.known.read(|facts| facts.phase == Phase::Ready);
+            let is_ready = self.known.read(|facts| facts.phase == ServerPhase::Ready);
             let over = self.conversation.expire(now);
             if !is_ready && now >= started + START {
-                return End::Fault(format!("it has not answered within {} s of its start", START.as_secs()));
+                return ServerEnd::Fault(format!("it has not answered within {} s of its start", START.as_secs()));
             }
             if is_ready && self.conversation.is_idle() && now >= self.used + self.idle {
-                return End::Asked("nobody has asked it anything for long");
+                return ServerEnd::Asked("nobody has asked it anything for long");
             }
             if self.tells.is_some_and(|at| now >= at) {
                 self.tell();
             }
             if self.conversation.out.len() > MAX_UNHEARD {
-                return End::Fault("it does not read what it is told".to_owned());
+                return ServerEnd::Fault("it does not read what it is told".to_owned());
             }
             let rest = if is_ready { self.used + self.idle } else { started + START };
             // An idle server with a question open is looked at when that is over.
@@ -163,22 +163,22 @@ impl Task {
             tokio::select! {
                 read = self.stdout.read(&mut chunk) => match read {
                     Ok(read @ 1..) => if let Err(why) = self.read(&chunk[..read]) {
-                        return End::Fault(why);
+                        return ServerEnd::Fault(why);
                     },
-                    _ => return End::Fault("it has ended".to_owned()),
+                    _ => return ServerEnd::Fault("it has ended".to_owned()),
                 },
                 written = self.stdin.write(&self.conversation.out), if !self.conversation.out.is_empty() => match written {
                     Ok(written) => drop(self.conversation.out.drain(..written)),
-                    Err(_) => return End::Fault("it has ended".to_owned()),
+                    Err(_) => return ServerEnd::Fault("it has ended".to_owned()),
                 },
                 command = self.inbox.recv(), if takes => match command {
                     Some(command) => self.take(command),
-                    None => return End::Asked("nobody needs it any more"),
+                    None => return ServerEnd::Asked("nobody needs it any more"),
                 },
                 Ok(read @ 1..) = self.stderr.read(&mut complaint) => complain(&mut self.complaints, &complaint[..read]),
-                () = self.group.exited() => return End::Fault("it has ended".to_owned()),
-                over = &mut exceeded => return End::Fault(format!("{over}, and was ended")),
-                changed = self.stopped.changed() => return End::Asked(match changed {
+                () = self.group.exited() => return ServerEnd::Fault("it has ended".to_owned()),
+                over = &mut exceeded => return ServerEnd::Fault(format!("{over}, and was ended")),
+                changed = self.stopped.changed() => return ServerEnd::Asked(match changed {
                     Ok(()) => "it was stopped",
                     Err(_) => "nobody needs it any more",
                 }),
@@ -187,18 +187,18 @@ impl Task {
         }
     }
 
-    fn take(&mut self, command: Command) {
+    fn take(&mut self, command: LspCommand) {
         self.used = Instant::now();
         match command {
-            Command::Ask(question) => self.conversation.ask(question),
-            Command::Cancel(id) => self.conversation.cancel(id),
-            Command::Sync(documents) => self.conversation.sync(&documents),
-            Command::Freshen(documents, path, reply) => {
+            LspCommand::Ask(question) => self.conversation.ask(question),
+            LspCommand::Cancel(id) => self.conversation.cancel(id),
+            LspCommand::Sync(documents) => self.conversation.sync(&documents),
+            LspCommand::Freshen(documents, path, reply) => {
                 let _ = reply.send(self.conversation.freshen(&documents, &path));
             }
-            Command::Close(path) => self.conversation.close(&path),
-            Command::Saved(path) => self.conversation.saved(&path),
-            Command::ChangedOnDisk(changes) => self.conversation.changed_on_disk(&changes),
+            LspCommand::Close(path) => self.conversation.close(&path),
+            LspCommand::Saved(path) => self.conversation.saved(&path),
+            LspCommand::ChangedOnDisk(changes) => self.conversation.changed_on_disk(&changes),
         }
     }
 

@@ -4,7 +4,7 @@ mod edits;
 mod finding;
 mod lifecycle;
 mod listening;
-mod planted;
+mod project_trust;
 mod real;
 
 use std::{
@@ -21,7 +21,11 @@ use prism_os::census::Owner;
 use serde_json::{Value, json};
 
 use crate::{
-    Holder, Order, Prepared, Progress, Runtime, Settings, Surroundings,
+    dispatch::{Order, Runtime, Surroundings},
+    prepared::Prepared,
+    progress::Progress,
+    settings::Settings,
+    state::Holder,
     tests::{inner, skipped},
 };
 

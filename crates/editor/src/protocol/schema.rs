@@ -10,14 +10,14 @@ use super::{FromPlugin, ToPlugin};
 #[derive(JsonSchema)]
 #[serde(untagged)]
 #[expect(dead_code, reason = "it is only there to be described")]
-enum Message {
+enum PluginMessage {
     FromPlugin(FromPlugin),
     ToPlugin(ToPlugin),
 }
 
 /// Returns the schema of all messages, as `docs/plugin.schema.json` has it.
 pub fn schema() -> Value {
-    let mut schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<Message>().to_value();
+    let mut schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<PluginMessage>().to_value();
     if let Value::Object(root) = &mut schema {
         root.insert("title".to_owned(), "Prism's plugin protocol, version 1".into());
         root.insert("description".to_owned(), "One message at /plugin/{plugin_id}, either way. See plugin.md.".into());

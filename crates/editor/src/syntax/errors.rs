@@ -6,13 +6,13 @@ use tree_sitter::{Node, Tree};
 
 /// Something that should not stand there, or does not and should.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Fault {
+pub(super) struct SyntaxFault {
     pub(super) range: Range<usize>,
     pub(super) message: String,
 }
 
 /// Returns what is wrong, in the text's order, and whether that is all; at most `most`.
-pub(super) fn find(tree: &Tree, text: &str, most: usize) -> (Vec<Fault>, bool) {
+pub(super) fn find(tree: &Tree, text: &str, most: usize) -> (Vec<SyntaxFault>, bool) {
     let mut faults = Vec::new();
     let root = tree.root_node();
     let mut cursor = tree.walk();
@@ -43,7 +43,7 @@ pub(super) fn find(tree: &Tree, text: &str, most: usize) -> (Vec<Fault>, bool) {
 /// As much of the text as a message should hold.
 const MAX_QUOTED: usize = 40;
 
-fn fault(node: Node<'_>, text: &str) -> Fault {
+fn fault(node: Node<'_>, text: &str) -> SyntaxFault {
     let range = node.byte_range();
     let message = match node.is_missing() {
         true if node.is_named() => format!("{} is missing", node.kind().replace('_', " ")),
@@ -57,5 +57,5 @@ fn fault(node: Node<'_>, text: &str) -> Fault {
             }
         }
     };
-    Fault { range, message }
+    SyntaxFault { range, message }
 }

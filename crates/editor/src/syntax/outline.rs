@@ -9,7 +9,7 @@ use std::{
 use tree_sitter::{QueryCursor, QueryCursorOptions, StreamingIterator, Tree};
 
 use super::{
-    grammar::{Known, Mark},
+    grammar::{CaptureMark, LoadedGrammar},
     parse::MAX_TIME,
 };
 
@@ -32,16 +32,26 @@ pub(super) const MAX_DEPTH: usize = 24;
 const MAX_NAME: usize = 200;
 
 /// Returns the outline, and whether that is all.
-pub(super) fn find(known: &'static Known, tree: &Tree, text: &str, is_over: &dyn Fn() -> bool) -> (Vec<Symbol>, bool) {
+pub(super) fn find(
+    known: &'static LoadedGrammar,
+    tree: &Tree,
+    text: &str,
+    is_over: &dyn Fn() -> bool,
+) -> (Vec<Symbol>, bool) {
     let (found, is_all) = definitions(known, tree, text, is_over);
-    let mut nest = Nest { open: Vec::new(), done: Vec::new(), left_out: !is_all };
+    let mut nest = SymbolNest { open: Vec::new(), done: Vec::new(), left_out: !is_all };
     for symbol in found {
         nest.take(symbol);
     }
     nest.finish()
 }
 
-fn definitions(known: &'static Known, tree: &Tree, text: &str, is_over: &dyn Fn() -> bool) -> (Vec<Symbol>, bool) {
+fn definitions(
+    known: &'static LoadedGrammar,
+    tree: &Tree,
+    text: &str,
+    is_over: &dyn Fn() -> bool,
+) -> (Vec<Symbol>, bool) {
     let began = Instant::now();
     let mut is_late = false;
     let mut check = |_: &_| match is_over() || began.elapsed() > MAX_TIME {
@@ -61,9 +71,9 @@ fn definitions(known: &'static Known, tree: &Tree, text: &str, is_over: &dyn Fn(
             let (mut name, mut until, mut definition) = (None, None, None);
             for capture in matched.captures() {
                 match known.marks.get(capture.index as usize) {
-                    Some(Mark::Name) => name = Some(capture.node.byte_range()),
-                    Some(Mark::Until) => until = Some(capture.node.start_byte()),
-                    Some(Mark::Definition(kind)) => definition = Some((capture.node, kind.as_str())),
+                    Some(CaptureMark::Name) => name = Some(capture.node.byte_range()),
+                    Some(CaptureMark::Until) => until = Some(capture.node.start_byte()),
+                    Some(CaptureMark::Definition(kind)) => definition = Some((capture.node, kind.as_str())),
                     None => {}
                 }
             }
@@ -99,13 +109,13 @@ fn on_one_line(name: &str) -> String {
 }
 
 /// Puts definitions, which come in the text's order, into those that they lie in.
-struct Nest {
+struct SymbolNest {
     open: Vec<Symbol>,
     done: Vec<Symbol>,
     left_out: bool,
 }
 
-impl Nest {
+impl SymbolNest {
     fn take(&mut self, symbol: Symbol) {
         let holds = |outer: &Symbol| outer.range != symbol.range && outer.range.end >= symbol.range.end;
         while self.open.last().is_some_and(|last| !holds(last)) {

@@ -7,13 +7,13 @@ use std::{
 
 use tree_sitter::{ParseOptions, Parser, Tree};
 
-use super::grammar::Known;
+use super::grammar::LoadedGrammar;
 
 /// How long a text is parsed at most. A text of the largest size takes less than a second.
 pub(super) const MAX_TIME: Duration = Duration::from_secs(5);
 
 /// Returns the tree; `None` if it took too long, or nobody waits for it any more.
-pub(super) fn parse(known: &Known, text: &str, is_over: &dyn Fn() -> bool) -> Option<Tree> {
+pub(super) fn parse(known: &LoadedGrammar, text: &str, is_over: &dyn Fn() -> bool) -> Option<Tree> {
     let began = Instant::now();
     let mut parser = Parser::new();
     parser.set_language(&known.grammar).ok()?;

@@ -4,16 +4,16 @@
 use serde_json::{Value, json};
 
 /// Line starts, and how many UTF-16 units stand before every `STEP`th byte.
-pub(super) struct Places<'a> {
+pub(super) struct PlaceIndex<'a> {
     text: &'a str,
-    /// Where each line begins, and where it ends without its break, as in `edit::Lines`.
+    /// Where each line begins, and where it ends without its break, as in `edit::TextLines`.
     lines: Vec<(usize, usize)>,
     units: Vec<usize>,
 }
 
 const STEP: usize = 512;
 
-impl<'a> Places<'a> {
+impl<'a> PlaceIndex<'a> {
     pub(super) fn of(text: &'a str) -> Self {
         let bytes = text.as_bytes();
         let (mut lines, mut units) = (Vec::new(), Vec::with_capacity(bytes.len() / STEP + 1));
@@ -75,12 +75,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::edit::Lines;
+    use crate::text::edit::TextLines;
 
     proptest! {
         #[test]
         fn they_are_the_places_that_edits_are_made_at(text in "([a-z]{0,9}|\u{e9}|\u{1F980}|\r|\n|\r\n|[ -~]{300}){0,12}") {
-            let (places, lines) = (Places::of(&text), Lines::of(&text));
+            let (places, lines) = (PlaceIndex::of(&text), TextLines::of(&text));
             prop_assert_eq!(places.lines.len(), lines.count());
             for (byte, _) in text.char_indices().chain([(text.len(), ' ')]) {
                 let is_in_break = byte > 0 && &text.as_bytes()[byte - 1..(byte + 1).min(text.len())] == b"\r\n";

@@ -6,34 +6,34 @@ use proptest::prelude::*;
 
 use super::*;
 
-pub(super) const ALL: [Language; 12] = [
-    Language::Rust,
-    Language::Python,
-    Language::TypeScript,
-    Language::Tsx,
-    Language::JavaScript,
-    Language::Go,
-    Language::C,
-    Language::Cpp,
-    Language::Bash,
-    Language::Json,
-    Language::Toml,
-    Language::Markdown,
+pub(super) const ALL: [SourceLanguage; 12] = [
+    SourceLanguage::Rust,
+    SourceLanguage::Python,
+    SourceLanguage::TypeScript,
+    SourceLanguage::Tsx,
+    SourceLanguage::JavaScript,
+    SourceLanguage::Go,
+    SourceLanguage::C,
+    SourceLanguage::Cpp,
+    SourceLanguage::Bash,
+    SourceLanguage::Json,
+    SourceLanguage::Toml,
+    SourceLanguage::Markdown,
 ];
 
-const CASES: [(Language, &str); 12] = [
-    (Language::Rust, include_str!("cases/rust.txt")),
-    (Language::Python, include_str!("cases/python.txt")),
-    (Language::TypeScript, include_str!("cases/typescript.txt")),
-    (Language::Tsx, include_str!("cases/tsx.txt")),
-    (Language::JavaScript, include_str!("cases/javascript.txt")),
-    (Language::Go, include_str!("cases/go.txt")),
-    (Language::C, include_str!("cases/c.txt")),
-    (Language::Cpp, include_str!("cases/cpp.txt")),
-    (Language::Bash, include_str!("cases/bash.txt")),
-    (Language::Json, include_str!("cases/json.txt")),
-    (Language::Toml, include_str!("cases/toml.txt")),
-    (Language::Markdown, include_str!("cases/markdown.txt")),
+const CASES: [(SourceLanguage, &str); 12] = [
+    (SourceLanguage::Rust, include_str!("cases/rust.txt")),
+    (SourceLanguage::Python, include_str!("cases/python.txt")),
+    (SourceLanguage::TypeScript, include_str!("cases/typescript.txt")),
+    (SourceLanguage::Tsx, include_str!("cases/tsx.txt")),
+    (SourceLanguage::JavaScript, include_str!("cases/javascript.txt")),
+    (SourceLanguage::Go, include_str!("cases/go.txt")),
+    (SourceLanguage::C, include_str!("cases/c.txt")),
+    (SourceLanguage::Cpp, include_str!("cases/cpp.txt")),
+    (SourceLanguage::Bash, include_str!("cases/bash.txt")),
+    (SourceLanguage::Json, include_str!("cases/json.txt")),
+    (SourceLanguage::Toml, include_str!("cases/toml.txt")),
+    (SourceLanguage::Markdown, include_str!("cases/markdown.txt")),
 ];
 
 /// Returns the four parts of a case: a text, its outline, a broken text, its errors.
@@ -42,8 +42,8 @@ fn parts(case: &str) -> [&str; 4] {
     [(); 4].map(|()| parts.next().unwrap())
 }
 
-fn analyzed(text: &str, language: Language, wish: Option<&Wish>) -> Value {
-    analysis(text, language, wish, &Stop::never()).unwrap()
+fn analyzed(text: &str, language: SourceLanguage, wish: Option<&TreeRequest>) -> Value {
+    serde_json::to_value(analysis(text, language, wish, &Cancellation::never()).unwrap()).unwrap()
 }
 
 fn told(range: &Value) -> String {
@@ -92,7 +92,7 @@ fn each_language_says_where_a_text_is_broken() {
 fn a_tree_is_shown_as_far_as_was_asked() {
     let text = "fn a() {}\nfn b(x: u8) -> u8 { x + 1 }\n";
     let tree = |depth, limit, range| {
-        let answer = analyzed(text, Language::Rust, Some(&Wish { depth, limit, range }));
+        let answer = analyzed(text, SourceLanguage::Rust, Some(&TreeRequest { depth, limit, range }));
         (answer["tree"].clone(), answer["is_complete"].as_bool().unwrap())
     };
     let (whole, is_complete) = tree(64, 5_000, None);
@@ -119,8 +119,8 @@ fn a_tree_is_shown_as_far_as_was_asked() {
 #[test]
 fn a_range_that_is_none_is_refused() {
     for range in [((9, 0), (9, 0)), ((0, 5), (0, 2))] {
-        let wish = Wish { depth: 1, limit: 1, range: Some(range) };
-        let refusal = analysis("fn a() {}\n", Language::Rust, Some(&wish), &Stop::never()).unwrap_err();
+        let wish = TreeRequest { depth: 1, limit: 1, range: Some(range) };
+        let refusal = analysis("fn a() {}\n", SourceLanguage::Rust, Some(&wish), &Cancellation::never()).unwrap_err();
         assert_eq!(refusal.code, Code::BadArguments);
     }
 }
@@ -128,10 +128,10 @@ fn a_range_that_is_none_is_refused() {
 #[test]
 fn data_that_nests_without_end_is_cut() {
     let text = "{\"a\":".repeat(50_000);
-    let answer = analyzed(&text, Language::Json, Some(&Wish { depth: 64, limit: 5_000, range: None }));
+    let answer = analyzed(&text, SourceLanguage::Json, Some(&TreeRequest { depth: 64, limit: 5_000, range: None }));
     assert_eq!(answer["is_complete"], false);
     let many = format!("{{{}\"z\":1}}", "\"a\":1,".repeat(20_000));
-    let answer = analyzed(&many, Language::Json, None);
+    let answer = analyzed(&many, SourceLanguage::Json, None);
     assert_eq!((&answer["is_complete"], &answer["has_errors"]), (&json!(false), &json!(false)));
     assert_eq!(answer["outline"].as_array().unwrap().len(), outline::MAX_SYMBOLS);
 }
@@ -140,7 +140,7 @@ fn data_that_nests_without_end_is_cut() {
 fn work_that_nobody_waits_for_ends() {
     let text = "fn a() { b(c, d); }\n".repeat(200_000);
     let began = Instant::now();
-    assert!(analysis(&text, Language::Rust, None, &Stop::at_once()).is_err());
+    assert!(analysis(&text, SourceLanguage::Rust, None, &Cancellation::at_once()).is_err());
     assert!(began.elapsed() < parse::MAX_TIME / 2);
 }
 
@@ -156,8 +156,8 @@ proptest! {
         let mut ends = cut.map(|at| at.index(letters.len() + 1));
         ends.sort_unstable();
         let text: String = letters[..ends[0]].iter().copied().chain(put.chars()).chain(letters[ends[1]..].iter().copied()).collect();
-        let answer = analyzed(&text, language, Some(&Wish { depth: 64, limit: 5_000, range: None }));
-        let lines: Vec<u64> = Lines::of(&text).iter().map(|line| line.encode_utf16().count() as u64).collect();
+        let answer = analyzed(&text, language, Some(&TreeRequest { depth: 64, limit: 5_000, range: None }));
+        let lines: Vec<u64> = TextLines::of(&text).iter().map(|line| line.encode_utf16().count() as u64).collect();
         check_ranges(&answer, &lines)?;
     }
 }
@@ -183,7 +183,7 @@ fn how_long_five_thousand_lines_take() {
     let mut times: Vec<_> = (0..5)
         .map(|_| {
             let began = Instant::now();
-            analyzed(&text, Language::Rust, None);
+            analyzed(&text, SourceLanguage::Rust, None);
             began.elapsed()
         })
         .collect();

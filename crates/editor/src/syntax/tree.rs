@@ -2,41 +2,57 @@
 
 use std::ops::Range;
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 use tree_sitter::{Node, Tree};
 
-use super::places::Places;
+use super::places::PlaceIndex;
 
 /// What of a tree is wanted.
-pub(super) struct Part {
+pub(super) struct TreePart {
     pub(super) depth: usize,
     pub(super) limit: usize,
     /// The nodes that touch this, and all others only as far as they hold such; everything if `None`.
     pub(super) range: Option<Range<usize>>,
 }
 
+/// A node, as results have it.
+#[derive(Debug, Serialize)]
+pub(super) struct ShownNode {
+    kind: String,
+    range: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    field: Option<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    is_missing: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    children: Option<Vec<Self>>,
+}
+
 /// A text is quoted in a node that has no nodes in it, as far as this.
 const MAX_TEXT: usize = 80;
 
 /// Returns the part, and whether nothing of it was left out for its depth or number.
-pub(super) fn show(tree: &Tree, text: &str, places: &Places<'_>, part: &Part) -> (Value, bool) {
+pub(super) fn show(tree: &Tree, text: &str, places: &PlaceIndex<'_>, part: &TreePart) -> (Option<ShownNode>, bool) {
     let mut drawing = Drawing { text, places, part, left: part.limit, is_whole: true };
     let root = tree.root_node();
     let shown = drawing.node(root, None, part.depth);
-    (shown.unwrap_or(Value::Null), drawing.is_whole)
+    (shown, drawing.is_whole)
 }
 
 struct Drawing<'a> {
     text: &'a str,
-    places: &'a Places<'a>,
-    part: &'a Part,
+    places: &'a PlaceIndex<'a>,
+    part: &'a TreePart,
     left: usize,
     is_whole: bool,
 }
 
 impl Drawing<'_> {
     /// Goes as deep as was asked for, which `syntax.rs` bounds.
-    fn node(&mut self, node: Node<'_>, field: Option<&str>, depth: usize) -> Option<Value> {
+    fn node(&mut self, node: Node<'_>, field: Option<&str>, depth: usize) -> Option<ShownNode> {
         if let Some(wanted) = &self.part.range {
             let range = node.byte_range();
             let touches = range.start <= wanted.end && wanted.start <= range.end;
@@ -49,17 +65,18 @@ impl Drawing<'_> {
             return None;
         }
         self.left -= 1;
-        let mut shown = json!({ "kind": node.kind(), "range": self.places.range(node.byte_range()) });
-        if let Some(field) = field {
-            shown["field"] = field.into();
-        }
-        if node.is_missing() {
-            shown["is_missing"] = true.into();
-        }
+        let mut shown = ShownNode {
+            kind: node.kind().to_owned(),
+            range: self.places.range(node.byte_range()),
+            field: field.map(str::to_owned),
+            is_missing: node.is_missing(),
+            text: None,
+            children: None,
+        };
         if node.named_child_count() == 0 {
             let text = self.text.get(node.byte_range()).unwrap_or_default();
             let end = text.char_indices().nth(MAX_TEXT).map_or(text.len(), |(end, _)| end);
-            shown["text"] = text[..end].into();
+            shown.text = Some(text[..end].to_owned());
             return Some(shown);
         }
         if depth == 0 {
@@ -77,7 +94,7 @@ impl Drawing<'_> {
             is_more = cursor.goto_next_sibling();
         }
         self.is_whole &= !is_more;
-        shown["children"] = children.into();
+        shown.children = Some(children);
         Some(shown)
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::broadcast;
 
 use super::*;
-use crate::{Happening, text::digest_of};
+use crate::{encoding::digest_of, happening::Happening};
 
 async fn open(place: &Place, path: &str) -> Value {
     place.run("open_file", json!({ "path": path })).await.unwrap()

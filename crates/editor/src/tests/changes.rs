@@ -3,7 +3,7 @@
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
 use super::*;
-use crate::{edit_bytes, text::digest_of};
+use crate::{args::edit_bytes, encoding::digest_of};
 
 #[tokio::test]
 async fn a_file_is_made_and_not_over_another() {
@@ -78,7 +78,7 @@ async fn what_cannot_be_written_is_refused() {
     place.write("fixed", "");
     fs::set_permissions(place.path("fixed"), fs::Permissions::from_mode(0o444)).unwrap();
     symlink("a", place.path("link")).unwrap();
-    let large = "a".repeat(usize::try_from(crate::files::MAX_BYTES).unwrap() + 1);
+    let large = "a".repeat(usize::try_from(crate::roots::read::MAX_BYTES).unwrap() + 1);
     for (path, content, code) in [
         ("none", "x", Code::NotFound),
         ("fixed", "x", Code::Failed),

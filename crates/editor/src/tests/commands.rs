@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use tokio::time::timeout;
 
 use super::*;
-use crate::{Words, runtime::MAX_COMMANDS};
+use crate::{run::MAX_COMMANDS, shown::GivenCommand};
 
 /// Long enough for anything that works, on a machine that is busy.
 pub(super) const SOON: Duration = Duration::from_secs(30);
@@ -40,7 +40,7 @@ async fn what_is_shown_is_what_runs() {
     let cwd = text(&place.path("sub")).to_owned();
     let env = [("A".to_owned(), "b".to_owned())].into();
     let shown = Shown::Command {
-        command: Words::List(list.clone()),
+        command: GivenCommand::List(list.clone()),
         cwd: cwd.clone(),
         env,
         timeout_ms: 5000,

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, process::Command};
 use tokio::time::timeout;
 
 use super::{commands::SOON, *};
-use crate::Words;
+use crate::shown::GivenCommand;
 
 impl Place {
     fn files(&self, files: &[(&str, &str)]) {
@@ -207,7 +207,7 @@ async fn a_person_sees_what_is_run_and_where() {
     let place = Place::roomy();
     place.files(CARGO);
     let shown = place.shown("build_project", json!({ "cwd": "member", "timeout_ms": 5000 })).await;
-    let Shown::Command { command: Words::List(words), cwd, timeout_ms, .. } = shown else { panic!("{shown:?}") };
+    let Shown::Command { command: GivenCommand::List(words), cwd, timeout_ms, .. } = shown else { panic!("{shown:?}") };
     assert_eq!(words[..2], ["cargo", "build"]);
     assert_eq!((cwd.as_str(), timeout_ms), (text(&place.path("member")), 5000));
 }

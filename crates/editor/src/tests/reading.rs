@@ -1,7 +1,7 @@
 //! `open_file`.
 
 use super::*;
-use crate::text::digest_of;
+use crate::encoding::digest_of;
 
 #[tokio::test]
 async fn a_file_is_read_by_its_absolute_and_by_its_relative_path() {
@@ -44,7 +44,7 @@ async fn what_is_no_text_comes_as_base64() {
 #[tokio::test]
 async fn a_file_that_is_too_large_is_refused_and_one_that_just_fits_is_not() {
     let place = Place::new();
-    let most = usize::try_from(crate::files::MAX_BYTES).unwrap();
+    let most = usize::try_from(crate::roots::read::MAX_BYTES).unwrap();
     place.write("fits", vec![b'a'; most]);
     place.write("large", vec![b'a'; most + 1]);
     assert!(place.run("open_file", json!({ "path": "fits" })).await.is_ok());

@@ -108,7 +108,7 @@ async fn what_has_changed_since_it_was_shown_is_not_replaced_anywhere() {
     place.write("b", "word");
     let prepared = place.prepare("replace_text", json!({ "text": "word", "new_text": "w" })).await.unwrap();
     place.run("edit_buffer", json!({ "path": "b", "old_text": "word", "new_text": "words" })).await.unwrap();
-    assert_eq!(prepared.run(crate::Progress::unseen()).await.unwrap_err().code, Code::Changed);
+    assert_eq!(prepared.run(crate::progress::Progress::unseen()).await.unwrap_err().code, Code::Changed);
     assert_eq!((text_of(&place, "a").await, text_of(&place, "b").await), ("word".into(), "words".into()));
 }
 

@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::*;
-use crate::Progress;
+use crate::progress::Progress;
 
 fn put(place: &Place, files: &[(&str, &str)]) {
     for (name, text) in files {

@@ -222,7 +222,7 @@ async fn a_person_sees_what_runs_in_a_terminal() {
     else {
         panic!("not a command");
     };
-    assert_eq!((command, cwd.as_str()), (crate::Words::Shell("ls".to_owned()), text(&place.granted)));
+    assert_eq!((command, cwd.as_str()), (crate::shown::GivenCommand::Shell("ls".to_owned()), text(&place.granted)));
     assert_eq!(env["TERM"], "xterm-256color");
 }
 

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, process::Command, sync::Arc, time::Duration};
 use tokio::{sync::broadcast::Receiver, time::timeout};
 
 use super::*;
-use crate::Happening;
+use crate::happening::Happening;
 
 /// Who listens to what happens in the granted folder.
 struct Listener<'a> {

@@ -15,13 +15,13 @@ pub(super) const RUN: &str = "PRISM_RUN";
 
 /// A command that is being run. Dropping it kills what is left of it, on a thread of its own.
 #[derive(Debug)]
-pub struct Run {
+pub struct MarkedRun {
     owner: Owner,
     /// Empty once all is ended.
     id: String,
 }
 
-impl Run {
+impl MarkedRun {
     pub fn new(owner: &Owner) -> Self {
         static BEGUN: AtomicU64 = AtomicU64::new(0);
         let number = BEGUN.fetch_add(1, Ordering::Relaxed);
@@ -41,7 +41,7 @@ impl Run {
     }
 }
 
-impl Drop for Run {
+impl Drop for MarkedRun {
     fn drop(&mut self) {
         if self.id.is_empty() {
             return;
@@ -68,7 +68,7 @@ mod tests {
 
     use super::*;
 
-    fn shell(run: &Run, script: &str) -> Child {
+    fn shell(run: &MarkedRun, script: &str) -> Child {
         let mut env = environment();
         run.mark(&mut env);
         let command = ["sh", "-c", script].map(str::to_owned);
@@ -78,7 +78,7 @@ mod tests {
     #[tokio::test]
     async fn what_has_left_the_group_ends_with_its_run_and_no_other() {
         let owner = Owner::this_process(&home("runs"));
-        let (one, other) = (Run::new(&owner), Run::new(&owner));
+        let (one, other) = (MarkedRun::new(&owner), MarkedRun::new(&owner));
         // Twice forked, in a session of its own, and the one who started it is gone.
         let script = "(setsid sh -c 'echo $$; exec sleep 1000' &) ; sleep 1000";
         let (mut first, mut second) = (shell(&one, script), shell(&other, script));

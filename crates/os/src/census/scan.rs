@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const MAX_LOOKS: usize = 8;
 
 /// A process that was told to end.
-struct Ending {
+struct EndingProcess {
     pidfd: OwnedFd,
     /// It was on its way out before, with its group: to be waited for, but left behind by nobody.
     was_killed: bool,
@@ -121,7 +121,7 @@ fn is_gone(owner: &Owner) -> bool {
 
 /// Kills a process if it still is the one that was looked at: once the pidfd is open it stays with one
 /// process, so a marker read after that is that process's own, or nobody is hit.
-fn end(pid: u32, owner: &Owner) -> Option<Ending> {
+fn end(pid: u32, owner: &Owner) -> Option<EndingProcess> {
     let pidfd = pidfd_open(Pid::from_raw(pid.try_into().ok()?)?, PidfdFlags::empty()).ok()?;
     let again = Owner::in_environment(&proc::environment(pid)?)?;
     if again != *owner {
@@ -129,5 +129,5 @@ fn end(pid: u32, owner: &Owner) -> Option<Ending> {
     }
     let was_killed = proc::is_killed(pid);
     pidfd_send_signal(&pidfd, Signal::KILL).ok()?;
-    Some(Ending { pidfd, was_killed })
+    Some(EndingProcess { pidfd, was_killed })
 }

@@ -24,8 +24,8 @@ impl Tree {
         Self(root)
     }
 
-    fn find(&self, own: &str) -> Option<Nest> {
-        Nest::find_in(&self.0, own)
+    fn find(&self, own: &str) -> Option<CgroupNest> {
+        CgroupNest::find_in(&self.0, own)
     }
 
     fn read(&self, name: &str) -> String {

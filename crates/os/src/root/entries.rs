@@ -8,30 +8,30 @@ use std::{
 
 use rustix::fs::{Dir, FileType, OFlags};
 
-use super::{BENEATH, Kind, Root, RootError, Spot, open};
+use super::{BENEATH, FileKind, FolderHandle, RootError, Spot, open};
 
 /// One name in a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct FolderEntry {
     pub name: OsString,
-    pub kind: Kind,
+    pub kind: FileKind,
 }
 
 /// The names in a folder, in no order, without `.` and `..`.
 pub struct Entries {
-    folder: Root,
+    folder: FolderHandle,
     dir: Dir,
 }
 
 impl Entries {
-    pub(super) fn of(root: &Root) -> Result<Self, RootError> {
+    pub(super) fn of(root: &FolderHandle) -> Result<Self, RootError> {
         let opened = open(root, Path::new("."), OFlags::RDONLY | OFlags::DIRECTORY, BENEATH)?;
         Ok(Self { folder: root.beneath(Path::new(""))?, dir: Dir::new(opened)? })
     }
 }
 
 impl Iterator for Entries {
-    type Item = Result<Entry, RootError>;
+    type Item = Result<FolderEntry, RootError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
@@ -51,15 +51,15 @@ impl Iterator for Entries {
                     // Gone, or another mount's.
                     None => continue,
                 },
-                listed => Kind::of(listed),
+                listed => FileKind::of(listed),
             };
-            return Some(Ok(Entry { name, kind }));
+            return Some(Ok(FolderEntry { name, kind }));
         }
     }
 }
 
 impl Entries {
-    fn kind_of(&self, name: &OsStr) -> Option<Kind> {
+    fn kind_of(&self, name: &OsStr) -> Option<FileKind> {
         let folder = self.folder.beneath(Path::new("")).ok()?;
         Spot::new(folder, name.to_owned()).look().ok().flatten().map(|found| found.kind)
     }

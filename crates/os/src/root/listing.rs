@@ -12,38 +12,38 @@ use std::{
 
 use rustix::fs::{AtFlags, FileType, OFlags, RawDir, ResolveFlags, fstat, statat};
 
-use super::{BENEATH, Found, Kind, READ, Root, RootError, check, open, regular};
+use super::{BENEATH, FileKind, FolderHandle, FoundEntry, READ, RootError, check, open, regular};
 
 /// A folder that is open to be listed.
 #[derive(Debug)]
-pub struct Listing(Root);
+pub struct FolderListing(FolderHandle);
 
 /// Room for the names of one call to the kernel. One for each thread will do.
-pub struct Names(Box<[MaybeUninit<u8>]>);
+pub struct NameBuffer(Box<[MaybeUninit<u8>]>);
 
 /// Some hundred names, and always more than one.
 const ROOM: usize = 32 * 1024;
 
 const LISTED: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
 
-impl Root {
+impl FolderHandle {
     /// Opens the folder once more, to be listed.
-    pub fn listing(&self) -> Result<Listing, RootError> {
-        Ok(Listing(Self(open(self, Path::new("."), LISTED, BENEATH)?)))
+    pub fn listing(&self) -> Result<FolderListing, RootError> {
+        Ok(FolderListing(Self(open(self, Path::new("."), LISTED, BENEATH)?)))
     }
 
     /// Opens a folder beneath this one by a way on which there is no link at all; an empty path is this one again.
-    pub fn listing_beneath(&self, path: &Path) -> Result<Listing, RootError> {
+    pub fn listing_beneath(&self, path: &Path) -> Result<FolderListing, RootError> {
         if path.as_os_str().is_empty() {
             return self.listing();
         }
         check(path)?;
-        Ok(Listing(Self(open(self, path, LISTED, BENEATH | ResolveFlags::NO_SYMLINKS)?)))
+        Ok(FolderListing(Self(open(self, path, LISTED, BENEATH | ResolveFlags::NO_SYMLINKS)?)))
     }
 }
 
-impl Listing {
-    pub fn root(&self) -> &Root {
+impl FolderListing {
+    pub fn root(&self) -> &FolderHandle {
         &self.0
     }
 
@@ -53,25 +53,25 @@ impl Listing {
     }
 
     /// Opens a file in it to read.
-    pub fn file(&self, name: &OsStr) -> Result<(File, Found), RootError> {
+    pub fn file(&self, name: &OsStr) -> Result<(File, FoundEntry), RootError> {
         let name = Path::new(name);
         check(name)?;
         let file = regular(open(&self.0, name, READ | OFlags::NOFOLLOW, BENEATH | ResolveFlags::NO_SYMLINKS)?)?;
-        let found = Found::of(&fstat(&file)?);
+        let found = FoundEntry::of(&fstat(&file)?);
         Ok((file, found))
     }
 
     /// Tells what there is by a name, of a link the link itself; `None` if nothing is, or what cannot be looked at.
-    pub fn kind_of(&self, name: &OsStr) -> Option<Kind> {
+    pub fn kind_of(&self, name: &OsStr) -> Option<FileKind> {
         let stat = statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-        Some(Kind::of(FileType::from_raw_mode(stat.st_mode)))
+        Some(FileKind::of(FileType::from_raw_mode(stat.st_mode)))
     }
 
     /// Names what is in it, in no order, without `.` and `..`. It can be gone through once.
     pub fn each(
         &self,
-        names: &mut Names,
-        mut told: impl FnMut(&OsStr, Kind) -> ControlFlow<()>,
+        names: &mut NameBuffer,
+        mut told: impl FnMut(&OsStr, FileKind) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, RootError> {
         let mut dir = RawDir::new(self.0.as_fd(), &mut names.0);
         while let Some(entry) = dir.next() {
@@ -87,7 +87,7 @@ impl Listing {
                     Some(kind) => kind,
                     None => continue,
                 },
-                listed => Kind::of(listed),
+                listed => FileKind::of(listed),
             };
             if told(name, kind).is_break() {
                 return Ok(ControlFlow::Break(()));
@@ -97,7 +97,7 @@ impl Listing {
     }
 }
 
-impl Default for Names {
+impl Default for NameBuffer {
     fn default() -> Self {
         Self(Box::new_uninit_slice(ROOM))
     }

@@ -22,17 +22,17 @@ use rustix::{
     rand::{GetRandomFlags, getrandom},
 };
 
-use super::{BENEATH, READ, Root, RootError, open, regular};
+use super::{BENEATH, FolderHandle, READ, RootError, open, regular};
 
 /// A name in an open folder. Whether something is there is another matter.
 #[derive(Debug)]
 pub struct Spot {
-    folder: Root,
+    folder: FolderHandle,
     name: OsString,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FileKind {
     File,
     Folder,
     Link,
@@ -42,17 +42,17 @@ pub enum Kind {
 
 /// What there is by a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Found {
-    pub kind: Kind,
+pub struct FoundEntry {
+    pub kind: FileKind,
     pub bytes: u64,
-    pub stamp: Stamp,
+    pub stamp: FileStamp,
     mode: u32,
     owner: (u32, u32),
 }
 
 /// What changes as soon as a file is another, or is changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stamp {
+pub struct FileStamp {
     /// The file system and the file in it.
     id: (u64, u64),
     bytes: i64,
@@ -70,11 +70,11 @@ pub enum Clobber {
 // === impl Spot ===
 
 impl Spot {
-    pub(super) fn new(folder: Root, name: OsString) -> Self {
+    pub(super) fn new(folder: FolderHandle, name: OsString) -> Self {
         Self { folder, name }
     }
 
-    pub fn folder(&self) -> &Root {
+    pub fn folder(&self) -> &FolderHandle {
         &self.folder
     }
 
@@ -83,24 +83,24 @@ impl Spot {
     }
 
     /// Tells what is there; of a link, the link itself.
-    pub fn look(&self) -> Result<Option<Found>, RootError> {
+    pub fn look(&self) -> Result<Option<FoundEntry>, RootError> {
         match self.open(OFlags::PATH | OFlags::NOFOLLOW) {
-            Ok(opened) => Ok(Some(Found::of(&fstat(&opened)?))),
+            Ok(opened) => Ok(Some(FoundEntry::of(&fstat(&opened)?))),
             Err(RootError::NotFound) => Ok(None),
             Err(error) => Err(error),
         }
     }
 
     /// Opens the file that is there to read it.
-    pub fn open_file(&self) -> Result<(File, Found), RootError> {
+    pub fn open_file(&self) -> Result<(File, FoundEntry), RootError> {
         let file = regular(self.open(READ | OFlags::NOFOLLOW)?)?;
-        let found = Found::of(&fstat(&file)?);
+        let found = FoundEntry::of(&fstat(&file)?);
         Ok((file, found))
     }
 
     /// Opens the folder that is there.
-    pub fn open_folder(&self) -> Result<Root, RootError> {
-        self.open(OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW).map(Root)
+    pub fn open_folder(&self) -> Result<FolderHandle, RootError> {
+        self.open(OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW).map(FolderHandle)
     }
 
     fn open(&self, flags: OFlags) -> Result<OwnedFd, RootError> {
@@ -122,7 +122,7 @@ impl Spot {
                 Err(_) => {}
             }
         }
-        let temporary = Temporary::write(&self.folder, bytes, mode, None)?;
+        let temporary = TemporaryFile::write(&self.folder, bytes, mode, None)?;
         temporary.become_named(&self.name, Clobber::Refuse)
     }
 
@@ -134,20 +134,20 @@ impl Spot {
     }
 
     /// Puts a new file in the place of the one that was `found` there, with its mode and its owner.
-    pub fn replace(&self, bytes: &[u8], found: &Found) -> Result<(), RootError> {
-        if found.kind != Kind::File {
-            return Err(if found.kind == Kind::Link { RootError::Linked } else { RootError::Special });
+    pub fn replace(&self, bytes: &[u8], found: &FoundEntry) -> Result<(), RootError> {
+        if found.kind != FileKind::File {
+            return Err(if found.kind == FileKind::Link { RootError::Linked } else { RootError::Special });
         }
         if found.is_read_only() {
             return Err(RootError::ReadOnly);
         }
-        let temporary = Temporary::write(&self.folder, bytes, Mode::from_raw_mode(0o600), Some(found))?;
+        let temporary = TemporaryFile::write(&self.folder, bytes, Mode::from_raw_mode(0o600), Some(found))?;
         temporary.become_named(&self.name, Clobber::Replace)
     }
 
     /// Removes the file, the link or the empty folder that is there.
-    pub fn remove(&self, kind: Kind) -> Result<(), RootError> {
-        let flags = if kind == Kind::Folder { AtFlags::REMOVEDIR } else { AtFlags::empty() };
+    pub fn remove(&self, kind: FileKind) -> Result<(), RootError> {
+        let flags = if kind == FileKind::Folder { AtFlags::REMOVEDIR } else { AtFlags::empty() };
         unlinkat(&self.folder, &self.name, flags)?;
         sync(&self.folder);
         Ok(())
@@ -162,9 +162,9 @@ impl Spot {
     }
 }
 
-// === impl Kind ===
+// === impl FileKind ===
 
-impl Kind {
+impl FileKind {
     pub(super) fn of(listed: FileType) -> Self {
         match listed {
             FileType::RegularFile => Self::File,
@@ -184,14 +184,14 @@ impl Kind {
     }
 }
 
-// === impl Found ===
+// === impl FoundEntry ===
 
-impl Found {
+impl FoundEntry {
     pub(super) fn of(stat: &Stat) -> Self {
         Self {
-            kind: Kind::of(FileType::from_raw_mode(stat.st_mode)),
+            kind: FileKind::of(FileType::from_raw_mode(stat.st_mode)),
             bytes: u64::try_from(stat.st_size).unwrap_or(0),
-            stamp: Stamp::of(stat),
+            stamp: FileStamp::of(stat),
             mode: stat.st_mode & 0o7777,
             owner: (stat.st_uid, stat.st_gid),
         }
@@ -203,7 +203,7 @@ impl Found {
     }
 }
 
-impl Stamp {
+impl FileStamp {
     pub fn of_file(file: &File) -> Result<Self, RootError> {
         Ok(Self::of(&fstat(file)?))
     }
@@ -230,14 +230,14 @@ impl Stamp {
 ///
 /// Where the kernel can, it has no name at all while it is written: of a process that is killed meanwhile nothing is left.
 /// Only between its first name and its own, which are two calls of the kernel's, all of it could be left under the first.
-struct Temporary<'a> {
-    folder: &'a Root,
+struct TemporaryFile<'a> {
+    folder: &'a FolderHandle,
     name: String,
     is_kept: bool,
 }
 
-impl<'a> Temporary<'a> {
-    fn write(folder: &'a Root, bytes: &[u8], mode: Mode, like: Option<&Found>) -> Result<Self, RootError> {
+impl<'a> TemporaryFile<'a> {
+    fn write(folder: &'a FolderHandle, bytes: &[u8], mode: Mode, like: Option<&FoundEntry>) -> Result<Self, RootError> {
         if let Some(file) = nameless(folder, mode) {
             let file = fill(file, bytes, like)?;
             let named = Self::named(folder, |name| link(&file, folder, OsStr::new(name)));
@@ -252,7 +252,7 @@ impl<'a> Temporary<'a> {
     }
 
     /// Finds a name that is free, and has it made.
-    fn named<T>(folder: &'a Root, make: impl Fn(&str) -> Result<T, Errno>) -> Result<(T, Self), RootError> {
+    fn named<T>(folder: &'a FolderHandle, make: impl Fn(&str) -> Result<T, Errno>) -> Result<(T, Self), RootError> {
         loop {
             let mut random = [0; 8];
             getrandom(&mut random, GetRandomFlags::empty())?;
@@ -273,7 +273,7 @@ impl<'a> Temporary<'a> {
     }
 }
 
-impl Drop for Temporary<'_> {
+impl Drop for TemporaryFile<'_> {
     fn drop(&mut self) {
         if !self.is_kept {
             let _ = unlinkat(self.folder, &self.name, AtFlags::empty());
@@ -282,7 +282,7 @@ impl Drop for Temporary<'_> {
 }
 
 /// Puts everything into a new file, on the disk.
-fn fill(file: OwnedFd, bytes: &[u8], like: Option<&Found>) -> Result<File, RootError> {
+fn fill(file: OwnedFd, bytes: &[u8], like: Option<&FoundEntry>) -> Result<File, RootError> {
     if let Some(found) = like {
         // Not for us to give away: then it is ours from now on.
         let (user, group) = found.owner;
@@ -297,28 +297,28 @@ fn fill(file: OwnedFd, bytes: &[u8], like: Option<&Found>) -> Result<File, RootE
 
 /// Opens a file without a name. `None` where the file system, or the kernel, has no such thing.
 #[cfg(target_os = "linux")]
-fn nameless(folder: &Root, mode: Mode) -> Option<OwnedFd> {
+fn nameless(folder: &FolderHandle, mode: Mode) -> Option<OwnedFd> {
     openat(folder, ".", OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC, mode).ok()
 }
 
 /// Gives a file without a name one.
 #[cfg(target_os = "linux")]
-fn link(file: &File, folder: &Root, name: &OsStr) -> Result<(), Errno> {
+fn link(file: &File, folder: &FolderHandle, name: &OsStr) -> Result<(), Errno> {
     let open = format!("/proc/self/fd/{}", file.as_raw_fd());
     linkat(CWD, open, folder, name, AtFlags::SYMLINK_FOLLOW)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn nameless(_: &Root, _: Mode) -> Option<OwnedFd> {
+fn nameless(_: &FolderHandle, _: Mode) -> Option<OwnedFd> {
     None
 }
 
 #[cfg(not(target_os = "linux"))]
-fn link(_: &File, _: &Root, _: &OsStr) -> Result<(), Errno> {
+fn link(_: &File, _: &FolderHandle, _: &OsStr) -> Result<(), Errno> {
     Err(Errno::NOSYS)
 }
 
-fn rename(from: (&Root, &OsStr), to: (&Root, &OsStr), clobber: Clobber) -> Result<(), RootError> {
+fn rename(from: (&FolderHandle, &OsStr), to: (&FolderHandle, &OsStr), clobber: Clobber) -> Result<(), RootError> {
     let flags = if clobber == Clobber::Refuse { RenameFlags::NOREPLACE } else { RenameFlags::empty() };
     renameat_with(from.0, from.1, to.0, to.1, flags).map_err(|error| match error {
         Errno::XDEV => RootError::Apart,
@@ -328,7 +328,7 @@ fn rename(from: (&Root, &OsStr), to: (&Root, &OsStr), clobber: Clobber) -> Resul
 }
 
 /// Has the new names on the disk as well. The change itself is made, so a folder that cannot be read is no error.
-fn sync(folder: &Root) {
+fn sync(folder: &FolderHandle) {
     if let Ok(opened) = open(folder, Path::new("."), OFlags::RDONLY | OFlags::DIRECTORY, BENEATH) {
         let _ = fsync(opened);
     }

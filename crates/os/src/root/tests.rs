@@ -22,7 +22,7 @@ struct Yard {
     _folder: tempfile::TempDir,
     granted: PathBuf,
     outside: PathBuf,
-    root: Root,
+    root: FolderHandle,
 }
 
 impl Yard {
@@ -33,7 +33,7 @@ impl Yard {
         fs::create_dir(&granted).unwrap();
         fs::create_dir(&outside).unwrap();
         fs::write(outside.join("secret"), SECRET).unwrap();
-        let root = Root::open(&granted).unwrap();
+        let root = FolderHandle::open(&granted).unwrap();
         Self { _folder: folder, granted, outside, root }
     }
 
@@ -73,8 +73,8 @@ impl Yard {
             self.write("lure", "");
             let _ = self.spot("lure").rename(&spot, Clobber::Replace);
             let _ = spot.rename(&self.spot("taken"), Clobber::Refuse);
-            let _ = spot.remove(Kind::File);
-            let _ = spot.remove(Kind::Folder);
+            let _ = spot.remove(FileKind::File);
+            let _ = spot.remove(FileKind::Folder);
         }
         read
     }

@@ -20,7 +20,7 @@ use rustix::{
     termios::{isatty, tcsetpgrp},
 };
 
-use crate::fence;
+use super::fence;
 
 /// Processes and threads that there may be in one sandbox. The kernel counts them by namespace of users, so those of others are
 /// not among them.
@@ -42,7 +42,7 @@ pub(super) const PROTOCOL: &str = "1";
 
 /// What is to be done inside.
 #[derive(Debug, Default)]
-pub(super) struct Plan {
+pub(super) struct InnerPlan {
     /// What landlock lets be written.
     pub(super) written: Vec<PathBuf>,
     /// What may be executed; all that is there if `None`.
@@ -91,7 +91,7 @@ fn run_command(mut go: File, status: &mut File, mut plan: File) -> io::Result<Op
     let mut bytes = Vec::new();
     plan.read_to_end(&mut bytes)?;
     drop(plan);
-    let plan = Plan::read(&bytes);
+    let plan = InnerPlan::read(&bytes);
     let _ = fs::write("/proc/self/oom_score_adj", OUT_OF_MEMORY_SCORE);
     let version = fence::bind_inside(&plan.written, plan.exec.as_deref(), &plan.closed_ports)?;
     let limit = |resource, most| {
@@ -156,9 +156,9 @@ fn to_the_front(command: &mut Command) {
     }
 }
 
-// === impl Plan ===
+// === impl InnerPlan ===
 
-impl Plan {
+impl InnerPlan {
     pub(super) fn bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut say = |kind: u8, word: &OsStr| {

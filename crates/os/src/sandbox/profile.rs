@@ -18,11 +18,8 @@ use std::{
 
 use rustix::process::{getegid, geteuid};
 
-use super::{INNER, Network, Private, Room, memory};
-use crate::{
-    fence::Fence,
-    root::{Root, place},
-};
+use super::{INNER, Network, PrivateFolder, SandboxRoom, fence::Fence, memory};
+use crate::root::{FolderHandle, place};
 
 /// Of the system, as they are. Others of its folders are links into the first, or folders of their own.
 const SYSTEM: [&str; 9] = [
@@ -83,10 +80,10 @@ const IN_MEMORY: &str = "536870912";
 
 /// A profile while it is written, and what has to stay open until bubblewrap has it.
 #[derive(Debug)]
-pub(super) struct Profile {
+pub(super) struct BwrapProfile {
     words: Vec<OsString>,
     pub(super) files: Vec<OwnedFd>,
-    roots: Vec<Root>,
+    roots: Vec<FolderHandle>,
     /// The descriptors that bubblewrap and the inner program are given.
     pub(super) inherited: Vec<RawFd>,
     /// What landlock lets be written.
@@ -94,15 +91,20 @@ pub(super) struct Profile {
     /// What is the machine's own, and not this sandbox's.
     shared: Vec<PathBuf>,
     /// What is this sandbox's own.
-    private: Vec<Private>,
+    private: Vec<PrivateFolder>,
     /// Sockets of others in what is shared.
     pub(super) covered: Vec<PathBuf>,
     inner: Option<Arc<OwnedFd>>,
 }
 
-impl Profile {
+impl BwrapProfile {
     /// `env` is what the command is given, `cwd` where it starts.
-    pub(super) fn new(fence: &Fence, room: &Room, env: &BTreeMap<OsString, OsString>, cwd: &Path) -> io::Result<Self> {
+    pub(super) fn new(
+        fence: &Fence,
+        room: &SandboxRoom,
+        env: &BTreeMap<OsString, OsString>,
+        cwd: &Path,
+    ) -> io::Result<Self> {
         let mut profile = Self {
             words: Vec::new(),
             files: Vec::new(),
@@ -148,7 +150,7 @@ impl Profile {
         number
     }
 
-    fn system(&mut self, room: &Room, env: &BTreeMap<OsString, OsString>) -> io::Result<()> {
+    fn system(&mut self, room: &SandboxRoom, env: &BTreeMap<OsString, OsString>) -> io::Result<()> {
         for folder in SYSTEM {
             self.read_only(Path::new(folder), Path::new(folder));
         }
@@ -196,8 +198,8 @@ impl Profile {
         self.text(&format!("{name}:x:{gid}:\nnogroup:x:65534:\n"), "/etc/group")
     }
 
-    fn own_folders(&mut self, room: &Room) {
-        let temporary = Private { seems: PathBuf::from("/tmp"), lies: room.temporary.clone() };
+    fn own_folders(&mut self, room: &SandboxRoom) {
+        let temporary = PrivateFolder { seems: PathBuf::from("/tmp"), lies: room.temporary.clone() };
         for private in [&temporary].into_iter().chain(&room.home).chain(&room.private) {
             if !self.leads_away(&private.seems) {
                 self.writable(&private.lies, &private.seems);
@@ -254,7 +256,7 @@ impl Profile {
     }
 
     /// By the handles that were checked: whatever has become of their names, these are the folders.
-    fn granted(&mut self, fence: &Fence, room: &Room) -> io::Result<()> {
+    fn granted(&mut self, fence: &Fence, room: &SandboxRoom) -> io::Result<()> {
         let mut held = Vec::new();
         for root in &fence.held {
             let place = place(root)?;
@@ -295,7 +297,7 @@ impl Profile {
 
     /// What is closed could be moved away with the folder that it lies in, and something else put there. What is a mount is not
     /// moved.
-    fn hold_in_place(&mut self, place: &Path, root: &Root, closed: &[PathBuf]) {
+    fn hold_in_place(&mut self, place: &Path, root: &FolderHandle, closed: &[PathBuf]) {
         let mut above: Vec<&Path> = closed
             .iter()
             .filter_map(|path| path.strip_prefix(place).ok())

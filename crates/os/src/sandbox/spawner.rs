@@ -8,7 +8,7 @@ use std::{
     thread,
 };
 
-struct Job {
+struct SpawnJob {
     command: Command,
     reply: mpsc::SyncSender<io::Result<Child>>,
 }
@@ -21,19 +21,19 @@ const ANSWER: usize = 1;
 
 /// Starts a command there. Blocks until it is started.
 pub(super) fn spawn(command: Command) -> io::Result<Child> {
-    static SPAWNER: OnceLock<Option<mpsc::SyncSender<Job>>> = OnceLock::new();
+    static SPAWNER: OnceLock<Option<mpsc::SyncSender<SpawnJob>>> = OnceLock::new();
     let gone = || io::Error::other("the thread that starts sandboxes is gone");
     let spawner = SPAWNER.get_or_init(begin).as_ref().ok_or_else(gone)?;
     let (reply, started) = mpsc::sync_channel(ANSWER);
-    spawner.send(Job { command, reply }).map_err(|_| gone())?;
+    spawner.send(SpawnJob { command, reply }).map_err(|_| gone())?;
     started.recv().map_err(|_| gone())?
 }
 
-fn begin() -> Option<mpsc::SyncSender<Job>> {
-    let (jobs, inbox) = mpsc::sync_channel::<Job>(MAX_WAITING);
+fn begin() -> Option<mpsc::SyncSender<SpawnJob>> {
+    let (jobs, inbox) = mpsc::sync_channel::<SpawnJob>(MAX_WAITING);
     let work = move || {
         leave_keyring();
-        for Job { mut command, reply } in inbox {
+        for SpawnJob { mut command, reply } in inbox {
             let _ = reply.send(command.spawn());
         }
     };

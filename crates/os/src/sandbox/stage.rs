@@ -2,6 +2,7 @@
 //! that it stands, and then it is told to go on.
 
 use std::{
+    collections::BTreeMap,
     ffi::OsString,
     fs::File,
     io::{self, Read, Write},
@@ -21,31 +22,33 @@ use rustix::{
 };
 
 use super::{
-    Begun, First, INNER, Room,
-    inner::{PROTOCOL, Plan},
+    BegunChild, INNER, SandboxRoom,
+    fence::{Enforced, Fence},
+    inner::{InnerPlan, PROTOCOL},
     memory,
-    profile::Profile,
+    profile::BwrapProfile,
     spawner,
 };
 use crate::{
     census::{MARKER, Owner},
-    child::Spec,
-    fence::{Enforced, Fence},
+    pid_namespace::InitProcess,
     proc::Stat,
 };
 
-/// A command that waits to be started, and what is needed to see it start. Its streams are whoever starts it's to choose.
+/// What is to run inside.
 #[derive(Debug)]
-pub(crate) struct Staged {
-    pub(crate) command: Command,
-    pub(crate) stage: Option<Stage>,
+pub(crate) struct SandboxCommand<'a> {
+    /// The program and its arguments.
+    pub(crate) command: &'a [String],
+    pub(crate) env: &'a BTreeMap<OsString, OsString>,
+    pub(crate) cwd: &'a Path,
 }
 
 /// Our ends of what a sandbox is started with.
 #[derive(Debug)]
-pub(crate) struct Stage {
+pub(crate) struct SandboxStage {
     /// What bubblewrap inherits; to be closed once it has.
-    theirs: Profile,
+    theirs: BwrapProfile,
     go: File,
     status: File,
     info: File,
@@ -58,21 +61,26 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Bytes of what they say.
 const MAX_SAID: usize = 4096;
 
-impl Stage {
-    /// Prepares the command that starts `spec` in its room.
-    pub(crate) fn set(spec: &Spec<'_>, fence: &Fence, room: &Room, owner: &Owner) -> io::Result<Staged> {
+impl SandboxStage {
+    /// Prepares the command that starts something in its room. The streams of that command are whoever starts it's to choose.
+    pub(crate) fn set(
+        inside: &SandboxCommand<'_>,
+        fence: &Fence,
+        room: &SandboxRoom,
+        owner: &Owner,
+    ) -> io::Result<(Command, Self)> {
         // A name like `/proc/self/fd/7` says which folder, and that nobody can have swapped it; inside it has its own.
-        let cwd = spec.cwd.unwrap_or(Path::new("/"));
-        let cwd = if cwd.starts_with("/proc/self/fd") { std::fs::read_link(cwd)? } else { cwd.to_owned() };
-        let mut profile = Profile::new(fence, room, spec.env, &cwd)?;
+        let swapped = inside.cwd.starts_with("/proc/self/fd");
+        let cwd = if swapped { std::fs::read_link(inside.cwd)? } else { inside.cwd.to_owned() };
+        let mut profile = BwrapProfile::new(fence, room, inside.env, &cwd)?;
         let (their_go, go) = pipe_with(PipeFlags::CLOEXEC)?;
         let (status, their_status) = pipe_with(PipeFlags::CLOEXEC)?;
         let (info, their_info) = pipe_with(PipeFlags::CLOEXEC)?;
-        let plan = Plan {
+        let plan = InnerPlan {
             written: profile.written.clone(),
             exec: fence.exec.clone(),
             closed_ports: room.sandbox.out_of_reach(room.network),
-            command: spec.command.iter().map(OsString::from).collect(),
+            command: inside.command.iter().map(OsString::from).collect(),
         };
         let inner = [their_go, their_status, memory(&plan.bytes())?].map(|file| profile.inherit(file).to_string());
         let mut words = profile.bytes();
@@ -91,20 +99,20 @@ impl Stage {
         pass_on(&mut command, profile.inherited.clone());
         let stage =
             Self { theirs: profile, go: go.into(), status: status.into(), info: info.into(), network: room.network };
-        Ok(Staged { command, stage: Some(stage) })
+        Ok((command, stage))
     }
 
     /// Starts it, and comes back when the command has begun.
-    pub(crate) fn start(self, command: Command) -> io::Result<Begun> {
+    pub(crate) fn start(self, command: Command) -> io::Result<BegunChild> {
         let Self { theirs, mut go, status, info, network } = self;
         let mut child = spawner::spawn(command)?;
         let covered = theirs.covered.clone();
         drop(theirs);
         let until = Instant::now() + PATIENCE;
         let begun = (|| {
-            let mut info = Words::new(info);
+            let mut info = StatusPipe::new(info);
             let (pid, pidfd) = first(&info.line(until, b'}')?, child.id())?;
-            let mut status = Words::new(status);
+            let mut status = StatusPipe::new(status);
             let ready = status.line(until, b'\n')?;
             let Some(version) = ready.strip_prefix('r').and_then(|version| version.trim().parse().ok()) else {
                 return Err(failure(&ready));
@@ -112,7 +120,7 @@ impl Stage {
             go.write_all(b"g")?;
             drop(go);
             match status.line(until, b'\n')?.as_str() {
-                "s\n" => Ok((First { pid, pidfd, status: status.pipe, said: status.rest }, version)),
+                "s\n" => Ok((InitProcess::new(pid, pidfd, status.pipe, status.rest), version)),
                 said => Err(failure(said)),
             }
         })();
@@ -120,7 +128,7 @@ impl Stage {
             Ok((first, version)) => {
                 let landlock = Some(version).filter(|version| *version > 0);
                 let enforced = Some(Enforced::Sandbox { landlock, network, covered });
-                Ok(Begun { child, enforced, first: Some(first) })
+                Ok(BegunChild { child, enforced, first: Some(first) })
             }
             Err(error) => {
                 let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
@@ -188,12 +196,12 @@ fn complaint(child: &mut std::process::Child) -> Option<io::Error> {
 }
 
 /// Words from a pipe, for which is not waited for ever.
-struct Words {
+struct StatusPipe {
     pipe: File,
     rest: Vec<u8>,
 }
 
-impl Words {
+impl StatusPipe {
     fn new(pipe: File) -> Self {
         Self { pipe, rest: Vec::new() }
     }
@@ -217,14 +225,5 @@ impl Words {
                 _ => return Err(io::Error::other("the sandbox says more than it should")),
             }
         }
-    }
-}
-
-// === impl Staged ===
-
-impl Staged {
-    /// A command that is in no sandbox.
-    pub(crate) fn bare(command: Command) -> Self {
-        Self { command, stage: None }
     }
 }

@@ -16,8 +16,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
 use crate::{
-    child::Child,
-    root::Root,
+    child::{Child, SpawnError, Spec},
+    proc::Stat,
+    root::FolderHandle,
     testing::{environment, home, line, soon},
 };
 
@@ -52,15 +53,15 @@ impl Place {
     }
 
     fn fence(&self, network: Network) -> Fence {
-        let room = Room {
+        let room = SandboxRoom {
             sandbox: self.sandbox.clone(),
-            home: Some(Private { seems: self.path("home"), lies: self.path("own/home") }),
+            home: Some(PrivateFolder { seems: self.path("home"), lies: self.path("own/home") }),
             temporary: self.path("own/tmp"),
             private: Vec::new(),
             network,
             guarded: vec![".git"],
         };
-        let held = vec![Root::open(&self.path("granted")).unwrap()];
+        let held = vec![FolderHandle::open(&self.path("granted")).unwrap()];
         Fence { held, closed: vec![self.path("closed")], room: Some(room), ..Fence::default() }
     }
 
@@ -173,7 +174,7 @@ async fn a_program_that_is_not_there_or_may_not_run_is_told_as_without_a_sandbox
 async fn granted_folders_are_there_wherever_they_lie() {
     let Some(place) = Place::new() else { return };
     let read = |root: &str, script: &'static str| {
-        let held = vec![Root::open(&place.path(root)).unwrap()];
+        let held = vec![FolderHandle::open(&place.path(root)).unwrap()];
         (Fence { held, ..place.fence(Network::Own) }, script)
     };
     fs::create_dir_all(place.path("home/project")).unwrap();
@@ -193,7 +194,7 @@ async fn granted_folders_are_there_wherever_they_lie() {
     }
     // One within the other, and the outer one first or last.
     for order in [["granted", "granted/sub"], ["granted/sub", "granted"]] {
-        let held = order.map(|name| Root::open(&place.path(name)).unwrap()).into();
+        let held = order.map(|name| FolderHandle::open(&place.path(name)).unwrap()).into();
         let fence = Fence { held, ..place.fence(Network::Own) };
         let came = place.run_in(&fence, "cat file 2>/dev/null; cat sub/file; echo x >sub/new && echo written").await;
         assert_eq!(came.out, "granted/subwritten\n", "{}", came.err);

@@ -19,16 +19,16 @@ use tokio::io::{Interest, unix::AsyncFd};
 
 /// Folders that are watched, and what the kernel has to say of them.
 #[derive(Debug)]
-pub(super) struct Names(AsyncFd<OwnedFd>);
+pub(super) struct NameWatch(AsyncFd<OwnedFd>);
 
 /// A folder that is watched.
 pub(super) type Watched = i32;
 
 /// Something that happened.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Note {
+pub(super) enum NameEvent {
     /// By a name in a folder; a move has a number that both its ends bear.
-    Name { folder: Watched, name: OsString, is_written: bool, moved: Option<(End, u32)> },
+    Name { folder: Watched, name: OsString, is_written: bool, moved: Option<(MoveEnd, u32)> },
     /// A folder is watched no longer.
     Gone(Watched),
     /// More happened than the kernel could keep.
@@ -36,7 +36,7 @@ pub(super) enum Note {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum MoveEnd {
     From,
     To,
 }
@@ -44,7 +44,7 @@ pub(super) enum End {
 /// Notes that are read at once; more than that is as good as lost.
 const MAX_NOTES: usize = 100_000;
 
-impl Names {
+impl NameWatch {
     /// To be called in a runtime.
     #[expect(unsafe_code, reason = "the descriptor must stay open, which tokio cannot see")]
     pub(super) fn new() -> io::Result<Self> {
@@ -80,7 +80,7 @@ impl Names {
     }
 
     /// Reads all that has happened.
-    pub(super) fn read(&self) -> Vec<Note> {
+    pub(super) fn read(&self) -> Vec<NameEvent> {
         let mut room = [MaybeUninit::uninit(); 16 * 1024];
         let mut reader = Reader::new(self.0.get_ref().as_fd(), &mut room);
         let mut notes = Vec::new();
@@ -90,28 +90,28 @@ impl Names {
                 Err(Errno::INTR) => continue,
                 Err(Errno::WOULDBLOCK) => return notes,
                 Err(_) => {
-                    notes.push(Note::Lost);
+                    notes.push(NameEvent::Lost);
                     return notes;
                 }
             };
             let what = event.events();
             if what.contains(ReadFlags::QUEUE_OVERFLOW) {
-                notes.push(Note::Lost);
+                notes.push(NameEvent::Lost);
             } else if what.contains(ReadFlags::IGNORED) {
-                notes.push(Note::Gone(event.wd()));
+                notes.push(NameEvent::Gone(event.wd()));
             } else if let Some(name) = event.file_name() {
                 let moved = match () {
-                    () if what.contains(ReadFlags::MOVED_FROM) => Some((End::From, event.cookie())),
-                    () if what.contains(ReadFlags::MOVED_TO) => Some((End::To, event.cookie())),
+                    () if what.contains(ReadFlags::MOVED_FROM) => Some((MoveEnd::From, event.cookie())),
+                    () if what.contains(ReadFlags::MOVED_TO) => Some((MoveEnd::To, event.cookie())),
                     () => None,
                 };
                 let is_written = what.intersects(ReadFlags::MODIFY | ReadFlags::CLOSE_WRITE | ReadFlags::MOVED_TO);
                 let name = OsStr::from_bytes(name.to_bytes()).to_owned();
                 if notes.len() < MAX_NOTES {
-                    notes.push(Note::Name { folder: event.wd(), name, is_written, moved });
+                    notes.push(NameEvent::Name { folder: event.wd(), name, is_written, moved });
                 } else {
                     notes.truncate(MAX_NOTES);
-                    notes.push(Note::Lost);
+                    notes.push(NameEvent::Lost);
                 }
             }
         }

@@ -12,15 +12,15 @@ use std::{
     sync::Arc,
 };
 
-use super::names::{End, Names, Note, Watched};
-use crate::root::{self, Kind, Listing, Root, RootError};
+use super::names::{MoveEnd, NameEvent, NameWatch, Watched};
+use crate::root::{self, FileKind, FolderHandle, FolderListing, RootError};
 
 /// Folders that are watched with all that is in them.
 #[derive(Debug)]
 pub struct Tree {
-    names: Arc<Names>,
-    roots: BTreeMap<PathBuf, Root>,
-    folders: HashMap<Watched, Folder>,
+    names: Arc<NameWatch>,
+    roots: BTreeMap<PathBuf, FolderHandle>,
+    folders: HashMap<Watched, SeenFolder>,
     by_path: BTreeMap<PathBuf, Watched>,
     known: usize,
     is_partial: bool,
@@ -28,17 +28,17 @@ pub struct Tree {
 
 /// Tells when something has changed.
 #[derive(Clone, Debug)]
-pub struct Bell(Arc<Names>);
+pub struct WatchBell(Arc<NameWatch>);
 
 /// Something that has changed, by where it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change {
-    Created(PathBuf, Kind),
-    Deleted(PathBuf, Kind),
+pub enum FolderChange {
+    Created(PathBuf, FileKind),
+    Deleted(PathBuf, FileKind),
     Renamed {
         from: PathBuf,
         to: PathBuf,
-        kind: Kind,
+        kind: FileKind,
     },
     Written(PathBuf),
     /// More has happened than the kernel could keep: look everywhere again. What was made and removed is told all the same,
@@ -47,19 +47,19 @@ pub enum Change {
 }
 
 /// Says what is watched.
-pub trait Choice {
+pub trait WatchFilter {
     /// Is told of a folder, and the names in it, before any of them is asked about. Those above it came before.
-    fn enter(&mut self, folder: &Listing, path: &Path, names: &[(OsString, Kind)]);
+    fn enter(&mut self, folder: &FolderListing, path: &Path, names: &[(OsString, FileKind)]);
 
     /// Tells whether something in a folder that was entered is left out, with all that is in it.
-    fn leaves_out(&self, path: &Path, kind: Kind) -> bool;
+    fn leaves_out(&self, path: &Path, kind: FileKind) -> bool;
 }
 
 /// A folder and what was in it when last seen.
 #[derive(Debug)]
-struct Folder {
+struct SeenFolder {
     path: PathBuf,
-    names: HashMap<OsString, Kind>,
+    names: HashMap<OsString, FileKind>,
 }
 
 /// Folders that are watched at a time, and names in them. What is beyond is not watched, and `is_partial` says so: the kernel
@@ -74,7 +74,7 @@ impl Tree {
     /// Begins with no folder. To be called in a runtime.
     pub fn new() -> io::Result<Self> {
         Ok(Self {
-            names: Arc::new(Names::new()?),
+            names: Arc::new(NameWatch::new()?),
             roots: BTreeMap::new(),
             folders: HashMap::new(),
             by_path: BTreeMap::new(),
@@ -83,8 +83,8 @@ impl Tree {
         })
     }
 
-    pub fn bell(&self) -> Bell {
-        Bell(self.names.clone())
+    pub fn bell(&self) -> WatchBell {
+        WatchBell(self.names.clone())
     }
 
     /// Whether there was too much to watch all of it.
@@ -98,7 +98,7 @@ impl Tree {
 
     /// Watches exactly these folders, each with what is in it, and no others any more. Returns what has come and gone
     /// meanwhile in those that were watched before; to be called after `changes`.
-    pub fn set(&mut self, roots: Vec<Root>, choice: &mut dyn Choice) -> Vec<Change> {
+    pub fn set(&mut self, roots: Vec<FolderHandle>, choice: &mut dyn WatchFilter) -> Vec<FolderChange> {
         let (before, folders) = (self.all(), self.by_path.keys().cloned().collect::<BTreeSet<_>>());
         let placed = roots.into_iter().filter_map(|folder| Some((root::place(&folder).ok()?, folder)));
         self.roots = placed.collect();
@@ -106,15 +106,15 @@ impl Tree {
         let is_in = |path: &Path, folders: &dyn Fn(&Path) -> bool| path.parent().is_some_and(folders);
         let mut changes = differences(&before, &self.all());
         changes.retain(|change| match change {
-            Change::Created(path, _) => is_in(path, &|folder| folders.contains(folder)),
-            Change::Deleted(path, _) => is_in(path, &|folder| self.is_watched(folder)),
+            FolderChange::Created(path, _) => is_in(path, &|folder| folders.contains(folder)),
+            FolderChange::Deleted(path, _) => is_in(path, &|folder| self.is_watched(folder)),
             _ => true,
         });
         changes
     }
 
     /// Looks everywhere again, as what is left out has changed.
-    pub fn again(&mut self, choice: &mut dyn Choice) {
+    pub fn again(&mut self, choice: &mut dyn WatchFilter) {
         for watched in mem::take(&mut self.folders).into_keys() {
             self.names.remove(watched);
         }
@@ -124,7 +124,7 @@ impl Tree {
         for path in roots {
             // One that lies in another is there already, unless it was left out there.
             if !self.by_path.contains_key(&path)
-                && let Some(Ok(folder)) = self.roots.get(&path).map(Root::listing)
+                && let Some(Ok(folder)) = self.roots.get(&path).map(FolderHandle::listing)
             {
                 self.enter(&folder, &path, 0, choice, &mut Vec::new());
             }
@@ -132,19 +132,19 @@ impl Tree {
     }
 
     /// Returns what has changed since the last time.
-    pub fn changes(&mut self, choice: &mut dyn Choice) -> Vec<Change> {
+    pub fn changes(&mut self, choice: &mut dyn WatchFilter) -> Vec<FolderChange> {
         let mut touched: BTreeMap<(PathBuf, OsString), bool> = BTreeMap::new();
         let (mut from, mut moves, mut gone) = (HashMap::new(), Vec::new(), Vec::new());
         for note in self.names.read() {
             match note {
-                Note::Lost => return self.lost(choice),
-                Note::Gone(watched) => gone.push(watched),
-                Note::Name { folder, name, is_written, moved } => {
+                NameEvent::Lost => return self.lost(choice),
+                NameEvent::Gone(watched) => gone.push(watched),
+                NameEvent::Name { folder, name, is_written, moved } => {
                     let Some(folder) = self.folders.get(&folder) else { continue };
                     let place = (folder.path.clone(), name);
                     match moved {
-                        Some((End::From, number)) => drop(from.insert(number, place.clone())),
-                        Some((End::To, number)) => {
+                        Some((MoveEnd::From, number)) => drop(from.insert(number, place.clone())),
+                        Some((MoveEnd::To, number)) => {
                             moves.extend(from.remove(&number).map(|from| (from, place.clone())));
                         }
                         None => {}
@@ -174,8 +174,8 @@ impl Tree {
         &mut self,
         from: &(PathBuf, OsString),
         to: &(PathBuf, OsString),
-        choice: &mut dyn Choice,
-        changes: &mut Vec<Change>,
+        choice: &mut dyn WatchFilter,
+        changes: &mut Vec<FolderChange>,
     ) -> bool {
         let (old, new) = (from.0.join(&from.1), to.0.join(&to.1));
         let Some(kind) = self.known_at(&from.0, &from.1) else { return false };
@@ -186,8 +186,8 @@ impl Tree {
         self.drop_name(&from.0, &from.1);
         self.drop_name(&to.0, &to.1);
         self.put_name(&to.0, &to.1, kind);
-        changes.push(Change::Renamed { from: old, to: new.clone(), kind });
-        if kind == Kind::Folder
+        changes.push(FolderChange::Renamed { from: old, to: new.clone(), kind });
+        if kind == FileKind::Folder
             && let Ok(folder) = target.folder(&to.1)
         {
             // What is in it goes along, and is no news.
@@ -201,8 +201,8 @@ impl Tree {
         folder: &Path,
         name: &OsStr,
         is_written: bool,
-        choice: &mut dyn Choice,
-        changes: &mut Vec<Change>,
+        choice: &mut dyn WatchFilter,
+        changes: &mut Vec<FolderChange>,
     ) {
         let path = folder.join(name);
         let before = self.known_at(folder, name);
@@ -210,21 +210,21 @@ impl Tree {
         let now = opened.as_ref().and_then(|opened| opened.kind_of(name));
         let now = now.filter(|kind| !choice.leaves_out(&path, *kind));
         if before == now {
-            if now == Some(Kind::File) && is_written {
-                changes.push(Change::Written(path));
+            if now == Some(FileKind::File) && is_written {
+                changes.push(FolderChange::Written(path));
             }
             return;
         }
         if let Some(kind) = before {
             let beneath = self.beneath(&path).flat_map(|(_, folder)| folder.all());
-            changes.extend(beneath.map(|(path, kind)| Change::Deleted(path, kind.0)));
+            changes.extend(beneath.map(|(path, kind)| FolderChange::Deleted(path, kind.0)));
             self.drop_name(folder, name);
-            changes.push(Change::Deleted(path.clone(), kind));
+            changes.push(FolderChange::Deleted(path.clone(), kind));
         }
         if let (Some(kind), Some(opened)) = (now, opened) {
             self.put_name(folder, name, kind);
-            changes.push(Change::Created(path.clone(), kind));
-            if kind == Kind::Folder
+            changes.push(FolderChange::Created(path.clone(), kind));
+            if kind == FileKind::Folder
                 && let Ok(entered) = opened.folder(name)
             {
                 self.enter(&entered, &path, 0, choice, changes);
@@ -233,28 +233,28 @@ impl Tree {
     }
 
     /// Looks everywhere again, and tells what came and what went.
-    fn lost(&mut self, choice: &mut dyn Choice) -> Vec<Change> {
+    fn lost(&mut self, choice: &mut dyn WatchFilter) -> Vec<FolderChange> {
         let before = self.all();
         // What is still waiting is about what is looked at now.
         while !self.names.read().is_empty() {}
         self.again(choice);
         let mut changes = differences(&before, &self.all());
-        changes.push(Change::Lost);
+        changes.push(FolderChange::Lost);
         changes
     }
 
     fn all(&self) -> BTreeSet<(PathBuf, Ranked)> {
-        self.folders.values().flat_map(Folder::all).collect()
+        self.folders.values().flat_map(SeenFolder::all).collect()
     }
 
     /// Watches a folder and all in it. What is found there is told: it came before it was watched.
     fn enter(
         &mut self,
-        folder: &Listing,
+        folder: &FolderListing,
         path: &Path,
         depth: usize,
-        choice: &mut dyn Choice,
-        changes: &mut Vec<Change>,
+        choice: &mut dyn WatchFilter,
+        changes: &mut Vec<FolderChange>,
     ) {
         if self.folders.len() >= MAX_FOLDERS || self.known >= MAX_KNOWN || depth > MAX_DEPTH {
             self.is_partial = true;
@@ -267,7 +267,7 @@ impl Tree {
         };
         self.forget(watched);
         let mut listed = Vec::new();
-        let all = folder.each(&mut root::Names::default(), |name, kind| {
+        let all = folder.each(&mut root::NameBuffer::default(), |name, kind| {
             listed.push((name.to_owned(), kind));
             if listed.len() > MAX_KNOWN { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
@@ -276,12 +276,12 @@ impl Tree {
         listed.retain(|(name, kind)| !choice.leaves_out(&path.join(name), *kind));
         self.known += listed.len();
         let names = listed.iter().cloned().collect();
-        self.folders.insert(watched, Folder { path: path.to_owned(), names });
+        self.folders.insert(watched, SeenFolder { path: path.to_owned(), names });
         self.by_path.insert(path.to_owned(), watched);
         for (name, kind) in listed {
             let path = path.join(&name);
-            changes.push(Change::Created(path.clone(), kind));
-            if kind != Kind::Folder {
+            changes.push(FolderChange::Created(path.clone(), kind));
+            if kind != FileKind::Folder {
                 continue;
             }
             match folder.folder(&name) {
@@ -292,16 +292,16 @@ impl Tree {
         }
     }
 
-    fn open(&self, folder: &Path) -> Option<Listing> {
+    fn open(&self, folder: &Path) -> Option<FolderListing> {
         let (above, root) = self.roots.iter().rev().find(|(above, _)| folder.starts_with(above))?;
         root.listing_beneath(folder.strip_prefix(above).ok()?).ok()
     }
 
-    fn known_at(&self, folder: &Path, name: &OsStr) -> Option<Kind> {
+    fn known_at(&self, folder: &Path, name: &OsStr) -> Option<FileKind> {
         self.folders.get(self.by_path.get(folder)?)?.names.get(name).copied()
     }
 
-    fn put_name(&mut self, folder: &Path, name: &OsStr, kind: Kind) {
+    fn put_name(&mut self, folder: &Path, name: &OsStr, kind: FileKind) {
         let folder = self.by_path.get(folder).and_then(|watched| self.folders.get_mut(watched));
         if let Some(folder) = folder
             && folder.names.insert(name.to_owned(), kind).is_none()
@@ -325,7 +325,7 @@ impl Tree {
     }
 
     /// The folders at and beneath a path.
-    fn beneath(&self, path: &Path) -> impl Iterator<Item = (Watched, &Folder)> {
+    fn beneath(&self, path: &Path) -> impl Iterator<Item = (Watched, &SeenFolder)> {
         let path = path.to_owned();
         let from = self.by_path.range(path.clone()..);
         from.take_while(move |(beneath, _)| beneath.starts_with(&path))
@@ -350,29 +350,29 @@ impl Drop for Tree {
     }
 }
 
-impl Folder {
+impl SeenFolder {
     /// Where all that is in it is.
     fn all(&self) -> impl Iterator<Item = (PathBuf, Ranked)> {
         self.names.iter().map(|(name, kind)| (self.path.join(name), Ranked(*kind)))
     }
 }
 
-impl Bell {
+impl WatchBell {
     /// Waits until something has changed. Nothing is lost if it is dropped.
     pub async fn rung(&self) -> io::Result<()> {
         self.0.wait().await
     }
 }
 
-fn differences(before: &BTreeSet<(PathBuf, Ranked)>, now: &BTreeSet<(PathBuf, Ranked)>) -> Vec<Change> {
-    let gone = before.difference(now).map(|(path, kind)| Change::Deleted(path.clone(), kind.0));
-    let come = now.difference(before).map(|(path, kind)| Change::Created(path.clone(), kind.0));
+fn differences(before: &BTreeSet<(PathBuf, Ranked)>, now: &BTreeSet<(PathBuf, Ranked)>) -> Vec<FolderChange> {
+    let gone = before.difference(now).map(|(path, kind)| FolderChange::Deleted(path.clone(), kind.0));
+    let come = now.difference(before).map(|(path, kind)| FolderChange::Created(path.clone(), kind.0));
     gone.chain(come).collect()
 }
 
 /// A kind, so that it can be put in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Ranked(Kind);
+struct Ranked(FileKind);
 
 impl Ord for Ranked {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {

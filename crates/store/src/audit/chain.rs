@@ -18,7 +18,7 @@ use prism_core::time::date_and_time;
 pub(super) type Hash = [u8; 64];
 
 /// What the very first line has as the hash of the one before it.
-pub(super) const GENESIS: Link = Link { seq: 0, hash: [b'0'; 64] };
+pub(super) const GENESIS: ChainLink = ChainLink { seq: 0, hash: [b'0'; 64] };
 
 /// Bytes of each text of an entry, and of its arguments. What is longer is cut, or counted: a line is read by people.
 const MAX_TEXT_BYTES: usize = 1024;
@@ -26,14 +26,14 @@ const MAX_ARGS_BYTES: usize = 16 << 10;
 
 /// A place in the chain: the newest line's number and hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Link {
+pub(super) struct ChainLink {
     pub(super) seq: u64,
     pub(super) hash: Hash,
 }
 
 /// A line, taken apart.
 #[derive(Debug)]
-pub(super) struct Parts<'a> {
+pub(super) struct LineParts<'a> {
     pub(super) seq: u64,
     pub(super) prev: &'a [u8],
     pub(super) hash: &'a [u8],
@@ -46,9 +46,9 @@ const PREV: &[u8] = b",\"prev\":\"";
 const HASH: &[u8] = b"\",\"hash\":\"";
 const END: &[u8] = b"\"}";
 
-// === impl Link ===
+// === impl ChainLink ===
 
-impl Link {
+impl ChainLink {
     /// Adds the line of an entry to `out`, with its line end, and moves on to it.
     pub(super) fn add(&mut self, out: &mut Vec<u8>, entry: &Entry, ts: &str) {
         let start = out.len();
@@ -115,9 +115,9 @@ fn add_args(out: &mut Vec<u8>, args: &str) {
     out.extend(args.bytes().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte }));
 }
 
-// === impl Parts ===
+// === impl LineParts ===
 
-impl<'a> Parts<'a> {
+impl<'a> LineParts<'a> {
     /// Takes a line without its line end apart. Returns nothing if it is none of ours.
     pub(super) fn of(line: &'a [u8]) -> Option<Self> {
         let (rest, end) = line.split_at_checked(line.len().checked_sub(END.len())?)?;
@@ -137,21 +137,21 @@ impl<'a> Parts<'a> {
         sha256(self.hashed) == self.hash
     }
 
-    pub(super) fn follows(&self, before: &Link) -> bool {
+    pub(super) fn follows(&self, before: &ChainLink) -> bool {
         self.seq == before.seq + 1 && self.prev == before.hash
     }
 
-    pub(super) fn link(&self) -> Link {
+    pub(super) fn link(&self) -> ChainLink {
         let mut hash = [0; 64];
         hash.copy_from_slice(self.hash);
-        Link { seq: self.seq, hash }
+        ChainLink { seq: self.seq, hash }
     }
 
     /// Where the chain stood before this line, as it says.
-    pub(super) fn before(&self) -> Link {
+    pub(super) fn before(&self) -> ChainLink {
         let mut hash = [0; 64];
         hash.copy_from_slice(self.prev);
-        Link { seq: self.seq - 1, hash }
+        ChainLink { seq: self.seq - 1, hash }
     }
 }
 
@@ -234,7 +234,7 @@ mod tests {
         // What anybody could do with a shell: sha256sum of what is before the hash.
         let (hashed, hash) = line.rsplit_once(",\"hash\":\"").unwrap();
         assert_eq!(hash, format!("{}\"}}\n", str::from_utf8(&sha256(hashed.as_bytes())).unwrap()));
-        let parts = Parts::of(line.trim_end().as_bytes()).unwrap();
+        let parts = LineParts::of(line.trim_end().as_bytes()).unwrap();
         assert!(parts.is_whole() && parts.follows(&GENESIS));
     }
 

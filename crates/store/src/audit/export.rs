@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    chain::{GENESIS, Parts},
+    chain::{GENESIS, LineParts},
     files,
     head::Head,
 };
@@ -55,7 +55,7 @@ pub fn export(folder: &Path, mut to: impl FnMut(&[u8]) -> io::Result<()>) -> Res
                 to(lines).map_err(ExportError::Write)?;
                 exported.lines += memchr::memchr_iter(b'\n', lines).count() as u64;
                 let last = lines[..whole - 1].rsplit(|byte| *byte == b'\n').next();
-                if let Some(parts) = last.and_then(Parts::of) {
+                if let Some(parts) = last.and_then(LineParts::of) {
                     exported.head = Head::from(&parts.link());
                 }
             }

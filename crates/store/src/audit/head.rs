@@ -16,7 +16,7 @@ use std::{
 use serde::Deserialize;
 
 use super::{
-    chain::{Hash, Link, hash, sha256},
+    chain::{ChainLink, Hash, hash, sha256},
     files::NO_FOLLOW,
 };
 
@@ -41,15 +41,15 @@ pub struct Head {
 
 /// What the file says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Known {
-    pub(super) newest: Link,
-    pub(super) anchor: Link,
+pub(super) struct KnownHead {
+    pub(super) newest: ChainLink,
+    pub(super) anchor: ChainLink,
 }
 
 /// What there is in its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Found {
-    Head(Known),
+pub(super) enum FoundHead {
+    Head(KnownHead),
     Nothing,
     Damaged,
 }
@@ -65,7 +65,7 @@ pub(super) struct HeadFile {
 }
 
 #[derive(Deserialize)]
-struct Raw {
+struct RawHead {
     seq: u64,
     hash: String,
     anchor_seq: u64,
@@ -74,8 +74,8 @@ struct Raw {
 
 // === impl Head ===
 
-impl From<&Link> for Head {
-    fn from(link: &Link) -> Self {
+impl From<&ChainLink> for Head {
+    fn from(link: &ChainLink) -> Self {
         Self { seq: link.seq, hash: String::from_utf8_lossy(&link.hash).into_owned() }
     }
 }
@@ -99,9 +99,9 @@ impl std::str::FromStr for Head {
     }
 }
 
-// === impl Found ===
+// === impl FoundHead ===
 
-impl Found {
+impl FoundHead {
     pub(super) fn read(folder: &Path) -> io::Result<Self> {
         for _ in 0..TRIES {
             match fs::read(folder.join(NAME)) {
@@ -127,7 +127,7 @@ impl HeadFile {
         Ok(Self { folder: folder.to_owned(), file, text, synced: Instant::now() })
     }
 
-    pub(super) fn write(&mut self, known: &Known) -> io::Result<()> {
+    pub(super) fn write(&mut self, known: &KnownHead) -> io::Result<()> {
         self.text = text(known);
         self.file.write_all_at(&self.text, 0)?;
         if self.synced.elapsed() >= SYNC_EVERY { self.sync() } else { Ok(()) }
@@ -154,9 +154,9 @@ fn open(folder: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-fn text(known: &Known) -> Vec<u8> {
+fn text(known: &KnownHead) -> Vec<u8> {
     let hex = |hash: &Hash| String::from_utf8_lossy(hash).into_owned();
-    let Known { newest, anchor } = known;
+    let KnownHead { newest, anchor } = known;
     let said = format!(
         "{{\"seq\":{},\"hash\":\"{}\",\"anchor_seq\":{},\"anchor\":\"{}\"",
         newest.seq,
@@ -172,10 +172,10 @@ fn text(known: &Known) -> Vec<u8> {
 }
 
 /// Returns what a head says if it is whole to the byte.
-fn parse(text: &[u8]) -> Option<Known> {
-    let raw: Raw = serde_json::from_slice(text).ok()?;
-    let newest = Link { seq: raw.seq, hash: hash(&raw.hash)? };
-    let anchor = Link { seq: raw.anchor_seq, hash: hash(&raw.anchor)? };
-    let known = Known { newest, anchor };
+fn parse(text: &[u8]) -> Option<KnownHead> {
+    let raw: RawHead = serde_json::from_slice(text).ok()?;
+    let newest = ChainLink { seq: raw.seq, hash: hash(&raw.hash)? };
+    let anchor = ChainLink { seq: raw.anchor_seq, hash: hash(&raw.anchor)? };
+    let known = KnownHead { newest, anchor };
     (self::text(&known) == text).then_some(known)
 }

@@ -9,21 +9,21 @@ use std::{
 
 use super::{
     Entry, Settings,
-    chain::{Link, now_us, timestamp},
+    chain::{ChainLink, now_us, timestamp},
     files,
-    head::{Head, HeadFile, Known},
+    head::{Head, HeadFile, KnownHead},
     mend,
-    reserve::{RESERVE_BYTES, Room, set_aside},
+    reserve::{LogRoom, RESERVE_BYTES, set_aside},
     rotate,
 };
 
 /// A log that is open for writing, by one thread.
 #[derive(Debug)]
-pub(super) struct Log {
+pub(super) struct OpenLog {
     pub(super) folder: PathBuf,
     pub(super) settings: Settings,
     /// Where the chain stands on disk.
-    pub(super) known: Known,
+    pub(super) known: KnownHead,
     pub(super) head: HeadFile,
     /// Gone where a new one could not be begun; it is opened for the next lines.
     pub(super) file: Option<Newest>,
@@ -45,15 +45,15 @@ pub(super) struct Newest {
 
 /// Lines that are on disk.
 #[derive(Debug)]
-pub(super) struct Written<'a> {
+pub(super) struct WrittenLines<'a> {
     /// The number of the first.
     pub(super) first: u64,
-    pub(super) newest: Link,
+    pub(super) newest: ChainLink,
     /// All of them, each with its line end.
     pub(super) lines: &'a [u8],
 }
 
-impl Log {
+impl OpenLog {
     /// Opens a log, and returns the line that has to be added about its state, if it has to be.
     /// `known`: how far it had come, as somebody knows.
     pub(super) fn open(folder: &Path, settings: Settings, known: Option<&Head>) -> io::Result<(Self, Option<Entry>)> {
@@ -79,9 +79,9 @@ impl Log {
     /// Adds a line for each entry. If it fails, none of them is there.
     pub(super) fn write<'a>(
         &mut self,
-        room: Room,
+        room: LogRoom,
         entries: impl Iterator<Item = &'a Entry>,
-    ) -> io::Result<Written<'_>> {
+    ) -> io::Result<WrittenLines<'_>> {
         let path = self.path();
         if let Some(file) = &mut self.file
             && !file.is_in_place(&path)?
@@ -95,9 +95,9 @@ impl Log {
         };
         self.buffer.clear();
         let (first, ts) = (self.known.newest.seq + 1, timestamp(now_us()));
-        let mut newest: Link = self.known.newest;
+        let mut newest: ChainLink = self.known.newest;
         entries.for_each(|entry| newest.add(&mut self.buffer, entry, &ts));
-        if room == Room::Common {
+        if room == LogRoom::Common {
             file.make_room(self.buffer.len() as u64)?;
         }
         file.add(&self.buffer)?;
@@ -108,7 +108,7 @@ impl Log {
             // Else the file grows on, and this is tried again.
             let _ = rotate::begin_new(self);
         }
-        Ok(Written { first, newest, lines: &self.buffer })
+        Ok(WrittenLines { first, newest, lines: &self.buffer })
     }
 
     /// Puts the head on disk, too.

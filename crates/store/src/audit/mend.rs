@@ -8,9 +8,9 @@ use std::{fs::File, io, os::unix::fs::FileExt, path::Path};
 
 use super::{
     Entry,
-    chain::{GENESIS, Link, Parts, hash, number},
+    chain::{ChainLink, GENESIS, LineParts, hash, number},
     files,
-    head::{Found, Head, Known},
+    head::{FoundHead, Head, KnownHead},
 };
 
 /// What is read of the end of a file at first to find the head's line. If that is not enough, twice as much.
@@ -18,8 +18,8 @@ const WINDOW_BYTES: u64 = 256 << 10;
 
 /// How a log stands.
 #[derive(Debug)]
-pub(super) struct Standing {
-    pub(super) known: Known,
+pub(super) struct LogStanding {
+    pub(super) known: KnownHead,
     /// How long the newest file is to be; what is behind that is to be cut off.
     pub(super) good_bytes: u64,
     /// A line to be added that says what was found.
@@ -27,17 +27,17 @@ pub(super) struct Standing {
 }
 
 /// The end of a file.
-struct End {
+struct LogEnd {
     /// The last line that can be read as one; nothing if there is none.
-    newest: Option<Link>,
+    newest: Option<ChainLink>,
     /// What is behind it, and is not whole.
     cut_bytes: u64,
     /// Whether it has the head's line, or begins behind it.
     follows_head: bool,
 }
 
-pub(super) fn look(folder: &Path, keep: usize) -> io::Result<Standing> {
-    let found = Found::read(folder)?;
+pub(super) fn look(folder: &Path, keep: usize) -> io::Result<LogStanding> {
+    let found = FoundHead::read(folder)?;
     let all = files::all(folder)?;
     let mut good_bytes = 0;
     let mut cut_bytes = 0;
@@ -57,42 +57,42 @@ pub(super) fn look(folder: &Path, keep: usize) -> io::Result<Standing> {
     let found_seq = newest.map_or(0, |newest| newest.seq);
     let cut = (cut_bytes > 0).then(|| notice("audit.mended", format!("{{\"cut_bytes\":{cut_bytes}}}")));
     let (newest, anchor, says) = match &found {
-        Found::Head(Known { newest: head, anchor }) => {
+        FoundHead::Head(KnownHead { newest: head, anchor }) => {
             let follows = last.as_ref().map_or(head.seq == 0, |end| end.follows_head);
             if follows {
                 (newest.unwrap_or(GENESIS), *anchor, cut)
             } else {
                 let args = format!("{{\"newest_seq\":{},\"found_seq\":{found_seq}}}", head.seq);
-                let go_on = Link { seq: head.seq.max(found_seq), hash: head.hash };
+                let go_on = ChainLink { seq: head.seq.max(found_seq), hash: head.hash };
                 (go_on, *anchor, Some(notice("audit.broken", args)))
             }
         }
-        Found::Nothing if newest.is_none() => (GENESIS, GENESIS, cut),
+        FoundHead::Nothing if newest.is_none() => (GENESIS, GENESIS, cut),
         _ => {
-            let what = if found == Found::Nothing { "missing" } else { "damaged" };
+            let what = if found == FoundHead::Nothing { "missing" } else { "damaged" };
             let says = notice("audit.mended", format!("{{\"head\":\"{what}\",\"cut_bytes\":{cut_bytes}}}"));
             // Only where files are let go of may the first one that is left not be the first.
             let anchor = if keep == 0 { GENESIS } else { first_anchor(&all)? };
             (newest.unwrap_or(GENESIS), anchor, Some(says))
         }
     };
-    Ok(Standing { known: Known { newest, anchor }, good_bytes, says })
+    Ok(LogStanding { known: KnownHead { newest, anchor }, good_bytes, says })
 }
 
-impl Standing {
+impl LogStanding {
     /// Goes on behind a line that somebody knows of, where the log ends before it: its number is never given again.
     pub(super) fn reach(&mut self, known: &Head) {
         let newest = &mut self.known.newest;
         let Some(hash) = hash(&known.hash).filter(|_| newest.seq < known.seq) else { return };
         let args = format!("{{\"newest_seq\":{},\"found_seq\":{}}}", known.seq, newest.seq);
         self.says = Some(notice("audit.broken", args));
-        *newest = Link { seq: known.seq, hash };
+        *newest = ChainLink { seq: known.seq, hash };
     }
 }
 
 /// Returns how much of a file is whole lines.
 pub(super) fn whole_bytes(file: &File) -> io::Result<u64> {
-    Ok(file.metadata()?.len() - end_of(file, &Found::Nothing)?.cut_bytes)
+    Ok(file.metadata()?.len() - end_of(file, &FoundHead::Nothing)?.cut_bytes)
 }
 
 pub(super) fn notice(action: &str, args: String) -> Entry {
@@ -101,15 +101,15 @@ pub(super) fn notice(action: &str, args: String) -> Entry {
 }
 
 /// What the first line that is left hangs on.
-fn first_anchor(all: &[files::LogFile]) -> io::Result<Link> {
+fn first_anchor(all: &[files::LogFile]) -> io::Result<ChainLink> {
     let Some(first) = all.first() else { return Ok(GENESIS) };
     let mut bytes = vec![0; usize::try_from(WINDOW_BYTES.min(first.file.metadata()?.len())).map_err(io::Error::other)?];
     first.file.read_exact_at(&mut bytes, 0)?;
-    let line = bytes.split(|byte| *byte == b'\n').next().and_then(Parts::of);
+    let line = bytes.split(|byte| *byte == b'\n').next().and_then(LineParts::of);
     Ok(line.map_or(GENESIS, |parts| parts.before()))
 }
 
-fn end_of(file: &File, found: &Found) -> io::Result<End> {
+fn end_of(file: &File, found: &FoundHead) -> io::Result<LogEnd> {
     let length = file.metadata()?.len();
     let mut window = WINDOW_BYTES.min(length);
     loop {
@@ -127,13 +127,13 @@ fn end_of(file: &File, found: &Found) -> io::Result<End> {
 }
 
 /// Follows the chain from the head's line to the end. Returns nothing if more has to be read.
-fn end(bytes: &[u8], found: &Found, is_all: bool) -> Option<End> {
+fn end(bytes: &[u8], found: &FoundHead, is_all: bool) -> Option<LogEnd> {
     let whole_bytes = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     let whole = &bytes[..whole_bytes];
     let lines = || whole.split_inclusive(|byte| *byte == b'\n');
     let last = lines().rev().find_map(parts).map(|parts| parts.link());
-    let evidence = End { newest: last, cut_bytes: (bytes.len() - whole_bytes) as u64, follows_head: false };
-    let Found::Head(Known { newest: head, .. }) = found else {
+    let evidence = LogEnd { newest: last, cut_bytes: (bytes.len() - whole_bytes) as u64, follows_head: false };
+    let FoundHead::Head(KnownHead { newest: head, .. }) = found else {
         return (last.is_some() || is_all).then_some(evidence);
     };
     // The place behind the head's line, and whether that is what it was.
@@ -163,9 +163,9 @@ fn end(bytes: &[u8], found: &Found, is_all: bool) -> Option<End> {
         }
         good += line.len();
     }
-    Some(End { newest: Some(newest), cut_bytes: (bytes.len() - good) as u64, follows_head: true })
+    Some(LogEnd { newest: Some(newest), cut_bytes: (bytes.len() - good) as u64, follows_head: true })
 }
 
-fn parts(line: &[u8]) -> Option<Parts<'_>> {
-    Parts::of(line.strip_suffix(b"\n")?)
+fn parts(line: &[u8]) -> Option<LineParts<'_>> {
+    LineParts::of(line.strip_suffix(b"\n")?)
 }

@@ -12,7 +12,7 @@ pub(super) const STEP_BYTES: u64 = 256 << 10;
 
 /// What of a file may be written into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Room {
+pub(super) enum LogRoom {
     /// All but the reserve.
     Common,
     /// The reserve, too.

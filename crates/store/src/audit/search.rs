@@ -42,7 +42,7 @@ pub struct SearchError {
 
 /// What a query looks at.
 #[derive(Deserialize)]
-struct Line<'a> {
+struct SearchedLine<'a> {
     #[serde(borrow)]
     ts: Cow<'a, str>,
     #[serde(borrow)]
@@ -67,7 +67,7 @@ pub fn tail(folder: &Path, limit: usize) -> Result<Vec<String>, SearchError> {
 /// Returns the lines that match, the newest first. It reads files, so it is for a thread that may wait.
 pub fn search(folder: &Path, query: &Query) -> Result<Vec<String>, SearchError> {
     let mut found = Vec::new();
-    let wanted = Wanted::new(query);
+    let wanted = PreparedQuery::new(query);
     let mut look = || -> io::Result<()> {
         for file in files::all(folder)?.iter().rev() {
             let more = backwards(&file.file, |line| match wanted.judge(line) {
@@ -129,7 +129,7 @@ fn backwards(file: &File, mut each: impl FnMut(&[u8]) -> bool) -> io::Result<boo
 }
 
 /// A query, made ready.
-struct Wanted<'a> {
+struct PreparedQuery<'a> {
     query: &'a Query,
     /// As it stands in a line, in small letters.
     text: Option<String>,
@@ -144,7 +144,7 @@ enum Judged {
     Over,
 }
 
-impl<'a> Wanted<'a> {
+impl<'a> PreparedQuery<'a> {
     fn new(query: &'a Query) -> Self {
         let escaped = |text: &String| {
             let quoted = serde_json::to_string(text).unwrap_or_default();
@@ -166,7 +166,7 @@ impl<'a> Wanted<'a> {
         }
         let Ok(text) = str::from_utf8(line) else { return Judged::Other };
         let Some((since, surely_before)) = &self.since else { return self.matches(text) };
-        match serde_json::from_str::<Line<'_>>(text) {
+        match serde_json::from_str::<SearchedLine<'_>>(text) {
             Ok(line) if *line.ts < **surely_before => Judged::Over,
             Ok(line) if *line.ts < **since => Judged::Other,
             _ => self.matches(text),
@@ -180,7 +180,7 @@ impl<'a> Wanted<'a> {
         if !self.is_parsed {
             return Judged::Match;
         }
-        let Ok(line) = serde_json::from_str::<Line<'_>>(text) else { return Judged::Other };
+        let Ok(line) = serde_json::from_str::<SearchedLine<'_>>(text) else { return Judged::Other };
         let Query { actor, action, session, .. } = self.query;
         let is_action = |wanted: &String| match wanted.strip_suffix('*') {
             Some(beginning) => line.action.starts_with(beginning),

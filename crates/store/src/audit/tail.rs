@@ -4,9 +4,9 @@
 use std::{io, os::unix::fs::FileExt, path::Path};
 
 use super::{
-    chain::{Link, Parts, hash},
+    chain::{ChainLink, LineParts, hash},
     files::{self, LogFile},
-    head::{self, Found, Head},
+    head::{self, FoundHead, Head},
     verify::{Broken, VerifyError, Wrong},
 };
 
@@ -19,13 +19,13 @@ pub fn check_tail(folder: &Path, known: Option<&Head>) -> Result<(), VerifyError
     if !folder.is_dir() {
         return known.map_or(Ok(()), |_| Err(broken(&folder.join(files::CURRENT), 1, Wrong::Missing { newest: 0 })));
     }
-    let known = known.and_then(|known| Some(Link { seq: known.seq, hash: hash(&known.hash)? }));
+    let known = known.and_then(|known| Some(ChainLink { seq: known.seq, hash: hash(&known.hash)? }));
     let head_path = folder.join(head::NAME);
     let files = files::all(folder).map_err(read)?;
-    let head = match Found::read(folder).map_err(read)? {
-        Found::Head(found) => Some(found),
-        Found::Damaged => return Err(about(&head_path, None, Wrong::HeadDamaged)),
-        Found::Nothing => None,
+    let head = match FoundHead::read(folder).map_err(read)? {
+        FoundHead::Head(found) => Some(found),
+        FoundHead::Damaged => return Err(about(&head_path, None, Wrong::HeadDamaged)),
+        FoundHead::Nothing => None,
     };
     let wanted = known.into_iter().chain(head.map(|head| head.newest)).max_by_key(|link| link.seq);
     let missing = |file: &Path, newest: u64| match wanted {
@@ -35,7 +35,7 @@ pub fn check_tail(folder: &Path, known: Option<&Head>) -> Result<(), VerifyError
     for (place, file) in files.iter().enumerate().rev() {
         let before = head.filter(|_| place == 0).map(|head| head.anchor);
         // A new file may have been begun, and somebody killed before it had a line.
-        let kept: Vec<Link> = head.map(|head| head.newest).into_iter().chain(known).collect();
+        let kept: Vec<ChainLink> = head.map(|head| head.newest).into_iter().chain(known).collect();
         if let Some(newest) = follow(file, before, &kept)? {
             return match head {
                 Some(_) => missing(&file.path, newest),
@@ -48,7 +48,7 @@ pub fn check_tail(folder: &Path, known: Option<&Head>) -> Result<(), VerifyError
 
 /// Follows the newest lines of a file up to the last of those that somebody has kept. Returns the number of the last one; nothing
 /// if there is none. `before`: what the first line of the file hangs on, if that is known.
-fn follow(file: &LogFile, before: Option<Link>, kept: &[Link]) -> Result<Option<u64>, VerifyError> {
+fn follow(file: &LogFile, before: Option<ChainLink>, kept: &[ChainLink]) -> Result<Option<u64>, VerifyError> {
     let (bytes, is_all) = end_of(file).map_err(|source| VerifyError::Read { path: file.path.clone(), source })?;
     let mut newest = before.filter(|_| is_all);
     let until = kept.iter().map(|kept| kept.seq).max().unwrap_or(u64::MAX);
@@ -59,7 +59,7 @@ fn follow(file: &LogFile, before: Option<Link>, kept: &[Link]) -> Result<Option<
         }
         let seq = newest.map_or(0, |newest| newest.seq + 1);
         let wrong = |what| broken(&file.path, seq, what);
-        let parts = Parts::of(&line[..line.len() - 1]).ok_or_else(|| wrong(Wrong::Form))?;
+        let parts = LineParts::of(&line[..line.len() - 1]).ok_or_else(|| wrong(Wrong::Form))?;
         // A file that the anchor is in was to be let go of, and somebody was killed before that.
         newest = newest.filter(|newest| Some(*newest) != before || parts.seq > newest.seq);
         match &newest {

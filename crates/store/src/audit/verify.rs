@@ -2,7 +2,7 @@
 //! where the head says.
 //!
 //! A line says itself what it hangs on, so files are checked apart from each other, on as many cores as there are, and
-//! then their ends are held together. Nothing is parsed but the ends of lines ([`Parts`]).
+//! then their ends are held together. Nothing is parsed but the ends of lines ([`LineParts`]).
 
 use std::{
     fmt,
@@ -18,9 +18,9 @@ use std::{
 };
 
 use super::{
-    chain::{GENESIS, Link, Parts},
+    chain::{ChainLink, GENESIS, LineParts},
     files::{self, LogFile},
-    head::{self, Found, Head},
+    head::{self, FoundHead, Head},
 };
 
 /// A log that is what was written.
@@ -85,17 +85,17 @@ pub enum VerifyError {
 struct Checked {
     lines: u64,
     /// What the first line says of the one before it.
-    before: Option<Link>,
-    newest: Option<Link>,
+    before: Option<ChainLink>,
+    newest: Option<ChainLink>,
     /// The first thing that is wrong in it, if one looks at nothing else.
     broken: Option<(u64, u64, Wrong)>,
     unfinished_bytes: u64,
     /// The hashes of the lines that were looked for, in their order.
-    wanted: Vec<(Link, bool)>,
+    wanted: Vec<(ChainLink, bool)>,
 }
 
 /// What the threads say.
-enum Word {
+enum VerifyReport {
     Bytes(u64),
     Done(usize, Box<io::Result<Checked>>),
 }
@@ -124,20 +124,20 @@ pub fn verify_with_heads(
     };
     // Before the lines: they may become more meanwhile, but then not fewer than this head says.
     let head_path = folder.join(head::NAME);
-    let found = Found::read(folder).map_err(error(&head_path))?;
+    let found = FoundHead::read(folder).map_err(error(&head_path))?;
     let files = files::all(folder).map_err(error(folder))?;
     let head = match found {
-        Found::Head(known) => Some(known),
-        Found::Damaged => return Err(broken(&head_path, None, None, Wrong::HeadDamaged)),
-        Found::Nothing => None,
+        FoundHead::Head(known) => Some(known),
+        FoundHead::Damaged => return Err(broken(&head_path, None, None, Wrong::HeadDamaged)),
+        FoundHead::Nothing => None,
     };
-    let link = |kept: &Head| Some(Link { seq: kept.seq, hash: super::chain::hash(&kept.hash)? });
-    let kept: Vec<Link> = kept.iter().filter_map(link).collect();
-    let wanted: Vec<Link> = head.iter().flat_map(|head| [head.newest, head.anchor]).chain(kept.clone()).collect();
+    let link = |kept: &Head| Some(ChainLink { seq: kept.seq, hash: super::chain::hash(&kept.hash)? });
+    let kept: Vec<ChainLink> = kept.iter().filter_map(link).collect();
+    let wanted: Vec<ChainLink> = head.iter().flat_map(|head| [head.newest, head.anchor]).chain(kept.clone()).collect();
     let all = check_all(&files, &wanted, on_progress);
     let anchor = head.map_or(GENESIS, |head| head.anchor);
     let mut verified = Verified { lines: 0, files: 0, first_seq: 0, head: Head::from(&anchor), unfinished_bytes: 0 };
-    let mut before: Option<Link> = None;
+    let mut before: Option<ChainLink> = None;
     let last = files.len();
     for (place, (file, checked)) in (1..).zip(files.iter().zip(all)) {
         let checked = checked.map_err(error(&file.path))?;
@@ -204,7 +204,11 @@ fn broken(file: &Path, line: Option<u64>, seq: Option<u64>, what: Wrong) -> Veri
 
 // === one file after the other, on all cores ===
 
-fn check_all(files: &[LogFile], wanted: &[Link], mut on_progress: impl FnMut(u64, u64)) -> Vec<io::Result<Checked>> {
+fn check_all(
+    files: &[LogFile],
+    wanted: &[ChainLink],
+    mut on_progress: impl FnMut(u64, u64),
+) -> Vec<io::Result<Checked>> {
     let total = files.iter().map(|file| file.file.metadata().map_or(0, |found| found.len())).sum();
     let threads = thread::available_parallelism().map_or(1, NonZero::get).min(files.len());
     let next = AtomicUsize::new(0);
@@ -219,7 +223,7 @@ fn check_all(files: &[LogFile], wanted: &[Link], mut on_progress: impl FnMut(u64
                     let Some(file) = files.get(place) else { return };
                     let checked = Box::new(check(&file.file, wanted, &tell));
                     // The other end is there as long as this one.
-                    let _ = tell.send(Word::Done(place, checked));
+                    let _ = tell.send(VerifyReport::Done(place, checked));
                 }
             });
         }
@@ -227,18 +231,18 @@ fn check_all(files: &[LogFile], wanted: &[Link], mut on_progress: impl FnMut(u64
         let mut done = 0;
         for word in words {
             match word {
-                Word::Bytes(bytes) => {
+                VerifyReport::Bytes(bytes) => {
                     done += bytes;
                     on_progress(done.min(total), total);
                 }
-                Word::Done(place, checked) => all[place] = Some(*checked),
+                VerifyReport::Done(place, checked) => all[place] = Some(*checked),
             }
         }
     });
     all.into_iter().map(|checked| checked.unwrap_or_else(|| Err(io::Error::other("it was not looked at")))).collect()
 }
 
-fn check(mut file: &File, wanted: &[Link], tell: &SyncSender<Word>) -> io::Result<Checked> {
+fn check(mut file: &File, wanted: &[ChainLink], tell: &SyncSender<VerifyReport>) -> io::Result<Checked> {
     let mut checked =
         Checked { lines: 0, before: None, newest: None, broken: None, unfinished_bytes: 0, wanted: Vec::new() };
     let mut buffer = vec![0; CHUNK_BYTES];
@@ -248,7 +252,7 @@ fn check(mut file: &File, wanted: &[Link], tell: &SyncSender<Word>) -> io::Resul
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             read => read?,
         };
-        let _ = tell.send(Word::Bytes(read as u64));
+        let _ = tell.send(VerifyReport::Bytes(read as u64));
         if read == 0 {
             checked.unfinished_bytes = held as u64;
             return Ok(checked);
@@ -273,8 +277,8 @@ fn check(mut file: &File, wanted: &[Link], tell: &SyncSender<Word>) -> io::Resul
 }
 
 impl Checked {
-    fn add(&mut self, line: &[u8], wanted: &[Link]) -> Result<(), Wrong> {
-        let parts = Parts::of(line).ok_or(Wrong::Form)?;
+    fn add(&mut self, line: &[u8], wanted: &[ChainLink]) -> Result<(), Wrong> {
+        let parts = LineParts::of(line).ok_or(Wrong::Form)?;
         match &self.newest {
             Some(newest) if parts.seq != newest.seq + 1 => return Err(Wrong::Number { found: parts.seq }),
             // Its own hash first: if that is wrong it is this line that was changed, not the one before it.

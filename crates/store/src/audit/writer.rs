@@ -16,11 +16,11 @@ use tokio::sync::{Semaphore, broadcast, oneshot};
 
 use super::{
     AuditError, Entry,
-    chain::Link,
+    chain::ChainLink,
     head::Head,
-    log::{Log, Written},
+    log::{OpenLog, WrittenLines},
     mend::notice,
-    reserve::Room,
+    reserve::LogRoom,
 };
 
 /// Lines that may wait for the thread. Beyond it the caller waits before its line is even queued: what it wants to do has
@@ -41,15 +41,15 @@ const MAX_BATCH: usize = 512;
 /// How long after a failure those that nobody waits for are tried again, if nothing else comes.
 const RETRY: Duration = Duration::from_secs(1);
 
-pub(super) struct Writer {
-    shared: Arc<Shared>,
+pub(super) struct AuditWriter {
+    shared: Arc<AuditShared>,
     thread: Mutex<Option<JoinHandle<()>>>,
     lines: broadcast::Sender<Arc<str>>,
 }
 
 /// What the callers and the thread have in common.
-struct Shared {
-    queue: Mutex<Queue>,
+struct AuditShared {
+    queue: Mutex<AuditQueue>,
     /// Rung when `queue` changes.
     changed: Condvar,
     /// The free places of the queue; closed with it.
@@ -59,14 +59,14 @@ struct Shared {
     /// Lines that are owed and not on disk.
     owed: AtomicUsize,
     /// The newest line that is on disk.
-    newest: Mutex<Link>,
+    newest: Mutex<ChainLink>,
 }
 
 #[derive(Default)]
-struct Queue {
+struct AuditQueue {
     /// Before all others. Whoever waited for one that could not be written has been told.
-    owed: VecDeque<Owed>,
-    jobs: VecDeque<Job>,
+    owed: VecDeque<OwedLine>,
+    jobs: VecDeque<AuditJob>,
     behind: VecDeque<Entry>,
     /// How many there was no room for.
     lost: u64,
@@ -76,13 +76,13 @@ struct Queue {
 }
 
 /// A line and who waits for it.
-struct Job {
+struct AuditJob {
     entry: Entry,
     done: oneshot::Sender<Result<u64, AuditError>>,
 }
 
 /// A line about what has happened already, and who wants to know whether it is there.
-struct Owed {
+struct OwedLine {
     entry: Entry,
     done: Option<oneshot::Sender<Result<u64, AuditError>>>,
 }
@@ -90,20 +90,20 @@ struct Owed {
 /// What is written at once.
 #[derive(Default)]
 struct Batch {
-    owed: Vec<Owed>,
-    jobs: Vec<Job>,
+    owed: Vec<OwedLine>,
+    jobs: Vec<AuditJob>,
     behind: Vec<Entry>,
     lost: u64,
 }
 
-// === impl Writer ===
+// === impl AuditWriter ===
 
-impl Writer {
-    pub(super) fn spawn(log: Log, first: VecDeque<Entry>, lines: broadcast::Sender<Arc<str>>) -> io::Result<Self> {
-        let queue = Mutex::new(Queue { behind: first, ..Queue::default() });
+impl AuditWriter {
+    pub(super) fn spawn(log: OpenLog, first: VecDeque<Entry>, lines: broadcast::Sender<Arc<str>>) -> io::Result<Self> {
+        let queue = Mutex::new(AuditQueue { behind: first, ..AuditQueue::default() });
         let (places, keep) = (Semaphore::new(MAX_QUEUED), AtomicUsize::new(log.settings.keep));
         let (owed, newest) = (AtomicUsize::new(0), Mutex::new(log.known.newest));
-        let shared = Arc::new(Shared { queue, changed: Condvar::new(), places, keep, owed, newest });
+        let shared = Arc::new(AuditShared { queue, changed: Condvar::new(), places, keep, owed, newest });
         let (of_thread, told) = (shared.clone(), lines.clone());
         let run = move || run(log, &of_thread, &told);
         let thread = thread::Builder::new().name("prism-audit".to_owned()).spawn(run)?;
@@ -119,7 +119,7 @@ impl Writer {
             if queue.closed {
                 return Err(AuditError::Closed);
             }
-            queue.jobs.push_back(Job { entry, done });
+            queue.jobs.push_back(AuditJob { entry, done });
             // The thread gives the place back when it takes the line.
             place.forget();
         }
@@ -138,7 +138,7 @@ impl Writer {
                 queue.lost += 1;
                 return Err(AuditError::Crowded);
             }
-            queue.owed.push_back(Owed { entry, done: Some(done) });
+            queue.owed.push_back(OwedLine { entry, done: Some(done) });
             self.shared.owed.fetch_add(1, Ordering::Relaxed);
         }
         self.shared.changed.notify_one();
@@ -186,21 +186,21 @@ impl Writer {
     }
 }
 
-impl Drop for Writer {
+impl Drop for AuditWriter {
     fn drop(&mut self) {
         self.close();
     }
 }
 
-// === impl Shared ===
+// === impl AuditShared ===
 
-impl Shared {
-    fn queue(&self) -> MutexGuard<'_, Queue> {
+impl AuditShared {
+    fn queue(&self) -> MutexGuard<'_, AuditQueue> {
         // Nothing panics while it holds the lock, and a queue is whole between any two of its operations.
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn newest(&self) -> MutexGuard<'_, Link> {
+    fn newest(&self) -> MutexGuard<'_, ChainLink> {
         self.newest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -234,12 +234,12 @@ impl Shared {
                 queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
             }
         }
-        let owed: Vec<Owed> = queue.owed.drain(..).collect();
+        let owed: Vec<OwedLine> = queue.owed.drain(..).collect();
         // What is the longest here goes first.
         let behind = queue.behind.len().min(MAX_BATCH / 2);
         let behind: Vec<Entry> = queue.behind.drain(..behind).collect();
         let taken = queue.jobs.len().min(MAX_BATCH - behind.len());
-        let jobs: Vec<Job> = queue.jobs.drain(..taken).collect();
+        let jobs: Vec<AuditJob> = queue.jobs.drain(..taken).collect();
         // Where some were lost is known once the others are written.
         let lost = if queue.behind.is_empty() { mem::take(&mut queue.lost) } else { 0 };
         drop(queue);
@@ -248,7 +248,7 @@ impl Shared {
     }
 
     /// Lines that were owed are on disk, from this number on.
-    fn paid(&self, first: u64, owed: Vec<Owed>) {
+    fn paid(&self, first: u64, owed: Vec<OwedLine>) {
         self.owed.fetch_sub(owed.len(), Ordering::Relaxed);
         for (seq, done) in (first..).zip(owed.into_iter().map(|owed| owed.done)) {
             let _ = done.map(|done| done.send(Ok(seq)));
@@ -256,7 +256,7 @@ impl Shared {
     }
 
     /// Takes back what nobody was promised, to be tried again.
-    fn put_back(&self, owed: Vec<Owed>, behind: Vec<Entry>, lost: u64) {
+    fn put_back(&self, owed: Vec<OwedLine>, behind: Vec<Entry>, lost: u64) {
         let mut queue = self.queue();
         queue.failed = true;
         owed.into_iter().rev().for_each(|owed| queue.owed.push_front(owed));
@@ -268,9 +268,9 @@ impl Shared {
 // === the thread ===
 
 /// Fails whoever still waits when the thread ends, by a panic too: an unanswered caller would wait for ever.
-struct LastWords<'a>(&'a Shared);
+struct AuditLastWords<'a>(&'a AuditShared);
 
-impl Drop for LastWords<'_> {
+impl Drop for AuditLastWords<'_> {
     fn drop(&mut self) {
         self.0.close();
         let mut queue = self.0.queue();
@@ -280,15 +280,15 @@ impl Drop for LastWords<'_> {
     }
 }
 
-fn run(mut log: Log, shared: &Shared, lines: &broadcast::Sender<Arc<str>>) {
-    let _last_words = LastWords(shared);
+fn run(mut log: OpenLog, shared: &AuditShared, lines: &broadcast::Sender<Arc<str>>) {
+    let _last_words = AuditLastWords(shared);
     while let Some(mut batch) = shared.next_batch() {
         let path = log.path();
         log.settings.keep = shared.keep.load(Ordering::Relaxed);
         let lost = (batch.lost > 0).then(|| notice("audit.lost", format!("{{\"lines\":{}}}", batch.lost)));
         let owed = batch.owed.iter().map(|owed| &owed.entry);
         let waited_for = batch.jobs.iter().map(|job| &job.entry);
-        match log.write(Room::Common, owed.chain(&batch.behind).chain(&lost).chain(waited_for)) {
+        match log.write(LogRoom::Common, owed.chain(&batch.behind).chain(&lost).chain(waited_for)) {
             Ok(written) => {
                 shared.queue().failed = false;
                 *shared.newest() = written.newest;
@@ -305,7 +305,7 @@ fn run(mut log: Log, shared: &Shared, lines: &broadcast::Sender<Arc<str>>) {
                 let owed = batch.owed.iter().map(|owed| &owed.entry);
                 // What has happened already may have what was kept for it, if all the rest has to wait.
                 if !batch.owed.is_empty()
-                    && let Ok(written) = log.write(Room::Reserve, owed)
+                    && let Ok(written) = log.write(LogRoom::Reserve, owed)
                 {
                     *shared.newest() = written.newest;
                     shared.paid(written.first, mem::take(&mut batch.owed));
@@ -318,7 +318,7 @@ fn run(mut log: Log, shared: &Shared, lines: &broadcast::Sender<Arc<str>>) {
     log.close();
 }
 
-fn tell(written: &Written<'_>, lines: &broadcast::Sender<Arc<str>>) {
+fn tell(written: &WrittenLines<'_>, lines: &broadcast::Sender<Arc<str>>) {
     if lines.receiver_count() == 0 {
         return;
     }
@@ -328,7 +328,7 @@ fn tell(written: &Written<'_>, lines: &broadcast::Sender<Arc<str>>) {
     }
 }
 
-fn fail(mut batch: Batch, error: io::Error, path: PathBuf, shared: &Shared) {
+fn fail(mut batch: Batch, error: io::Error, path: PathBuf, shared: &AuditShared) {
     let source = Arc::new(error);
     let told = batch.owed.iter_mut().filter_map(|owed| owed.done.take()).collect::<Vec<_>>();
     // First: whoever is told may look at once at what is owed.

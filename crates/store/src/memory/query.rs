@@ -5,7 +5,7 @@ use crate::split::seamed;
 
 /// Words to look for, and words that must not be there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Query {
+pub(super) struct NoteQuery {
     wanted: Vec<String>,
     unwanted: Vec<String>,
     /// How many words there were beyond what is looked for.
@@ -19,7 +19,7 @@ const MAX_TERMS: usize = 32;
 /// Characters of one word or phrase; the rest is ignored.
 const MAX_TERM_CHARS: usize = 200;
 
-impl Query {
+impl NoteQuery {
     /// Reads `word`, `"a phrase"`, `-without` and `begin*`.
     pub(super) fn read(text: &str) -> Self {
         let mut query = Self::default();
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     fn all(text: &str) -> String {
-        Query::read(text).all().unwrap_or_default()
+        NoteQuery::read(text).all().unwrap_or_default()
     }
 
     #[test]
@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(all("wake up"), r#"("wake" AND "up")"#);
         assert_eq!(all(r#""wake up" -codex ses*"#), r#"("wake up" AND "ses" *) NOT ("codex")"#.replace("ses", "ses*"));
         assert_eq!(all(r#""open ended"#), r#"("open ended")"#);
-        assert_eq!(Query::read("a b -c").any().unwrap(), r#"("a" OR "b") NOT ("c")"#);
+        assert_eq!(NoteQuery::read("a b -c").any().unwrap(), r#"("a" OR "b") NOT ("c")"#);
     }
 
     #[test]
@@ -116,14 +116,14 @@ mod tests {
     #[test]
     fn nothing_to_look_for_is_no_expression() {
         for text in ["", "  ", "- * \" !!", "-only"] {
-            assert_eq!(Query::read(text).all(), None, "{text:?}");
+            assert_eq!(NoteQuery::read(text).all(), None, "{text:?}");
         }
-        assert_eq!(Query::read("-only").unwanted().unwrap(), r#"("only")"#);
+        assert_eq!(NoteQuery::read("-only").unwanted().unwrap(), r#"("only")"#);
     }
 
     #[test]
     fn what_is_beyond_the_bound_is_counted() {
-        let query = Query::read(&"word ".repeat(MAX_TERMS + 3));
+        let query = NoteQuery::read(&"word ".repeat(MAX_TERMS + 3));
         assert_eq!((query.len(), query.ignored), (MAX_TERMS, 3));
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use rusqlite::{Row, types::Value};
 
-use super::{MemoryError, MemoryIndex, query::Query};
+use super::{MemoryError, MemoryIndex, query::NoteQuery};
 use crate::split::seamless;
 
 /// What is known of a document without its text.
@@ -56,7 +56,7 @@ pub enum Reach {
 
 /// What a search found.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct FoundNotes {
     /// Best first.
     pub hits: Vec<Hit>,
     /// How many there are in all.
@@ -92,9 +92,9 @@ const COLUMNS: &str = "d.path, d.size, d.mtime_ns, d.workspace, d.domain, d.repo
 
 impl MemoryIndex {
     /// Searches for words. Any text is a query. If no document has all words, those that have some are returned.
-    pub fn search(&self, text: &str, filter: &Filter, limit: usize) -> Result<Found, MemoryError> {
-        let query = Query::read(text);
-        let found = |matched, (hits, total)| Found { hits, total, matched, ignored_words: query.ignored };
+    pub fn search(&self, text: &str, filter: &Filter, limit: usize) -> Result<FoundNotes, MemoryError> {
+        let query = NoteQuery::read(text);
+        let found = |matched, (hits, total)| FoundNotes { hits, total, matched, ignored_words: query.ignored };
         let search = || {
             let (Some(all), Some(any)) = (query.all(), query.any()) else {
                 return Ok(found(Matched::Newest, self.newest(&query, filter, limit)?));
@@ -174,7 +174,7 @@ impl MemoryIndex {
         Ok((hits, total))
     }
 
-    fn newest(&self, query: &Query, filter: &Filter, limit: usize) -> rusqlite::Result<(Vec<Hit>, u32)> {
+    fn newest(&self, query: &NoteQuery, filter: &Filter, limit: usize) -> rusqlite::Result<(Vec<Hit>, u32)> {
         let (mut conditions, mut values) = conditions(filter, Vec::new());
         if let Some(unwanted) = query.unwanted() {
             values.push(Value::from(unwanted));

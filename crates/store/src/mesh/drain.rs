@@ -4,8 +4,8 @@ use rusqlite::{Connection, OptionalExtension, ToSql, params};
 
 use super::{
     id,
-    mailbox::{Change, Mailbox, count, mailbox, newest},
-    obligations::{self, Heard},
+    mailbox::{Mailbox, MailboxChange, count, mailbox, newest},
+    obligations::{self, HeardOutcome},
     signals::{SignalRow, signal},
     stage,
 };
@@ -138,9 +138,9 @@ fn give(connection: &Connection, drain: &Drain) -> rusqlite::Result<Drained> {
         }
         page.signals.push(marked(signal, stage));
     }
-    let change = Change { pending: -given.pending, ringing: -given.ringing, over: 0 };
+    let change = MailboxChange { pending: -given.pending, ringing: -given.ringing, over: 0 };
     count(connection, &drain.agent, change)?;
-    (page.left, page.left_ringing) = left(connection, drain, Change::default())?;
+    (page.left, page.left_ringing) = left(connection, drain, MailboxChange::default())?;
     Ok(Drained::Page(page))
 }
 
@@ -203,9 +203,9 @@ fn find(connection: &Connection, drain: &Drain, after: Option<i64>) -> rusqlite:
 }
 
 /// Counts those of a page that were waiting.
-fn waiting(found: &[Found]) -> Change {
+fn waiting(found: &[Found]) -> MailboxChange {
     let waiting = found.iter().filter(|(_, stage)| *stage == stage::WAITS);
-    waiting.fold(Change::default(), |sum, (signal, _)| Change {
+    waiting.fold(MailboxChange::default(), |sum, (signal, _)| MailboxChange {
         pending: sum.pending + 1,
         ringing: sum.ringing + i64::from(signal.rings),
         over: 0,
@@ -218,7 +218,7 @@ fn marked(signal: SignalRow, stage: u8) -> SignalRow {
 
 /// Returns how many wait for the agent, and how many of these ring, without those whose time is over and those that
 /// a drain would take.
-fn left(connection: &Connection, drain: &Drain, taken: Change) -> rusqlite::Result<(u64, u64)> {
+fn left(connection: &Connection, drain: &Drain, taken: MailboxChange) -> rusqlite::Result<(u64, u64)> {
     let mailbox = mailbox(connection, &drain.agent)?;
     let sql = "SELECT count(*), coalesce(sum(rings), 0) FROM signal INDEXED BY signal_expiring
                WHERE stage = 0 AND expires_at_us NOT NULL AND expires_at_us <= ?2 AND recipient = ?1";
@@ -232,8 +232,8 @@ fn left(connection: &Connection, drain: &Drain, taken: Change) -> rusqlite::Resu
 
 fn hear(connection: &Connection, seq: i64, signal: u128, at_us: i64, page: &mut Page) -> rusqlite::Result<()> {
     match obligations::hear(connection, seq, at_us)? {
-        Some(Heard::Ended) => page.closed.push(signal),
-        Some(Heard::Merely) => page.heard.push(signal),
+        Some(HeardOutcome::Ended) => page.closed.push(signal),
+        Some(HeardOutcome::Merely) => page.heard.push(signal),
         None => {}
     }
     Ok(())
@@ -245,7 +245,7 @@ fn hear(connection: &Connection, seq: i64, signal: u128, at_us: i64, page: &mut 
 pub(super) fn settle_given(connection: &Connection, agent: &str, up_to: i64) -> rusqlite::Result<()> {
     let sql = "UPDATE signal INDEXED BY signal_stage SET stage = 2 WHERE recipient = ?1 AND stage = 1 AND seq <= ?2";
     let settled = connection.prepare_cached(sql)?.execute(params![agent, up_to])? as i64;
-    count(connection, agent, Change { over: settled, ..Change::default() })
+    count(connection, agent, MailboxChange { over: settled, ..MailboxChange::default() })
 }
 
 /// Settles what waits once more since the restart: the client says now that it had arrived before.
@@ -256,7 +256,7 @@ fn settle_waiting(connection: &Connection, drain: &Drain, up_to: i64, page: &mut
         .prepare_cached(sql)?
         .query_map(params![drain.agent, up_to, drain.at_us], |row| Ok((row.get(0)?, id(row, "id")?, row.get(2)?)))?
         .collect::<Result<_, _>>()?;
-    let mut change = Change::default();
+    let mut change = MailboxChange::default();
     for (seq, signal, rings) in settled {
         hear(connection, seq, signal, drain.at_us, page)?;
         change.pending -= 1;
@@ -267,12 +267,12 @@ fn settle_waiting(connection: &Connection, drain: &Drain, up_to: i64, page: &mut
 }
 
 /// Counts what waits, but has arrived, if a cursor is right. Not those whose time is over, which `left` leaves out.
-fn received(connection: &Connection, drain: &Drain, up_to: i64) -> rusqlite::Result<Change> {
+fn received(connection: &Connection, drain: &Drain, up_to: i64) -> rusqlite::Result<MailboxChange> {
     let sql = "SELECT count(*), coalesce(sum(rings), 0) FROM signal INDEXED BY signal_stage
                WHERE recipient = ?1 AND stage = 0 AND seq <= ?2 AND redelivered
                AND (expires_at_us IS NULL OR expires_at_us > ?3)";
     connection.prepare_cached(sql)?.query_row(params![drain.agent, up_to, drain.at_us], |row| {
-        Ok(Change { pending: row.get(0)?, ringing: row.get(1)?, over: 0 })
+        Ok(MailboxChange { pending: row.get(0)?, ringing: row.get(1)?, over: 0 })
     })
 }
 
@@ -287,7 +287,7 @@ fn unsettle(connection: &Connection, which: &'static str, of: &[&dyn ToSql]) -> 
         .collect::<Result<_, _>>()?;
     for (seq, recipient, rings) in &unsettled {
         obligations::unhear(connection, *seq)?;
-        count(connection, recipient, Change { pending: 1, ringing: (*rings).into(), over: 0 })?;
+        count(connection, recipient, MailboxChange { pending: 1, ringing: (*rings).into(), over: 0 })?;
     }
     Ok(unsettled.len() as u64)
 }

@@ -4,7 +4,7 @@ use rusqlite::{Connection, Row, params};
 
 use super::{
     id, key,
-    mailbox::{Change, count},
+    mailbox::{MailboxChange, count},
     obligations, stage,
 };
 use crate::{Store, WriteError};
@@ -128,7 +128,7 @@ fn end_waiting(
     at_us: i64,
 ) -> rusqlite::Result<()> {
     obligations::close_unheard(connection, seq, state, at_us)?;
-    count(connection, recipient, Change { pending: -1, ringing: -i64::from(rings), over: 1 })
+    count(connection, recipient, MailboxChange { pending: -1, ringing: -i64::from(rings), over: 1 })
 }
 
 fn forget(connection: &Connection, trim: &Trim) -> rusqlite::Result<u64> {

@@ -38,7 +38,7 @@ pub(super) struct Mailbox {
 
 /// What a change does to the counts of one agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Change {
+pub(super) struct MailboxChange {
     pub(super) pending: i64,
     pub(super) ringing: i64,
     pub(super) over: i64,
@@ -91,8 +91,8 @@ pub(super) fn mailbox(connection: &Connection, agent: &str) -> rusqlite::Result<
 }
 
 /// Counts a change of an agent's signals.
-pub(super) fn count(connection: &Connection, agent: &str, change: Change) -> rusqlite::Result<()> {
-    if change == Change::default() {
+pub(super) fn count(connection: &Connection, agent: &str, change: MailboxChange) -> rusqlite::Result<()> {
+    if change == MailboxChange::default() {
         return Ok(());
     }
     let sql = "INSERT INTO mailbox (agent, pending, ringing, over) VALUES (?1, ?2, ?3, ?4)

@@ -76,7 +76,7 @@ pub struct WakeNote {
 }
 
 /// How an obligation ended by being heard, or that it was merely heard.
-pub(super) enum Heard {
+pub(super) enum HeardOutcome {
     Ended,
     Merely,
 }
@@ -218,12 +218,12 @@ pub(super) fn close_unheard(connection: &Connection, seq: i64, state: &str, at_u
 }
 
 /// Notes that a signal was heard, and returns what that did, if anything.
-pub(super) fn hear(connection: &Connection, seq: i64, at_us: i64) -> rusqlite::Result<Option<Heard>> {
+pub(super) fn hear(connection: &Connection, seq: i64, at_us: i64) -> rusqlite::Result<Option<HeardOutcome>> {
     let sql = "UPDATE obligation SET heard_at_us = ?2, state = iif(ends_on_drain, 'done', 'heard'),
                closed_at_us = iif(ends_on_drain, ?2, NULL) WHERE seq = ?1 AND state = 'open' RETURNING ends_on_drain";
     let ended: Option<bool> =
         connection.prepare_cached(sql)?.query_row(params![seq, at_us], |row| row.get(0)).optional()?;
-    Ok(ended.map(|ended| if ended { Heard::Ended } else { Heard::Merely }))
+    Ok(ended.map(|ended| if ended { HeardOutcome::Ended } else { HeardOutcome::Merely }))
 }
 
 /// Takes it back that signals were heard which are to be drained once more. Who has replied has heard.

@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::{
     ObligationRow, id, key,
-    mailbox::{Change, count, mailbox},
+    mailbox::{MailboxChange, count, mailbox},
     obligations, optional_id, stage,
 };
 use crate::{ReadError, Store, WriteError};
@@ -147,7 +147,7 @@ fn send(connection: &Connection, new: &NewSignal) -> rusqlite::Result<Sent> {
         new.rings
     ])?;
     let seq = connection.last_insert_rowid();
-    count(connection, &new.recipient, Change { pending: 1, ringing: new.rings.into(), over: 0 })?;
+    count(connection, &new.recipient, MailboxChange { pending: 1, ringing: new.rings.into(), over: 0 })?;
     if let Some(obligation) = &new.obligation {
         obligations::open(connection, seq, obligation)?;
     }
@@ -182,7 +182,7 @@ fn drop_oldest_silent(connection: &Connection, recipient: &str, surplus: i64, at
                    SELECT seq FROM signal INDEXED BY signal_silent
                    WHERE recipient = ?1 AND stage = 0 AND rings = 0 ORDER BY seq LIMIT ?2)";
     let dropped = connection.prepare_cached(sql)?.execute(params![recipient, surplus, stage::OVER, at_us])? as i64;
-    count(connection, recipient, Change { pending: -dropped, ringing: 0, over: dropped })
+    count(connection, recipient, MailboxChange { pending: -dropped, ringing: 0, over: dropped })
 }
 
 /// Notes that a signal has arrived if it was given: somebody has replied to it.
@@ -193,7 +193,7 @@ fn note_arrived(connection: &Connection, signal: u128) -> rusqlite::Result<()> {
         .query_row(params![key(signal), stage::OVER, stage::GIVEN], |row| row.get(0))
         .optional()?;
     match recipient {
-        Some(recipient) => count(connection, &recipient, Change { over: 1, ..Change::default() }),
+        Some(recipient) => count(connection, &recipient, MailboxChange { over: 1, ..MailboxChange::default() }),
         None => Ok(()),
     }
 }

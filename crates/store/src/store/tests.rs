@@ -1,3 +1,9 @@
+use std::{
+    fs::{self, Permissions},
+    os::unix::fs::PermissionsExt,
+    path::PathBuf,
+};
+
 use tempfile::TempDir;
 
 use super::*;

@@ -3,10 +3,10 @@
 use std::time::Instant;
 
 use super::{
-    Accepts, Action, Answer, Exchange, Fault, Link, MAX_CALLS_PER_SESSION, MAX_HELD, Modern, Owner, Refusal, Reply,
-    SessionKey, StreamKey, WireId,
-    exchange::{Client, Outcome, Standing},
-    lifecycle::Phase,
+    Accepts, Action, Answer, Exchange, ExchangeOwner, Fault, Link, MAX_CALLS_PER_SESSION, MAX_HELD, Modern, Refusal,
+    ReplyRoute, SessionKey, StreamKey, WireId,
+    exchange::{ExchangeOutcome, RequestClient, RequestStanding},
+    lifecycle::LinkPhase,
 };
 use crate::{
     mcp::{Method, Names, era::Era},
@@ -27,11 +27,11 @@ impl Link {
         self.admit(session)?;
         let session_of = session.and_then(|key| self.sessions.get(&key));
         let reply = match session_of {
-            Some(session) if session.is_plain() => Reply::Track(session.standalone_track()),
-            _ => Reply::Held,
+            Some(session) if session.is_plain() => ReplyRoute::Track(session.standalone_track()),
+            _ => ReplyRoute::Held,
         };
         let names = names.or_else(|| session_of.and_then(|session| session.part.as_ref()?.names.clone()));
-        let id = self.enter(Client { session, accepts, names }, &message, reply, None, now);
+        let id = self.enter(RequestClient { session, accepts, names }, &message, reply, None, now);
         self.dispatch_or_hold(id, message, now);
         Ok(id)
     }
@@ -71,8 +71,8 @@ impl Link {
             stream = Some(opened);
             for message in calls {
                 let accepts = Accepts { json: false, events: true, by_method };
-                let client = Client { session: Some(key), accepts, names: None };
-                let id = self.enter(client, &message, Reply::Track(track), None, now);
+                let client = RequestClient { session: Some(key), accepts, names: None };
+                let id = self.enter(client, &message, ReplyRoute::Track(track), None, now);
                 self.dispatch_or_hold(id, message, now);
             }
         }
@@ -100,9 +100,9 @@ impl Link {
 
     pub(super) fn enter(
         &mut self,
-        Client { session, accepts, names }: Client,
+        RequestClient { session, accepts, names }: RequestClient,
         message: &Message,
-        reply: Reply,
+        reply: ReplyRoute,
         modern: Option<Box<Modern>>,
         now: Instant,
     ) -> WireId {
@@ -117,7 +117,7 @@ impl Link {
             if counted { message.string(message.params().name).map(|name| name.into_owned().into()) } else { None };
         let mut exchange = Exchange {
             method,
-            owner: Owner::Client {
+            owner: ExchangeOwner::Client {
                 session,
                 id: message.id().unwrap_or_default().into(),
                 token: message.params().meta_token.map(|span| message.text(span).into()),
@@ -132,7 +132,7 @@ impl Link {
             tell_at: None,
             progress: None,
             wire: 0,
-            standing: Standing::Running,
+            standing: RequestStanding::Running,
             origin: None,
             rounds: None,
             is_fetch: false,
@@ -154,7 +154,7 @@ impl Link {
         match (self.phase, message.kind()) {
             // A ping asks whether we are there (mcp-eras 6, check 46).
             (_, Kind::Request(Method::Ping)) => self.dispatch(id, message, now),
-            (Phase::Up, _) => {
+            (LinkPhase::Up, _) => {
                 let is_others_turn = self.must_wait(id);
                 if !is_others_turn && !self.awaits_floor(id, now) {
                     return self.dispatch(id, message, now);
@@ -215,7 +215,10 @@ impl Link {
             // Between several clients nothing says whose roots changed, or whom an unknown note is about; and the
             // modern era has no such notes.
             Kind::Notification(_)
-                if self.settings.alone && self.phase == Phase::Up && self.era() == Era::Legacy && !self.is_stuck() =>
+                if self.settings.alone
+                    && self.phase == LinkPhase::Up
+                    && self.era() == Era::Legacy
+                    && !self.is_stuck() =>
             {
                 self.output.write(&message, &mut []);
             }
@@ -228,7 +231,7 @@ impl Link {
         let (Some(key), Some(named)) = (key, message.params().request_id) else { return };
         let named = message.text(named);
         let mut found = self.exchanges.iter().filter(|(_, e)| {
-            let Owner::Client { session, id, .. } = &e.owner else { return false };
+            let ExchangeOwner::Client { session, id, .. } = &e.owner else { return false };
             *session == Some(key) && **id == *named && e.is_awaited() && e.method != Method::Initialize
         });
         // Two calls under one id: nothing says which one is meant.
@@ -269,8 +272,8 @@ impl Link {
 
     /// The client of a POST whose head is still held back has left (B-19).
     pub fn handle_left(&mut self, id: WireId, now: Instant) {
-        let Some(exchange) = self.exchanges.get(&id.0).filter(|e| e.reply == Reply::Held) else { return };
-        if matches!(exchange.owner, Owner::Link) {
+        let Some(exchange) = self.exchanges.get(&id.0).filter(|e| e.reply == ReplyRoute::Held) else { return };
+        if matches!(exchange.owner, ExchangeOwner::Link) {
             self.retire(id);
         } else if let Some(at) = self.held.iter().position(|(held, _)| *held == id) {
             self.held.remove(at);
@@ -292,7 +295,7 @@ impl Link {
     pub(super) fn leave(&mut self, id: WireId, now: Instant) {
         let timeout = self.settings.request_timeout;
         let Some(exchange) = self.exchanges.get_mut(&id.0) else { return };
-        exchange.reply = Reply::Left;
+        exchange.reply = ReplyRoute::Left;
         if exchange.modern().is_some() || self.settings.leaving_cancels {
             return self.stop_call(id, None, now);
         }
@@ -316,14 +319,14 @@ impl Link {
         self.used_at = Some(now);
         let Some(exchange) = self.exchanges.get_mut(&id.0).filter(|e| e.wire == number) else { return };
         let (method, reply) = (exchange.method, exchange.reply);
-        let Owner::Client { id: own, name, accepts, .. } = &mut exchange.owner else {
+        let ExchangeOwner::Client { id: own, name, accepts, .. } = &mut exchange.owner else {
             return self.handle_own_response(id, &message, now);
         };
         if let Some(tool) = name.take() {
             self.actions.push_back(Action::Answered { tool });
         }
         let own = own.clone();
-        let whole = reply == Reply::Held && accepts.json;
+        let whole = reply == ReplyRoute::Held && accepts.json;
         self.landed(id, &message, now);
         match method {
             Method::ToolsList if !message.failed() => self.note_tools(&message),
@@ -333,8 +336,8 @@ impl Link {
         }
         // It has made up its mind without the answers, and is not left waiting for them.
         self.withdraw_asked(id);
-        if reply == Reply::Parked {
-            self.keep_outcome(id, Outcome::Message(message));
+        if reply == ReplyRoute::Parked {
+            self.keep_outcome(id, ExchangeOutcome::Message(message));
             self.settle(now);
         } else if self.asks_in_return(id, &message, now) || self.retries(id, &message) {
             return;
@@ -360,11 +363,11 @@ impl Link {
         let Some(exchange) = self.exchanges.remove(&id.0) else { return };
         match exchange.method {
             // The shell wants to know whether there is one, not what it says. A refused ping is a sign of life, too.
-            Method::ToolsList if exchange.reply == Reply::Held && message.failed() => {
+            Method::ToolsList if exchange.reply == ReplyRoute::Held && message.failed() => {
                 let fault = Fault::Refused { why: "it answers `tools/list` with an error".to_owned() };
                 self.actions.push_back(Action::Answer(id, Answer::Fault { fault, id: Box::default() }));
             }
-            _ if exchange.reply == Reply::Held => {
+            _ if exchange.reply == ReplyRoute::Held => {
                 self.actions.push_back(Action::Answer(id, Answer::Message(Chain::default())));
             }
             Method::Initialize => self.greeted(message, now),
@@ -380,17 +383,17 @@ impl Link {
 
     fn note_tools(&mut self, message: &Message) {
         #[derive(serde::Deserialize)]
-        struct Page {
-            result: Tools,
+        struct ToolPage {
+            result: ListedTools,
         }
         #[derive(serde::Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Tools {
-            tools: Vec<Tool>,
+        struct ListedTools {
+            tools: Vec<PagedTool>,
             next_cursor: Option<serde::de::IgnoredAny>,
         }
         #[derive(serde::Deserialize)]
-        struct Tool {
+        struct PagedTool {
             name: String,
         }
         let text = message.result_span().map(|span| message.text(span)).unwrap_or_default();
@@ -398,7 +401,7 @@ impl Link {
         if !self.settings.class.answers_questions() {
             return;
         }
-        if let Ok(Page { result }) = serde_json::from_slice::<Page>(message.bytes()) {
+        if let Ok(ToolPage { result }) = serde_json::from_slice::<ToolPage>(message.bytes()) {
             let tools = result.tools.into_iter().map(|tool| tool.name).collect();
             self.actions.push_back(Action::Listed { tools, whole: result.next_cursor.is_none() });
         }

@@ -1,6 +1,6 @@
 //! How a link is, for those who look at it from outside.
 
-use super::{Fault, Link, Phase, SessionKey, Settings};
+use super::{Fault, Link, LinkPhase, SessionKey, Settings};
 
 /// What a link has to do, and whether its server is there to do it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,12 +57,12 @@ impl Link {
     pub fn condition(&self) -> Condition {
         Condition {
             state: match self.phase {
-                Phase::Starting { .. } => State::Starting,
-                Phase::Up => State::Up,
-                Phase::Restarting { .. } => State::Restarting,
-                Phase::Asleep => State::Asleep,
-                Phase::Down if self.fate.failed.is_some() => State::Failed,
-                Phase::Down => State::Down,
+                LinkPhase::Starting { .. } => State::Starting,
+                LinkPhase::Up => State::Up,
+                LinkPhase::Restarting { .. } => State::Restarting,
+                LinkPhase::Asleep => State::Asleep,
+                LinkPhase::Down if self.fate.failed.is_some() => State::Failed,
+                LinkPhase::Down => State::Down,
             },
             sessions: self.sessions.len(),
             calls: self.calls,

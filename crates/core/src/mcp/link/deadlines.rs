@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Exchange, Fault, Link, Method, Owner, Reply, SessionKey, WireId};
+use super::{Exchange, ExchangeOwner, Fault, Link, Method, ReplyRoute, SessionKey, WireId};
 
 /// How long the stream of a call may be without its client, where leaving is cancelling. One that lost it by accident is
 /// back within seconds.
@@ -38,11 +38,11 @@ impl Link {
         if exchange.deadline.is_none_or(|at| at > now) {
             return self.tell_of_waiting(id, now);
         }
-        if matches!(exchange.owner, Owner::Link) {
+        if matches!(exchange.owner, ExchangeOwner::Link) {
             self.retire(id);
             return;
         }
-        if exchange.reply == Reply::Nobody {
+        if exchange.reply == ReplyRoute::Nobody {
             return self.look_at_stopped(id, now);
         }
         let deserted = exchange.reply_is_deserted(&self.sessions);
@@ -92,7 +92,7 @@ impl Link {
 
     /// A client reads the stream of its calls again.
     pub(super) fn has_returned(&mut self, key: SessionKey, track: u64, now: Instant) {
-        let own = |e: &Exchange| e.session() == Some(key) && e.reply == Reply::Track(track);
+        let own = |e: &Exchange| e.session() == Some(key) && e.reply == ReplyRoute::Track(track);
         let ids: Vec<WireId> = self.exchanges.iter().filter(|(_, e)| own(e)).map(|(id, _)| WireId(*id)).collect();
         for id in ids {
             let Some(exchange) = self.exchanges.get(&id.0) else { continue };

@@ -5,8 +5,8 @@ use std::time::Instant;
 use bytes::Bytes;
 
 use super::{
-    Action, Answer, Exchange, Fault, Link, Owner, Reply, SessionKey, StreamKey, WireId,
-    exchange::{Outcome, Standing},
+    Action, Answer, Exchange, ExchangeOwner, Fault, Link, ReplyRoute, SessionKey, StreamKey, WireId,
+    exchange::{ExchangeOutcome, RequestStanding},
     fault::error_body,
     ghosts::MOMENT,
 };
@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// An answer in our words. The code, if it is an error and the client's era is the one where codes are statuses.
-pub(super) struct Told {
+pub(super) struct TranslatedAnswer {
     pub(super) body: String,
     pub(super) code: Option<i32>,
 }
@@ -32,7 +32,7 @@ impl Link {
     }
 
     fn answer_with(&mut self, id: WireId, body: impl FnOnce(&str) -> String, now: Instant) {
-        let Some(Owner::Client { id: own, .. }) = self.exchanges.get(&id.0).map(|e| &e.owner) else { return };
+        let Some(ExchangeOwner::Client { id: own, .. }) = self.exchanges.get(&id.0).map(|e| &e.owner) else { return };
         let body = body(own);
         self.finish(id, &[body.as_bytes()], now);
     }
@@ -40,24 +40,24 @@ impl Link {
     /// The id that a call's client gave it.
     pub(super) fn own_id(&self, id: WireId) -> Option<Box<str>> {
         match &self.exchanges.get(&id.0)?.owner {
-            Owner::Client { id, .. } => Some(id.clone()),
-            Owner::Link => None,
+            ExchangeOwner::Client { id, .. } => Some(id.clone()),
+            ExchangeOwner::Link => None,
         }
     }
 
     /// Refuses a call of the modern era, where the code decides the status.
     pub(super) fn refuse_modern(&mut self, id: WireId, code: i32, message: &str, data: &str, now: Instant) {
-        let Some(Owner::Client { id: own, .. }) = self.exchanges.get(&id.0).map(|e| &e.owner) else { return };
+        let Some(ExchangeOwner::Client { id: own, .. }) = self.exchanges.get(&id.0).map(|e| &e.owner) else { return };
         let message = crate::wire::members::Quoted(message);
         let data = if data.is_empty() { String::new() } else { format!(r#","data":{data}"#) };
         let body = text::error(own, format_args!(r#"{{"code":{code},"message":{message}{data}}}"#));
-        self.finish_told(id, Told { body, code: Some(code) }, now);
+        self.finish_told(id, TranslatedAnswer { body, code: Some(code) }, now);
     }
 
     /// Gives a call an answer in other words than the server's.
-    pub(super) fn finish_told(&mut self, id: WireId, Told { body, code }: Told, now: Instant) {
+    pub(super) fn finish_told(&mut self, id: WireId, TranslatedAnswer { body, code }: TranslatedAnswer, now: Instant) {
         match code {
-            Some(code) if self.exchanges.get(&id.0).is_some_and(|e| e.reply == Reply::Held) => {
+            Some(code) if self.exchanges.get(&id.0).is_some_and(|e| e.reply == ReplyRoute::Held) => {
                 self.retire(id);
                 let body = Chain::from(Bytes::from(body));
                 self.actions.push_back(Action::Answer(id, Answer::Error { code, body }));
@@ -71,28 +71,28 @@ impl Link {
 
     /// Gives a call its answer, whichever way its client hears it, and forgets it.
     pub(super) fn finish(&mut self, id: WireId, parts: &[&[u8]], now: Instant) {
-        if self.exchanges.get(&id.0).is_some_and(|e| e.reply == Reply::Held && !e.accepts_json()) {
+        if self.exchanges.get(&id.0).is_some_and(|e| e.reply == ReplyRoute::Held && !e.accepts_json()) {
             self.commit(id, now);
         }
         // Forgotten before it is answered: progress that comes after the answer must find nothing (mcp-eras 5.4).
         let Some(exchange) = self.retire(id) else { return };
         match exchange.reply {
-            Reply::Held => {
+            ReplyRoute::Held => {
                 let answer = Answer::Message(Chain::from(Bytes::from(parts.concat())));
                 self.actions.push_back(Action::Answer(id, answer));
             }
-            Reply::Track(track) => {
+            ReplyRoute::Track(track) => {
                 if let Some(session) = exchange.session().and_then(|key| self.sessions.get_mut(&key)) {
                     let strict = self.settings.strict_streams;
                     session.send_on_track(track, parts, What::Message, strict, &mut self.actions);
                     session.finish_post(track, now, &mut self.actions);
                 }
             }
-            Reply::Bare(stream) => {
+            ReplyRoute::Bare(stream) => {
                 self.push_bare(&exchange, stream, parts);
                 self.actions.push_back(Action::End(stream));
             }
-            Reply::Left | Reply::Nobody | Reply::Parked => {}
+            ReplyRoute::Left | ReplyRoute::Nobody | ReplyRoute::Parked => {}
         }
         if self.sessions.is_empty() {
             self.settle(now);
@@ -105,14 +105,14 @@ impl Link {
         self.lost_flight(id, now);
         let Some(exchange) = self.exchanges.get(&id.0) else { return };
         let own = match &exchange.owner {
-            Owner::Client { id, .. } => id.clone(),
-            Owner::Link => Box::default(),
+            ExchangeOwner::Client { id, .. } => id.clone(),
+            ExchangeOwner::Link => Box::default(),
         };
-        if exchange.reply == Reply::Held {
+        if exchange.reply == ReplyRoute::Held {
             self.retire(id);
             self.actions.push_back(Action::Answer(id, Answer::Fault { fault, id: own }));
-        } else if exchange.reply == Reply::Parked {
-            self.keep_outcome(id, Outcome::Fault(fault));
+        } else if exchange.reply == ReplyRoute::Parked {
+            self.keep_outcome(id, ExchangeOutcome::Fault(fault));
         } else {
             let body = fault.body(Some(&own));
             self.finish(id, &[body.as_bytes()], now);
@@ -124,24 +124,24 @@ impl Link {
     pub(super) fn abandon(&mut self, id: WireId, fault: Option<Fault>, now: Instant) {
         self.lost_flight(id, now);
         let Some(exchange) = self.exchanges.get_mut(&id.0) else { return };
-        let Owner::Client { session, id: own, .. } = &exchange.owner else { return };
+        let ExchangeOwner::Client { session, id: own, .. } = &exchange.owner else { return };
         let (key, own) = (*session, own.clone());
-        let reply = std::mem::replace(&mut exchange.reply, Reply::Nobody);
+        let reply = std::mem::replace(&mut exchange.reply, ReplyRoute::Nobody);
         exchange.deadline = Some(now + MOMENT);
-        exchange.standing = Standing::Stopped;
+        exchange.standing = RequestStanding::Stopped;
         let (due, by_method) = (exchange.deadline, exchange.by_method());
         self.check_by(due);
         let body = fault.as_ref().map(|fault| fault.body(Some(&own)));
         let parts: Vec<&[u8]> = body.iter().map(|body| body.as_bytes()).collect();
         match reply {
-            Reply::Held => {
+            ReplyRoute::Held => {
                 let answer = match fault {
                     Some(fault) => Answer::Fault { fault, id: own },
                     None => Answer::Cancelled { id: own },
                 };
                 self.actions.push_back(Action::Answer(id, answer));
             }
-            Reply::Track(track) => {
+            ReplyRoute::Track(track) => {
                 if let Some(session) = key.and_then(|key| self.sessions.get_mut(&key)) {
                     if !parts.is_empty() {
                         let strict = self.settings.strict_streams;
@@ -150,14 +150,14 @@ impl Link {
                     session.finish_post(track, now, &mut self.actions);
                 }
             }
-            Reply::Bare(stream) => {
+            ReplyRoute::Bare(stream) => {
                 if !parts.is_empty() {
                     let bytes = super::exchange::named(frame::event(None, &parts), by_method);
                     self.actions.push_back(Action::Event { stream, number: 0, bytes });
                 }
                 self.actions.push_back(Action::End(stream));
             }
-            Reply::Left | Reply::Nobody | Reply::Parked => {}
+            ReplyRoute::Left | ReplyRoute::Nobody | ReplyRoute::Parked => {}
         }
         // The server does not have it, or not any more: there is nothing to wait for.
         if self.exchanges.get(&id.0).is_some_and(|e| e.wire == 0) {
@@ -168,8 +168,8 @@ impl Link {
     /// Turns a held POST into a stream, if its client takes one. Returns whether it is one now.
     pub(super) fn commit(&mut self, id: WireId, now: Instant) -> bool {
         let Some(exchange) = self.exchanges.get(&id.0) else { return false };
-        let Owner::Client { session: key, accepts, .. } = exchange.owner else { return false };
-        if exchange.reply != Reply::Held {
+        let ExchangeOwner::Client { session: key, accepts, .. } = exchange.owner else { return false };
+        if exchange.reply != ReplyRoute::Held {
             return exchange.is_awaited();
         }
         if !accepts.events {
@@ -178,8 +178,8 @@ impl Link {
         let stream = self.next_stream(now);
         self.actions.push_back(Action::Stream(id, stream));
         let reply = match key.and_then(|key| self.sessions.get_mut(&key)) {
-            Some(session) => Reply::Track(session.open_post(stream, 1, accepts.by_method, &mut self.actions)),
-            None => Reply::Bare(stream),
+            Some(session) => ReplyRoute::Track(session.open_post(stream, 1, accepts.by_method, &mut self.actions)),
+            None => ReplyRoute::Bare(stream),
         };
         if let Some(exchange) = self.exchanges.get_mut(&id.0) {
             exchange.reply = reply;
@@ -209,9 +209,9 @@ impl Link {
         }
         let exchange = self.exchanges.remove(&id.0)?;
         self.fetches -= usize::from(exchange.is_fetch);
-        if let Owner::Client { session, .. } = exchange.owner {
+        if let ExchangeOwner::Client { session, .. } = exchange.owner {
             // A ghost does not count already.
-            if exchange.standing != Standing::Ghost {
+            if exchange.standing != RequestStanding::Ghost {
                 self.count_off(session, exchange.wire != 0);
             }
         }

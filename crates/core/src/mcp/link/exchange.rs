@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 
-use super::{Accepts, Fault, SessionKey, StreamKey, patience::Progress, rounds::Rounds};
+use super::{Accepts, Fault, SessionKey, StreamKey, patience::CallProgress, rounds::Rounds};
 use crate::{
     mcp::{Method, Names, modern::Envelope, session::Session},
     numbers::NumberMap,
@@ -14,18 +14,18 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct Exchange {
     pub(super) method: Method,
-    pub(super) owner: Owner,
-    pub(super) reply: Reply,
+    pub(super) owner: ExchangeOwner,
+    pub(super) reply: ReplyRoute,
     pub(super) deadline: Option<Instant>,
     /// When it ends at the latest, whatever its server and its client say.
     pub(super) latest: Instant,
     /// When a client that takes a stream hears from us, if it has heard nothing until then.
     pub(super) tell_at: Option<Instant>,
     /// How far its client was told that it is.
-    pub(super) progress: Option<Box<Progress>>,
+    pub(super) progress: Option<Box<CallProgress>>,
     /// The number the server knows it by; 0 while the server does not know it.
     pub(super) wire: u64,
-    pub(super) standing: Standing,
+    pub(super) standing: RequestStanding,
     /// The client's own words, where they may be needed again.
     pub(super) origin: Option<Message>,
     /// What a modern server has asked a legacy client on its behalf.
@@ -36,7 +36,7 @@ pub(super) struct Exchange {
 
 /// Whether the server is to work on a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum RequestStanding {
     Running,
     /// It was told to stop, a moment ago.
     Stopped,
@@ -45,7 +45,7 @@ pub(super) enum Standing {
 }
 
 #[derive(Debug)]
-pub(super) enum Owner {
+pub(super) enum ExchangeOwner {
     Client {
         session: Option<SessionKey>,
         id: Box<str>,
@@ -69,14 +69,14 @@ pub(super) struct Modern {
     pub(super) ticket: u128,
     /// Its `Mcp-Param-*` headers, without that prefix.
     pub(super) headers: Vec<(String, String)>,
-    pub(super) asked: Vec<Asked>,
+    pub(super) asked: Vec<LegacyQuestion>,
     pub(super) last_key: u32,
     /// When the questions that have come so far are put to the client.
     pub(super) ask_at: Option<Instant>,
     /// Until when its client may come back.
     pub(super) expires: Option<Instant>,
     /// What came of it while its client was away.
-    pub(super) outcome: Option<Outcome>,
+    pub(super) outcome: Option<ExchangeOutcome>,
     /// It came here before it was known which era the server speaks.
     pub(super) movable: bool,
     /// Until when it waits for the floor, once it does.
@@ -85,7 +85,7 @@ pub(super) struct Modern {
 
 /// A legacy server's question that its client has not answered.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct LegacyQuestion {
     pub(super) key: String,
     pub(super) server_id: Box<str>,
     pub(super) method: Method,
@@ -93,14 +93,14 @@ pub(super) struct Asked {
 }
 
 #[derive(Debug)]
-pub(super) enum Outcome {
+pub(super) enum ExchangeOutcome {
     Message(Message),
     Fault(Fault),
 }
 
 /// Who makes a request.
 #[derive(Clone, Debug)]
-pub(super) struct Client {
+pub(super) struct RequestClient {
     pub(super) session: Option<SessionKey>,
     pub(super) accepts: Accepts,
     pub(super) names: Option<Names>,
@@ -108,7 +108,7 @@ pub(super) struct Client {
 
 /// Where an exchange's messages go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reply {
+pub(super) enum ReplyRoute {
     /// The POST waits, its head not sent.
     Held,
     /// The POST became a stream: this track of its session.
@@ -129,14 +129,14 @@ impl Exchange {
     pub(super) fn own(method: Method, wire: u64, deadline: Option<Instant>, now: Instant) -> Self {
         Self {
             method,
-            owner: Owner::Link,
-            reply: Reply::Nobody,
+            owner: ExchangeOwner::Link,
+            reply: ReplyRoute::Nobody,
             deadline,
             latest: now,
             tell_at: None,
             progress: None,
             wire,
-            standing: Standing::Running,
+            standing: RequestStanding::Running,
             origin: None,
             rounds: None,
             is_fetch: false,
@@ -145,28 +145,28 @@ impl Exchange {
 
     pub(super) fn session(&self) -> Option<SessionKey> {
         match self.owner {
-            Owner::Client { session, .. } => session,
-            Owner::Link => None,
+            ExchangeOwner::Client { session, .. } => session,
+            ExchangeOwner::Link => None,
         }
     }
 
     pub(super) fn modern(&self) -> Option<&Modern> {
         match &self.owner {
-            Owner::Client { modern, .. } => modern.as_deref(),
-            Owner::Link => None,
+            ExchangeOwner::Client { modern, .. } => modern.as_deref(),
+            ExchangeOwner::Link => None,
         }
     }
 
     pub(super) fn modern_mut(&mut self) -> Option<&mut Modern> {
         match &mut self.owner {
-            Owner::Client { modern, .. } => modern.as_deref_mut(),
-            Owner::Link => None,
+            ExchangeOwner::Client { modern, .. } => modern.as_deref_mut(),
+            ExchangeOwner::Link => None,
         }
     }
 
     /// Whether its events are named after their methods, where they are its own and not its session's.
     pub(super) fn by_method(&self) -> bool {
-        matches!(&self.owner, Owner::Client { accepts, .. } if accepts.by_method)
+        matches!(&self.owner, ExchangeOwner::Client { accepts, .. } if accepts.by_method)
     }
 
     /// An event as its client wants it.
@@ -175,22 +175,22 @@ impl Exchange {
     }
 
     pub(super) fn accepts_json(&self) -> bool {
-        matches!(&self.owner, Owner::Client { accepts, .. } if accepts.json)
+        matches!(&self.owner, ExchangeOwner::Client { accepts, .. } if accepts.json)
     }
 
     /// Whether its client takes a stream, or has one.
     pub(super) fn takes_events(&self) -> bool {
-        matches!(&self.owner, Owner::Client { accepts, .. } if accepts.events)
+        matches!(&self.owner, ExchangeOwner::Client { accepts, .. } if accepts.events)
     }
 
     /// Whether a client waits for the answer, here and now.
     pub(super) fn is_awaited(&self) -> bool {
-        !matches!(self.reply, Reply::Left | Reply::Nobody | Reply::Parked)
+        !matches!(self.reply, ReplyRoute::Left | ReplyRoute::Nobody | ReplyRoute::Parked)
     }
 
     /// Whether the server has a client's call that it may ask something about.
     pub(super) fn may_be_asked(&self) -> bool {
-        self.wire != 0 && self.method.may_ask() && matches!(self.owner, Owner::Client { .. })
+        self.wire != 0 && self.method.may_ask() && matches!(self.owner, ExchangeOwner::Client { .. })
     }
 
     /// Whether two calls are certainly one client's: of the same session, or, without one, by what each calls itself.
@@ -206,7 +206,7 @@ impl Exchange {
     /// Whether it became a stream that nobody reads.
     pub(super) fn reply_is_deserted(&self, sessions: &NumberMap<SessionKey, Session>) -> bool {
         let session = || self.session().and_then(|key| sessions.get(&key));
-        matches!(self.reply, Reply::Track(track) if session().is_some_and(|session| session.is_deserted(track)))
+        matches!(self.reply, ReplyRoute::Track(track) if session().is_some_and(|session| session.is_deserted(track)))
     }
 
     /// When this must be looked at again.

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use super::{Link, Method, Phase, Reply, Wire, WireId};
+use super::{Link, LinkPhase, Method, ReplyRoute, Wire, WireId};
 use crate::{
     mcp::{
-        cache::{Hint, Key, Principal},
+        cache::{CacheKey, Hint, Principal},
         era::Era,
         hello::Class,
         modern,
@@ -21,8 +21,8 @@ const LEGACY_LIST: Duration = Duration::from_secs(30);
 
 /// A request that others wait for the answer of.
 #[derive(Debug)]
-pub(super) struct Flight {
-    key: Key,
+pub(super) struct SharedFetch {
+    key: CacheKey,
     leader: WireId,
     followers: Vec<(WireId, Message)>,
     /// It may say what was true before something changed: nobody else may wait for it, and it is not kept.
@@ -36,7 +36,7 @@ impl Link {
         if !method.is_list() && (method != Method::ResourcesRead || self.era() == Era::Legacy) {
             return false;
         }
-        let Some(key) = Key::of(method, message.params_text()) else { return false };
+        let Some(key) = CacheKey::of(method, message.params_text()) else { return false };
         // A legacy server has heard it once, of all clients of this link.
         let key = if self.era() == Era::Modern { key.by(self.class_of(id)) } else { key };
         if let Some((result, left)) = self.cache.get(&key, Principal::default(), now) {
@@ -52,7 +52,7 @@ impl Link {
             }
             Some(_) => false,
             None => {
-                self.flights.push(Flight { key, leader: id, followers: Vec::new(), outdated: false });
+                self.flights.push(SharedFetch { key, leader: id, followers: Vec::new(), outdated: false });
                 false
             }
         }
@@ -68,7 +68,7 @@ impl Link {
     /// The server answered a call that others may wait with.
     pub(super) fn landed(&mut self, id: WireId, message: &Message, now: Instant) {
         let Some(at) = self.flights.iter().position(|flight| flight.leader == id) else { return };
-        let Flight { key, followers, outdated, .. } = self.flights.swap_remove(at);
+        let SharedFetch { key, followers, outdated, .. } = self.flights.swap_remove(at);
         if let Some(result) = message.result_span().map(|span| message.text(span)).filter(|_| !outdated) {
             let hint = match self.era() {
                 Era::Modern => Hint::read(result),
@@ -138,9 +138,11 @@ impl Link {
     /// A call that others wait with gets no answer: the next of them asks in its place.
     pub(super) fn lost_flight(&mut self, id: WireId, now: Instant) {
         let Some(at) = self.flights.iter().position(|flight| flight.leader == id) else { return };
-        let Flight { followers, .. } = self.flights.swap_remove(at);
+        let SharedFetch { followers, .. } = self.flights.swap_remove(at);
         for (follower, message) in followers {
-            if self.phase == Phase::Up && self.exchanges.get(&follower.0).is_some_and(|e| e.reply != Reply::Nobody) {
+            if self.phase == LinkPhase::Up
+                && self.exchanges.get(&follower.0).is_some_and(|e| e.reply != ReplyRoute::Nobody)
+            {
                 self.dispatch(follower, message, now);
             }
         }

@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Exchange, Link, Reply, Wire, WireId};
+use super::{Exchange, Link, ReplyRoute, Wire, WireId};
 use crate::mcp::era::Era;
 
 /// How long others wait for one that has the floor: longer than one that was cancelled counts as running.
@@ -72,7 +72,7 @@ impl Link {
         let waits = match &mut self.floor {
             Some(floor) if wants || mingles => {
                 // One that was stopped is gone in a moment, however long it took.
-                let is_stopped = self.exchanges.get(&floor.holder.0).is_some_and(|e| e.reply == Reply::Nobody);
+                let is_stopped = self.exchanges.get(&floor.holder.0).is_some_and(|e| e.reply == ReplyRoute::Nobody);
                 let until = *floor.until.get_or_insert(now + TURN);
                 floor.holder != id && (now < until || is_stopped)
             }

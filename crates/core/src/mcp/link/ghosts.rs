@@ -8,7 +8,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Exchange, Link, WireId, exchange::Standing};
+use super::{Exchange, Link, WireId, exchange::RequestStanding};
 use crate::mcp::era::Era;
 
 /// How long a call that was stopped counts as running. A server that answers a cancelled call at all does so at once
@@ -31,7 +31,7 @@ impl Link {
     /// A stopped call's moment is over, or it is a ghost and somebody waits for it to be gone.
     pub(super) fn look_at_stopped(&mut self, id: WireId, now: Instant) {
         let Some(exchange) = self.exchanges.get(&id.0) else { return };
-        if exchange.standing != Standing::Ghost {
+        if exchange.standing != RequestStanding::Ghost {
             if !self.may_haunt(exchange) {
                 self.retire(id);
                 return;
@@ -51,7 +51,7 @@ impl Link {
     /// Somebody waits for the ghosts to be gone.
     pub(super) fn rouse_ghosts(&mut self, now: Instant) {
         let mut any = false;
-        for exchange in self.exchanges.values_mut().filter(|e| e.standing == Standing::Ghost) {
+        for exchange in self.exchanges.values_mut().filter(|e| e.standing == RequestStanding::Ghost) {
             exchange.deadline = Some(now);
             any = true;
         }
@@ -82,7 +82,7 @@ impl Link {
     /// Counts a call as running no more.
     fn uncount(&mut self, id: WireId) {
         let Some(exchange) = self.exchanges.get_mut(&id.0) else { return };
-        exchange.standing = Standing::Ghost;
+        exchange.standing = RequestStanding::Ghost;
         // Nobody goes on with it.
         (exchange.origin, exchange.rounds) = (None, None);
         if let Some(modern) = exchange.modern() {
@@ -94,7 +94,7 @@ impl Link {
     }
 
     fn forget_oldest_ghost(&mut self) {
-        let ghosts = || self.exchanges.iter().filter(|(_, e)| e.standing == Standing::Ghost).map(|(id, _)| *id);
+        let ghosts = || self.exchanges.iter().filter(|(_, e)| e.standing == RequestStanding::Ghost).map(|(id, _)| *id);
         if ghosts().count() > MAX_GHOSTS
             && let Some(oldest) = ghosts().min()
         {

@@ -9,7 +9,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Action, Exchange, Fault, Link, Method, Opening, Owner, Wire, lifecycle::Phase};
+use super::{Action, Exchange, ExchangeOwner, Fault, Link, Method, Opening, Wire, lifecycle::LinkPhase};
 use crate::{
     mcp::{
         era::Era,
@@ -24,7 +24,7 @@ const BOTH_WITHIN: Duration = Duration::from_secs(5);
 
 /// How far an opening has come.
 #[derive(Debug, Default)]
-pub(super) struct Knock {
+pub(super) struct EraProbe {
     /// `server/discover` was answered: it speaks the modern era. How it takes `initialize` is not known yet.
     discovered: Option<Box<Greeting>>,
     /// `initialize` was refused, in these words, while the other question is open.
@@ -37,7 +37,7 @@ impl Link {
     pub(super) fn start(&mut self, now: Instant) {
         // What the last child did not read is not for this one.
         self.output.clear();
-        self.knock = Knock::default();
+        self.knock = EraProbe::default();
         self.fate.begin();
         let (discover, initialize) = match self.opening {
             Opening::Probe => (true, self.settings.wire == Wire::Pipe),
@@ -49,7 +49,7 @@ impl Link {
         if initialize {
             self.send_initialize(now);
         }
-        self.phase = Phase::Starting { until: self.settings.start_timeout.map(|timeout| now + timeout) };
+        self.phase = LinkPhase::Starting { until: self.settings.start_timeout.map(|timeout| now + timeout) };
         // Only who is up can stay up: a start that takes long and fails earns nothing.
         self.up_since = None;
         self.actions.push_back(Action::Start);
@@ -73,17 +73,17 @@ impl Link {
 
     /// Whether we have asked this on our own and the answer is not here.
     fn awaits(&self, method: Method) -> bool {
-        self.exchanges.values().any(|e| e.method == method && matches!(e.owner, Owner::Link))
+        self.exchanges.values().any(|e| e.method == method && matches!(e.owner, ExchangeOwner::Link))
     }
 
     pub(super) fn is_opening(&self) -> bool {
-        matches!(self.phase, Phase::Starting { .. })
+        matches!(self.phase, LinkPhase::Starting { .. })
     }
 
     /// Whether the server is spoken to as one of the modern era, now or for the time being.
     pub(super) fn is_spoken_to_modern(&self) -> bool {
         match (self.phase, self.opening) {
-            (Phase::Up, _) => self.era() == Era::Modern,
+            (LinkPhase::Up, _) => self.era() == Era::Modern,
             (_, Opening::Learned(Era::Modern) | Opening::Pinned(Era::Modern)) => !self.awaits(Method::Initialize),
             _ => false,
         }
@@ -106,12 +106,12 @@ impl Link {
             Some(greeting) if self.awaits(Method::Initialize) => {
                 self.knock.discovered = Some(Box::new(greeting));
                 // One that only speaks the modern era need not have an answer to the other question.
-                self.phase = Phase::Starting { until: Some(now + BOTH_WITHIN) };
+                self.phase = LinkPhase::Starting { until: Some(now + BOTH_WITHIN) };
             }
             Some(greeting) if self.opening == Opening::Probe && self.settings.prefers == Era::Legacy => {
                 // Its clients are of the other era: it may speak that, too.
                 self.knock.discovered = Some(Box::new(greeting));
-                self.phase = Phase::Starting { until: Some(now + BOTH_WITHIN) };
+                self.phase = LinkPhase::Starting { until: Some(now + BOTH_WITHIN) };
                 self.send_initialize(now);
             }
             Some(greeting) if self.knock.refused.is_some() => self.is_only_modern(greeting, now),
@@ -247,14 +247,14 @@ impl Link {
     fn establish(&mut self, greeting: Greeting, now: Instant) {
         let era = greeting.era;
         // What was asked in the other era is of no interest any more.
-        self.exchanges.retain(|_, e| !(e.method == Method::Initialize && matches!(e.owner, Owner::Link)));
+        self.exchanges.retain(|_, e| !(e.method == Method::Initialize && matches!(e.owner, ExchangeOwner::Link)));
         if era == Era::Legacy {
             self.output.write_text(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
         }
         if !matches!(self.opening, Opening::Pinned(_)) {
             self.opening = Opening::Learned(era);
         }
-        self.phase = Phase::Up;
+        self.phase = LinkPhase::Up;
         self.became_ready(now);
         self.fate.failed = None;
         self.why = None;

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 
-use super::{Action, Exchange, Fault, Link, Method, Owner, Reply, WireId};
+use super::{Action, Exchange, ExchangeOwner, Fault, Link, Method, ReplyRoute, WireId};
 use crate::wire::{
     Frame, Kind, Message,
     envelope::{self, Cut},
@@ -63,11 +63,11 @@ impl Link {
         let id = self.exchange_of(number);
         let Some(exchange) = self.exchanges.get(&id.0).filter(|e| e.wire == number) else { return };
         match (&exchange.owner, exchange.method) {
-            (Owner::Link, method @ (Method::Discover | Method::Initialize)) if self.is_opening() => {
+            (ExchangeOwner::Link, method @ (Method::Discover | Method::Initialize)) if self.is_opening() => {
                 self.exchanges.remove(&id.0);
                 self.opening_failed(method, fault, evidence, now);
             }
-            (Owner::Link, Method::ToolsList) if exchange.reply != Reply::Held => {
+            (ExchangeOwner::Link, Method::ToolsList) if exchange.reply != ReplyRoute::Held => {
                 self.exchanges.remove(&id.0);
                 self.tools_refreshed(id, None);
             }
@@ -83,7 +83,9 @@ impl Link {
     /// Whether somebody still wants what was asked under this number.
     pub fn still_wants(&self, number: u64) -> bool {
         let exchange = self.exchanges.get(&self.exchange_of(number).0);
-        exchange.is_some_and(|e| e.wire == number && (matches!(e.owner, Owner::Link) || e.reply != Reply::Nobody))
+        exchange.is_some_and(|e| {
+            e.wire == number && (matches!(e.owner, ExchangeOwner::Link) || e.reply != ReplyRoute::Nobody)
+        })
     }
 
     /// Whether a request of ours under this number waits for the server's answer.
@@ -101,7 +103,7 @@ impl Link {
         let limit = self.settings.max_message_bytes;
         match envelope::cut_message(&head, tail) {
             Some(Cut::Response(number)) if self.is_known(number) => {
-                let opening = |e: &Exchange| matches!(e.owner, Owner::Link) && e.method == Method::Initialize;
+                let opening = |e: &Exchange| matches!(e.owner, ExchangeOwner::Link) && e.method == Method::Initialize;
                 if self.exchanges.get(&number).is_some_and(opening) {
                     self.reject(
                         &format!("its answer to `initialize` is over `max_message_bytes` ({limit} bytes)"),

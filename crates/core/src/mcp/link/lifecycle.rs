@@ -5,15 +5,15 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 
 use super::{
-    Action, Exchange, Fault, Ghosts, Link, Method, Opening, Owner, Refusal, Reply, SessionKey, StreamKey, Union, Wire,
-    WireId, park::OWN_WARM,
+    Action, Exchange, ExchangeOwner, Fault, Ghosts, Link, Method, Opening, Refusal, ReplyRoute, SessionKey, StreamKey,
+    Union, Wire, WireId, park::OWN_WARM,
 };
 use crate::{
     mcp::{
         era::Era,
         hello::{Greeting, Hello},
         replay::What,
-        session::{AskedBy, Kept, Part, Question, Session},
+        session::{AskedBy, Kept, Part, Session, SessionQuestion},
     },
     wire::{Message, splice::around, text},
 };
@@ -26,7 +26,7 @@ const READY_FOR: Duration = Duration::from_secs(60);
 const PROVEN: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(super) enum LinkPhase {
     /// No child, and none wanted.
     Down,
     /// No child, as nobody has used it for long. The sessions go on with the next call.
@@ -42,7 +42,7 @@ pub(super) enum Phase {
     },
 }
 
-impl Phase {
+impl LinkPhase {
     pub(super) fn deadline(self) -> Option<Instant> {
         match self {
             Self::Starting { until } => until,
@@ -203,7 +203,7 @@ impl Link {
             self.forget_child(Fault::Exited, now);
             return self.start(now);
         }
-        let greeted = self.phase == Phase::Up;
+        let greeted = self.phase == LinkPhase::Up;
         let lived = self.up_since.take().map_or(Duration::ZERO, |since| now.saturating_duration_since(since));
         if lived >= PROVEN {
             self.tries = 0;
@@ -219,10 +219,10 @@ impl Link {
             self.fail_fetches(now);
         }
         if self.sessions.is_empty() && self.held.is_empty() && self.listens.is_empty() {
-            self.phase = Phase::Down;
+            self.phase = LinkPhase::Down;
         } else if let Some(wait) = RESTARTS.get(self.tries) {
             self.tries += 1;
-            self.phase = Phase::Restarting { at: now + *wait };
+            self.phase = LinkPhase::Restarting { at: now + *wait };
         } else {
             let why = self.ended.take().or(self.why.take());
             let why = why.as_deref();
@@ -246,16 +246,17 @@ impl Link {
 
     pub(super) fn handle_phase_timeout(&mut self, now: Instant) {
         match self.phase {
-            Phase::Restarting { at } if at <= now => self.start(now),
-            Phase::Starting { until: Some(until) } if until <= now => self.opening_expired(now),
+            LinkPhase::Restarting { at } if at <= now => self.start(now),
+            LinkPhase::Starting { until: Some(until) } if until <= now => self.opening_expired(now),
             _ => {}
         }
     }
 
     /// Whether anybody has a session here, or waits for anything.
     fn is_wanted(&self) -> bool {
-        let waits = |e: &Exchange| e.is_awaited() || (e.reply == Reply::Parked && e.wire != 0);
-        let waited_for = || self.exchanges.values().any(|e| waits(e) && matches!(e.owner, Owner::Client { .. }));
+        let waits = |e: &Exchange| e.is_awaited() || (e.reply == ReplyRoute::Parked && e.wire != 0);
+        let waited_for =
+            || self.exchanges.values().any(|e| waits(e) && matches!(e.owner, ExchangeOwner::Client { .. }));
         !self.sessions.is_empty() || !self.held.is_empty() || !self.listens.is_empty() || waited_for()
     }
 
@@ -263,7 +264,7 @@ impl Link {
     pub(super) fn became_ready(&mut self, now: Instant) {
         self.up_since = Some(now);
         // A client without a session that has waited may come back as well, for which a question of our own is no reason.
-        let is_client = |e: &Exchange| matches!(e.owner, Owner::Client { session: None, .. });
+        let is_client = |e: &Exchange| matches!(e.owner, ExchangeOwner::Client { session: None, .. });
         let waits = |e: &Exchange| is_client(e) && !e.is_fetch;
         let keep = if self.exchanges.values().any(waits) { self.settings.keep_stateless } else { OWN_WARM };
         let least = now + keep.min(self.settings.keep_stateless);
@@ -281,13 +282,13 @@ impl Link {
         }
         match self.phase {
             // Nobody is left to restart it for.
-            Phase::Restarting { .. } => (self.phase, self.stop_at) = (Phase::Down, None),
+            LinkPhase::Restarting { .. } => (self.phase, self.stop_at) = (LinkPhase::Down, None),
             // The one client it is for is gone.
-            Phase::Starting { .. } if self.settings.alone => self.shut(Fault::SessionEnded, now),
+            LinkPhase::Starting { .. } if self.settings.alone => self.shut(Fault::SessionEnded, now),
             // A client that gave up waiting comes back soon: let it find the child ready.
-            Phase::Starting { .. } | Phase::Down => self.stop_at = None,
-            Phase::Asleep => (self.phase, self.stop_at) = (Phase::Down, None),
-            Phase::Up => {
+            LinkPhase::Starting { .. } | LinkPhase::Down => self.stop_at = None,
+            LinkPhase::Asleep => (self.phase, self.stop_at) = (LinkPhase::Down, None),
+            LinkPhase::Up => {
                 let keep = if self.settings.alone { Duration::ZERO } else { self.settings.keep_warm };
                 let until = self.stop_at.unwrap_or(now + keep).max(self.stateless_until.unwrap_or(now));
                 if until > now {
@@ -302,7 +303,7 @@ impl Link {
     /// Ends the child if no client has used it for long, and none waits to hear from it.
     pub(super) fn look_whether_idle(&mut self, now: Instant) {
         self.idle_at = None;
-        let Some(patience) = self.settings.idle_stop.filter(|_| self.phase == Phase::Up) else { return };
+        let Some(patience) = self.settings.idle_stop.filter(|_| self.phase == LinkPhase::Up) else { return };
         // Whoever only wants to hear of lists is told that they may have changed when it is started again.
         let busy = self.calls > 0 || !self.held.is_empty() || !self.watches.is_empty();
         let until = if busy { now } else { self.used_at.unwrap_or(now) } + patience;
@@ -310,7 +311,7 @@ impl Link {
             self.idle_at = Some(until);
         } else {
             self.shut(Fault::Exited, now);
-            self.phase = Phase::Asleep;
+            self.phase = LinkPhase::Asleep;
         }
     }
 
@@ -335,7 +336,7 @@ impl Link {
         if self.phase.has_child() {
             self.actions.push_back(Action::Stop);
         }
-        self.phase = Phase::Down;
+        self.phase = LinkPhase::Down;
         self.stop_at = None;
         self.idle_at = None;
         self.stateless_until = None;
@@ -401,7 +402,7 @@ impl Link {
         }
         self.end_listens(Some(&fault));
         self.forget_child(fault.clone(), now);
-        self.phase = Phase::Down;
+        self.phase = LinkPhase::Down;
         self.fate.failed = Some(fault);
         self.tries = 0;
         self.greeting = None;
@@ -456,20 +457,20 @@ impl Link {
     /// The server, over HTTP, has forgotten our session. What was not answered yet is for the shell to send again when
     /// there is a new one.
     pub fn handle_session_lost(&mut self, now: Instant) {
-        if self.phase == Phase::Up {
+        if self.phase == LinkPhase::Up {
             self.start(now);
         }
     }
 
     /// Ends a child that may still ask about a call that is long over, and starts another if anybody needs one.
     pub(super) fn recycle(&mut self, now: Instant) {
-        if self.phase != Phase::Up {
+        if self.phase != LinkPhase::Up {
             return;
         }
         self.actions.push_back(Action::Stop);
         self.forget_child(Fault::Exited, now);
         if self.sessions.is_empty() && self.held.is_empty() && self.listens.is_empty() {
-            self.phase = Phase::Down;
+            self.phase = LinkPhase::Down;
         } else {
             self.start(now);
         }
@@ -482,7 +483,7 @@ impl Link {
 
 /// Takes back what a dead child had asked: an answer could reach nobody.
 fn self_cancel_questions(session: &mut Session, strict: bool, actions: &mut std::collections::VecDeque<Action>) {
-    let is_of_the_child = |question: &Question| !matches!(question.asked_by, AskedBy::Part);
+    let is_of_the_child = |question: &SessionQuestion| !matches!(question.asked_by, AskedBy::Part);
     while let Some(question) = session.take_question(is_of_the_child) {
         // What a modern server asked died with the call.
         let why = format_args!(r#"{{"requestId":{},"reason":"the server ended"}}"#, question.number);

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use super::{Action, Fault, Link, Method, Names, Phase, Refusal, StreamKey, watch::Watcher};
+use super::{Action, Fault, Link, LinkPhase, Method, Names, Refusal, StreamKey, watch::Watcher};
 use crate::{
     mcp::{
         era::Era,
@@ -22,7 +22,7 @@ const CONFIRM_WITHIN: Duration = Duration::from_secs(10);
 
 /// One client's listen.
 #[derive(Debug)]
-pub(super) struct Listen {
+pub(super) struct ClientListen {
     /// The id of its request, as it was written: what its messages are tagged with.
     id: Box<str>,
     by_method: bool,
@@ -36,7 +36,7 @@ pub(super) struct Listen {
     early: Vec<String>,
 }
 
-impl Listen {
+impl ClientListen {
     /// Whether it was told that it will hear of this very resource.
     pub(super) fn hears(&self, uri: &str) -> bool {
         self.honoured.as_ref().is_some_and(|honoured| honoured.uris.iter().any(|own| own == uri))
@@ -61,9 +61,9 @@ impl Link {
         }
         let stream = self.next_stream(now);
         let id = message.id().unwrap_or_default().into();
-        let listen = Listen { id, by_method, names, wanted, honoured: None, begun: false, early: Vec::new() };
+        let listen = ClientListen { id, by_method, names, wanted, honoured: None, begun: false, early: Vec::new() };
         self.listens.insert(stream, listen);
-        if self.phase == Phase::Up {
+        if self.phase == LinkPhase::Up {
             self.begin_listens(now);
         } else {
             self.want(now);
@@ -89,7 +89,7 @@ impl Link {
 
     /// Tells the listens whose resources are settled what they will hear of.
     pub(super) fn acknowledge_listens(&mut self) {
-        if self.phase != Phase::Up {
+        if self.phase != LinkPhase::Up {
             return;
         }
         let Some(greeting) = &self.greeting else { return };

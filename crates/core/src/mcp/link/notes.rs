@@ -5,9 +5,9 @@ use std::time::Instant;
 use bytes::Bytes;
 
 use super::{
-    Action, Exchange, Link, Method, Owner, Reply, SessionKey, StreamKey, WireId,
-    exchange::Standing,
-    lifecycle::Phase,
+    Action, Exchange, ExchangeOwner, Link, Method, ReplyRoute, SessionKey, StreamKey, WireId,
+    exchange::RequestStanding,
+    lifecycle::LinkPhase,
     questions::PATIENCE,
     watch::{self, Watcher},
 };
@@ -59,7 +59,7 @@ impl Link {
         let Some(number) = own_number(message.text(span)) else { return };
         let id = self.exchange_of(number);
         let Some(exchange) = self.exchanges.get(&id.0).filter(|e| e.wire == number) else { return };
-        let Owner::Client { token: Some(token), .. } = &exchange.owner else { return };
+        let ExchangeOwner::Client { token: Some(token), .. } = &exchange.owner else { return };
         if !exchange.is_awaited() {
             return;
         }
@@ -133,7 +133,9 @@ impl Link {
         if let Some(id) = about {
             return match self.exchanges.get(&id.0) {
                 // It came with the answer to a request of ours.
-                Some(exchange) if exchange.is_fetch || matches!(exchange.owner, Owner::Link) => NoteOwner::Everybody,
+                Some(exchange) if exchange.is_fetch || matches!(exchange.owner, ExchangeOwner::Link) => {
+                    NoteOwner::Everybody
+                }
                 Some(exchange) if exchange.is_awaited() => NoteOwner::Call(id),
                 // It is about a call that is over: its client's, and nobody else's.
                 Some(exchange) => exchange.session().map_or(NoteOwner::Nobody, NoteOwner::Session),
@@ -141,15 +143,15 @@ impl Link {
             };
         }
         // A ghost's notes are nobody's, and nobody is kept waiting for them; nor do the hub's own questions for lists.
-        let counts = |e: &Exchange| e.wire != 0 && e.standing != Standing::Ghost;
-        let is_sent = |e: &Exchange| counts(e) && !e.is_fetch && matches!(e.owner, Owner::Client { .. });
+        let counts = |e: &Exchange| e.wire != 0 && e.standing != RequestStanding::Ghost;
+        let is_sent = |e: &Exchange| counts(e) && !e.is_fetch && matches!(e.owner, ExchangeOwner::Client { .. });
         let calls = || self.exchanges.iter().filter(|(_, e)| is_sent(e));
         let fetches = |of: &dyn Fn(&Exchange) -> bool| match self.fetches {
             0 => 0,
             _ => self.exchanges.values().filter(|e| e.is_fetch && of(e)).count(),
         };
         // Before its handshake a child has seen no call.
-        let sent = if self.phase == Phase::Up { self.sent - fetches(&counts) } else { 0 };
+        let sent = if self.phase == LinkPhase::Up { self.sent - fetches(&counts) } else { 0 };
         match sent {
             0 => NoteOwner::Everybody,
             // A modern server notes only what told it a level, and none of them did.
@@ -298,17 +300,17 @@ impl Link {
     pub(super) fn send_on_call(&mut self, id: WireId, parts: &[&[u8]]) {
         let Some(exchange) = self.exchanges.get(&id.0) else { return };
         match exchange.reply {
-            Reply::Track(track) => {
+            ReplyRoute::Track(track) => {
                 if let Some(session) = exchange.session().and_then(|key| self.sessions.get_mut(&key)) {
                     let strict = self.settings.strict_streams;
                     session.send_on_track(track, parts, What::Message, strict, &mut self.actions);
                 }
             }
-            Reply::Bare(stream) => {
+            ReplyRoute::Bare(stream) => {
                 let bytes = exchange.named(frame::event(None, parts));
                 self.actions.push_back(Action::Event { stream, number: 0, bytes });
             }
-            Reply::Held | Reply::Left | Reply::Nobody | Reply::Parked => {}
+            ReplyRoute::Held | ReplyRoute::Left | ReplyRoute::Nobody | ReplyRoute::Parked => {}
         }
     }
 }

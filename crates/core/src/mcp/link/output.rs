@@ -14,12 +14,12 @@ use crate::wire::{
 };
 
 #[derive(Debug)]
-pub enum Output {
+pub enum LinkOutput {
     Lines(BytesMut),
     Messages(VecDeque<Message>),
 }
 
-impl Output {
+impl LinkOutput {
     pub(super) fn new(wire: Wire) -> Self {
         match wire {
             Wire::Pipe => Self::Lines(BytesMut::new()),

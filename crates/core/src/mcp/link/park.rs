@@ -10,8 +10,8 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::{
-    Accepts, Action, Answer, Link, Method, Modern, Names, Owner, Refusal, Reply, WireId,
-    exchange::{Asked, Client, Outcome},
+    Accepts, Action, Answer, ExchangeOwner, Link, Method, Modern, Names, Refusal, ReplyRoute, WireId,
+    exchange::{ExchangeOutcome, LegacyQuestion, RequestClient},
     fault::error_body,
     questions::{can_answer, can_answer_params},
 };
@@ -77,7 +77,7 @@ impl Link {
         match resumes.map(|state| self.resumable(state, &message, &envelope).ok_or(state)) {
             Some(Ok(parked)) => Ok(self.resume(parked, &message, envelope, accepts, ticket, now)),
             Some(Err(_)) => {
-                let client = Client { session: None, accepts, names };
+                let client = RequestClient { session: None, accepts, names };
                 let id = self.enter_modern(client, &message, envelope, headers, ticket, now);
                 let why = "this `requestState` is not good for this request: it was used, has expired, or belongs to \
                            another client or other arguments";
@@ -88,7 +88,7 @@ impl Link {
                 if evicts && method_of(&message).may_ask() {
                     self.evict(now);
                 }
-                let client = Client { session: None, accepts, names };
+                let client = RequestClient { session: None, accepts, names };
                 let kept_until = self.stateless_until;
                 let id = self.enter_modern(client, &message, envelope, headers, ticket, now);
                 if fetch {
@@ -107,7 +107,7 @@ impl Link {
 
     fn enter_modern(
         &mut self,
-        client: Client,
+        client: RequestClient,
         message: &Message,
         envelope: Envelope,
         headers: Vec<(String, String)>,
@@ -126,13 +126,13 @@ impl Link {
             movable: false,
             floor_by: None,
         };
-        self.enter(client, message, Reply::Held, Some(Box::new(modern)), now)
+        self.enter(client, message, ReplyRoute::Held, Some(Box::new(modern)), now)
     }
 
     /// The parked call that a request may go on with: its own client's, with the same request.
     fn resumable(&self, state: u128, message: &Message, envelope: &Envelope) -> Option<WireId> {
         let parked = *self.parked.get(&state)?;
-        let exchange = self.exchanges.get(&parked.0).filter(|e| e.reply == Reply::Parked)?;
+        let exchange = self.exchanges.get(&parked.0).filter(|e| e.reply == ReplyRoute::Parked)?;
         let origin = exchange.origin.as_ref()?;
         let same = exchange.modern()?.envelope.info == envelope.info
             && origin.method_text() == message.method_text()
@@ -157,11 +157,12 @@ impl Link {
             self.aliases.insert(wire, id);
         }
         self.renumber_floor(parked, id);
-        exchange.reply = Reply::Held;
+        exchange.reply = ReplyRoute::Held;
         self.stateless_until = Some(now + self.settings.keep_stateless);
         let mut outcome = None;
         let mut answers = Vec::new();
-        if let Owner::Client { id: own, token, accepts: takes, modern: Some(modern), .. } = &mut exchange.owner {
+        if let ExchangeOwner::Client { id: own, token, accepts: takes, modern: Some(modern), .. } = &mut exchange.owner
+        {
             *own = message.id().unwrap_or_default().into();
             *token = message.params().meta_token.map(|span| message.text(span).into());
             *takes = accepts;
@@ -200,13 +201,13 @@ impl Link {
             self.output.write_text(&answer);
         }
         match outcome {
-            Some(Outcome::Message(answer)) => {
+            Some(ExchangeOutcome::Message(answer)) => {
                 // Only a server of the other era has questions that a call is parked for.
                 if let Some(told) = self.reworded(id, Era::Legacy, &answer) {
                     self.finish_told(id, told, now);
                 }
             }
-            Some(Outcome::Fault(fault)) => self.fail(id, fault, now),
+            Some(ExchangeOutcome::Fault(fault)) => self.fail(id, fault, now),
             None => {}
         }
         id
@@ -217,7 +218,7 @@ impl Link {
         let Some(server_id) = message.id() else { return };
         let parked = self.parked.len();
         let Some(exchange) = self.exchanges.get_mut(&id.0) else { return };
-        let gone = !exchange.is_awaited() && exchange.reply != Reply::Parked;
+        let gone = !exchange.is_awaited() && exchange.reply != ReplyRoute::Parked;
         let Some(modern) = exchange.modern_mut() else { return };
         let refusal = match can_answer(modern.envelope.class, method, message) {
             Err(refusal) => Some(refusal),
@@ -232,7 +233,7 @@ impl Link {
         }
         modern.last_key += 1;
         let params = message.params_text().unwrap_or("{}");
-        modern.asked.push(Asked {
+        modern.asked.push(LegacyQuestion {
             key: format!("r{}", modern.last_key),
             server_id: server_id.into(),
             method,
@@ -261,7 +262,7 @@ impl Link {
         let Some(modern) = exchange.modern_mut() else { return false };
         if modern.ask_at.is_some_and(|at| at <= now) {
             modern.ask_at = None;
-            if reply != Reply::Parked && !modern.asked.is_empty() {
+            if reply != ReplyRoute::Parked && !modern.asked.is_empty() {
                 self.park(id, now);
             }
             return true;
@@ -282,15 +283,15 @@ impl Link {
     /// Puts a call's questions to its client, in the place of an answer.
     fn park(&mut self, id: WireId, now: Instant) {
         let number = self.settings.number;
-        if self.exchanges.get(&id.0).is_some_and(|e| e.reply == Reply::Held && !e.accepts_json()) {
+        if self.exchanges.get(&id.0).is_some_and(|e| e.reply == ReplyRoute::Held && !e.accepts_json()) {
             self.commit(id, now);
         }
         let Some(exchange) = self.exchanges.get_mut(&id.0) else { return };
-        let reply = std::mem::replace(&mut exchange.reply, Reply::Parked);
+        let reply = std::mem::replace(&mut exchange.reply, ReplyRoute::Parked);
         let by_method = exchange.by_method();
         exchange.deadline = None;
         exchange.tell_at = None;
-        let Owner::Client { id: own, modern: Some(modern), .. } = &mut exchange.owner else { return };
+        let ExchangeOwner::Client { id: own, modern: Some(modern), .. } = &mut exchange.owner else { return };
         let asked = modern.asked.iter().map(|asked| InputRequest {
             key: asked.key.clone(),
             method: asked.method,
@@ -303,11 +304,11 @@ impl Link {
         self.check_by(Some(now + PARKED_FOR));
         self.check_by(self.parked_moments().min());
         match reply {
-            Reply::Held => {
+            ReplyRoute::Held => {
                 let answer = Answer::Message(Chain::from(Bytes::from(body)));
                 self.actions.push_back(Action::Answer(id, answer));
             }
-            Reply::Bare(stream) => {
+            ReplyRoute::Bare(stream) => {
                 let bytes = super::exchange::named(crate::wire::frame::event(None, &[body.as_bytes()]), by_method);
                 self.actions.push_back(Action::Event { stream, number: 0, bytes });
                 self.actions.push_back(Action::End(stream));
@@ -317,7 +318,7 @@ impl Link {
     }
 
     /// Keeps what came of a call until its client asks for it.
-    pub(super) fn keep_outcome(&mut self, id: WireId, outcome: Outcome) {
+    pub(super) fn keep_outcome(&mut self, id: WireId, outcome: ExchangeOutcome) {
         self.set_wire(id, 0);
         if let Some(modern) = self.exchanges.get_mut(&id.0).and_then(|e| e.modern_mut()) {
             // A server that answered and then ended has answered.
@@ -329,7 +330,7 @@ impl Link {
     /// person's refusal looks.
     pub(super) fn withdraw_asked(&mut self, id: WireId) {
         let Some(modern) = self.exchanges.get_mut(&id.0).and_then(|e| e.modern_mut()) else { return };
-        for Asked { server_id, method, .. } in std::mem::take(&mut modern.asked) {
+        for LegacyQuestion { server_id, method, .. } in std::mem::take(&mut modern.asked) {
             match method {
                 Method::Elicit => {
                     let text = text::result(server_id, r#"{"action":"cancel"}"#);

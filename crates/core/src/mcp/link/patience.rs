@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{BEAT, Exchange, Link, Message, Method, Owner, WireId, lifecycle::Phase};
+use super::{BEAT, Exchange, ExchangeOwner, Link, Message, Method, WireId, lifecycle::LinkPhase};
 use crate::wire::{Members, text};
 
 /// How long a POST may be silent before it becomes a stream, whatever `request_timeout` says: far shorter than the 300 s
@@ -20,7 +20,7 @@ const ABOVE: f64 = 1e-6;
 
 /// How far a call is, as its client was told.
 #[derive(Debug, Default)]
-pub(super) struct Progress {
+pub(super) struct CallProgress {
     /// What the server said last: its number, and the total as it wrote it.
     said: Option<(f64, Option<Box<str>>)>,
     /// Our own notes since.
@@ -87,13 +87,13 @@ impl Link {
         if self.exchanges.get(&id.0).is_none_or(|e| e.tell_at.is_none_or(|at| at > now)) || !self.commit(id, now) {
             return;
         }
-        let starting = self.phase != Phase::Up;
+        let starting = self.phase != LinkPhase::Up;
         // A call that may take for ever tells of itself, or does not.
         let tells = starting || self.settings.request_timeout.is_some();
         let Some(exchange) = self.exchanges.get_mut(&id.0) else { return };
         exchange.tell_at = None;
         // Without a token nothing can be told; keep-alives go on all streams.
-        let Owner::Client { token: Some(token), .. } = &exchange.owner else { return };
+        let ExchangeOwner::Client { token: Some(token), .. } = &exchange.owner else { return };
         if !tells {
             return;
         }
@@ -120,12 +120,12 @@ impl Link {
         let params = message.params_text().and_then(Members::read).unwrap_or_default();
         if let Some(value) = params.get("progress").and_then(|raw| raw.parse().ok()) {
             let said = Some((value, params.get("total").map(Into::into)));
-            exchange.progress = Some(Box::new(Progress { said, ours: 0 }));
+            exchange.progress = Some(Box::new(CallProgress { said, ours: 0 }));
         }
     }
 }
 
-impl Progress {
+impl CallProgress {
     /// The members of our next note: more than the last one said, and less than the server will say.
     fn next(&mut self) -> String {
         self.ours = self.ours.saturating_add(1);

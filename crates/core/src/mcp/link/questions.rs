@@ -5,7 +5,10 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Action, Exchange, Link, Method, Owner, Reply, SessionKey, WireId, exchange::Standing, lifecycle::Phase};
+use super::{
+    Action, Exchange, ExchangeOwner, Link, Method, ReplyRoute, SessionKey, WireId, exchange::RequestStanding,
+    lifecycle::LinkPhase,
+};
 use crate::{
     mcp::{era::Revision, hello::Class, payload, replay::What, session::AskedBy},
     wire::{Members, Message, splice::around, text},
@@ -16,7 +19,7 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(10 * 60);
 /// Questions one session may have open. Beyond it the server gets an error: a person cannot answer that many.
 const MAX_QUESTIONS: usize = 64;
 
-enum Asker {
+enum QuestionOwner {
     /// It belongs to this session; on this call's stream if one is certain.
     Session(SessionKey, Option<WireId>),
     /// It belongs to this call of the modern era, which stands for itself.
@@ -59,29 +62,29 @@ impl Link {
     fn put(&mut self, about: Option<WireId>, method: Method, message: &Message, now: Instant) {
         let (Some(id), Some(span)) = (message.id(), message.id_span()) else { return };
         let (key, call) = match self.asker(about) {
-            Asker::Session(key, call) => (key, call),
-            Asker::Call(call) => return self.ask_modern(call, method, message, now),
+            QuestionOwner::Session(key, call) => (key, call),
+            QuestionOwner::Call(call) => return self.ask_modern(call, method, message, now),
             // Right after the handshake, before any call: nobody has roots to tell of yet.
-            Asker::Unrelated if method == Method::RootsList && self.settings.class.roots => {
+            QuestionOwner::Unrelated if method == Method::RootsList && self.settings.class.roots => {
                 let none = text::result(id, r#"{"roots":[]}"#);
                 return self.output.write_text(&none);
             }
-            Asker::Stateless => {
+            QuestionOwner::Stateless => {
                 return self.output.write_error(id, -32601, "the client cannot be asked: it has no session");
             }
-            Asker::Unrelated => {
+            QuestionOwner::Unrelated => {
                 let why = "the question belongs to no call of any client";
                 return self.output.write_error(id, -32602, why);
             }
             // Nobody is bothered with it.
-            Asker::Over if method == Method::Elicit => {
+            QuestionOwner::Over if method == Method::Elicit => {
                 let cancelled = text::result(id, r#"{"action":"cancel"}"#);
                 return self.output.write_text(&cancelled);
             }
-            Asker::Over => {
+            QuestionOwner::Over => {
                 return self.output.write_error(id, -32603, "the call that asks this was cancelled");
             }
-            Asker::Ambiguous => {
+            QuestionOwner::Ambiguous => {
                 self.actions.push_back(Action::Ambiguous);
                 self.doubt_ghosts(now);
                 let why = "ambiguous_owner: calls of several clients are running and nothing says which of them asks";
@@ -111,7 +114,7 @@ impl Link {
         let call = call.or_else(|| if has_get { None } else { self.newest_call(key) });
         let track = match call {
             Some(call) if self.commit(call, now) => match self.exchanges.get(&call.0).map(|e| e.reply) {
-                Some(Reply::Track(track)) => Some(track),
+                Some(ReplyRoute::Track(track)) => Some(track),
                 _ => None,
             },
             _ => None,
@@ -134,40 +137,40 @@ impl Link {
 
     /// Whose question this is. A call counts until the server has answered it, even one that was cancelled, however long
     /// ago: a server that ignored the cancel may still ask.
-    fn asker(&self, about: Option<WireId>) -> Asker {
+    fn asker(&self, about: Option<WireId>) -> QuestionOwner {
         let of_call = |id: WireId, exchange: &Exchange| match (&exchange.owner, exchange.session()) {
-            (Owner::Client { modern: Some(_), .. }, _) => Asker::Call(id),
-            (_, Some(key)) => Asker::Session(key, exchange.is_awaited().then_some(id)),
-            (_, None) => Asker::Stateless,
+            (ExchangeOwner::Client { modern: Some(_), .. }, _) => QuestionOwner::Call(id),
+            (_, Some(key)) => QuestionOwner::Session(key, exchange.is_awaited().then_some(id)),
+            (_, None) => QuestionOwner::Stateless,
         };
-        let of_none = || self.sole_session().map_or(Asker::Unrelated, |key| Asker::Session(key, None));
+        let of_none = || self.sole_session().map_or(QuestionOwner::Unrelated, |key| QuestionOwner::Session(key, None));
         // It came with the response to that very call; or to one that is over, or to a request of ours.
         if let Some(id) = about {
-            let exchange = self.exchanges.get(&id.0).filter(|e| matches!(e.owner, Owner::Client { .. }));
+            let exchange = self.exchanges.get(&id.0).filter(|e| matches!(e.owner, ExchangeOwner::Client { .. }));
             return exchange.map_or_else(of_none, |exchange| of_call(id, exchange));
         }
         if self.is_crowded() {
-            return Asker::Ambiguous;
+            return QuestionOwner::Ambiguous;
         }
         // Before its handshake a child has seen no call.
-        let calls = self.exchanges.iter().filter(|(_, e)| e.may_be_asked() && self.phase == Phase::Up);
+        let calls = self.exchanges.iter().filter(|(_, e)| e.may_be_asked() && self.phase == LinkPhase::Up);
         let mut calls = calls.map(|(id, exchange)| (WireId(*id), exchange));
         let Some((first, exchange)) = calls.next() else { return of_none() };
         let all: Vec<(WireId, &Exchange)> = std::iter::once((first, exchange)).chain(calls).collect();
-        if all.iter().all(|(_, e)| e.standing == Standing::Ghost) {
-            return Asker::Over;
+        if all.iter().all(|(_, e)| e.standing == RequestStanding::Ghost) {
+            return QuestionOwner::Over;
         }
         let [_, _, ..] = all[..] else { return of_call(first, exchange) };
         // What was stopped is over, as far as its own client's next call goes.
-        let mut live = all.iter().filter(|(_, e)| e.standing == Standing::Running);
+        let mut live = all.iter().filter(|(_, e)| e.standing == RequestStanding::Running);
         if let (Some((id, one)), None) = (live.next(), live.next())
             && all.iter().all(|(_, other)| other.is_of_the_same_client_as(one))
         {
             return of_call(*id, one);
         }
         match exchange.session() {
-            Some(key) if all.iter().all(|(_, other)| other.session() == Some(key)) => Asker::Session(key, None),
-            _ => Asker::Ambiguous,
+            Some(key) if all.iter().all(|(_, other)| other.session() == Some(key)) => QuestionOwner::Session(key, None),
+            _ => QuestionOwner::Ambiguous,
         }
     }
 

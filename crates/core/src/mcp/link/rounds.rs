@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use super::{
-    Link, Method, Reply, SessionKey, WireId,
+    Link, Method, ReplyRoute, SessionKey, WireId,
     questions::{PATIENCE, can_answer_params},
 };
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
         modern::{InputRequest, InputRequired, Round},
         payload,
         replay::What,
-        session::{AskedBy, Question},
+        session::{AskedBy, SessionQuestion},
     },
     wire::{Message, members::Quoted, text},
 };
@@ -92,7 +92,7 @@ impl Link {
         if !self.commit(id, now) {
             return self.refuse_leg(id, &name, method, "the client does not take events", now);
         }
-        let Some(Reply::Track(track)) = self.exchanges.get(&id.0).map(|e| e.reply) else { return false };
+        let Some(ReplyRoute::Track(track)) = self.exchanges.get(&id.0).map(|e| e.reply) else { return false };
         let (strict, deadline) = (self.settings.strict_streams, now + PATIENCE);
         self.check_by(Some(deadline));
         let Some(session) = self.sessions.get_mut(&key) else { return false };
@@ -121,7 +121,7 @@ impl Link {
     }
 
     /// The client answered one of a round's questions.
-    pub(super) fn round_answered(&mut self, question: Question, message: &Message, now: Instant) {
+    pub(super) fn round_answered(&mut self, question: SessionQuestion, message: &Message, now: Instant) {
         let AskedBy::Round { call, key } = question.asked_by else { return };
         match message.result_span() {
             Some(result) => self.note_answer(call, &key, message.text(result).to_owned()),
@@ -135,7 +135,7 @@ impl Link {
     }
 
     /// A round's question was not answered in time.
-    pub(super) fn round_expired(&mut self, question: &Question, now: Instant) {
+    pub(super) fn round_expired(&mut self, question: &SessionQuestion, now: Instant) {
         if let AskedBy::Round { call, key } = &question.asked_by
             && self.refuse_leg(*call, key, question.method, "the client did not answer in time", now)
         {
@@ -170,7 +170,8 @@ impl Link {
         else {
             return;
         };
-        let of_call = |question: &Question| matches!(question.asked_by, AskedBy::Round { call, .. } if call == id);
+        let of_call =
+            |question: &SessionQuestion| matches!(question.asked_by, AskedBy::Round { call, .. } if call == id);
         while let Some(question) = session.take_question(of_call) {
             let note = text::cancelled(question.number);
             let strict = self.settings.strict_streams;

@@ -3,7 +3,10 @@
 
 use std::time::Instant;
 
-use super::{Action, Exchange, Link, Method, Owner, Reply, ToolHeaders, Wire, WireId, ends::Told, exchange::Standing};
+use super::{
+    Action, Exchange, ExchangeOwner, Link, Method, ReplyRoute, ToolHeaders, Wire, WireId, ends::TranslatedAnswer,
+    exchange::RequestStanding,
+};
 use crate::{
     mcp::{
         era::{Era, Revision},
@@ -131,7 +134,7 @@ impl Link {
     pub(super) fn set_wire(&mut self, id: WireId, number: u64) {
         let Some(exchange) = self.exchanges.get_mut(&id.0) else { return };
         let before = std::mem::replace(&mut exchange.wire, number);
-        if matches!(exchange.owner, Owner::Client { .. }) && exchange.standing != Standing::Ghost {
+        if matches!(exchange.owner, ExchangeOwner::Client { .. }) && exchange.standing != RequestStanding::Ghost {
             self.sent = self.sent + usize::from(number != 0) - usize::from(before != 0);
         }
         if before != id.0 {
@@ -145,7 +148,7 @@ impl Link {
     /// Sends a call of the modern era, or answers it where it is ours to answer.
     pub(super) fn dispatch_modern(&mut self, id: WireId, method: Method, message: Message, now: Instant) {
         let legacy = self.era() == Era::Legacy;
-        let movable = |e: &Exchange| e.reply == Reply::Held && e.modern().is_some_and(|modern| modern.movable);
+        let movable = |e: &Exchange| e.reply == ReplyRoute::Held && e.modern().is_some_and(|modern| modern.movable);
         if legacy && self.exchanges.get(&id.0).is_some_and(movable) {
             // This link is for a server of the modern era: now it is known that it is none.
             self.retire(id);
@@ -157,7 +160,9 @@ impl Link {
         }
         match method {
             Method::Discover => {
-                let Some(Owner::Client { id: own, .. }) = self.exchanges.get(&id.0).map(|e| &e.owner) else { return };
+                let Some(ExchangeOwner::Client { id: own, .. }) = self.exchanges.get(&id.0).map(|e| &e.owner) else {
+                    return;
+                };
                 let body = self.greeting.as_ref().map(|greeting| greeting.discovery(own)).unwrap_or_default();
                 self.finish(id, &[body.as_bytes()], now);
             }
@@ -186,9 +191,9 @@ impl Link {
     // --- To the client ---
 
     /// The answer of a server of this era in the words of a call's client; `None` if its own will do.
-    pub(super) fn reworded(&self, id: WireId, era: Era, message: &Message) -> Option<Told> {
+    pub(super) fn reworded(&self, id: WireId, era: Era, message: &Message) -> Option<TranslatedAnswer> {
         let exchange = self.exchanges.get(&id.0)?;
-        let Owner::Client { id: own, session, modern, names, .. } = &exchange.owner else { return None };
+        let ExchangeOwner::Client { id: own, session, modern, names, .. } = &exchange.owner else { return None };
         let method = exchange.method;
         let result = message.result_span().map(|span| message.text(span));
         let listed = era == Era::Modern && method == Method::ToolsList && self.settings.wire == Wire::Http;
@@ -196,7 +201,7 @@ impl Link {
         let sound = sound.or_else(|| names.as_ref()?.result(method, result?));
         let result = sound.as_deref().or(result);
         let error = message.error_span().map(|span| message.text(span));
-        let result_told = |result: &str| Told { body: text::result(own, result), code: None };
+        let result_told = |result: &str| TranslatedAnswer { body: text::result(own, result), code: None };
         match (modern, era, result, error) {
             (Some(modern), Era::Legacy, Some(result), _) => {
                 if method == Method::ToolsCall
@@ -230,7 +235,7 @@ impl Link {
             (None, Era::Modern, None, Some(error)) => {
                 let uri = exchange.origin.as_ref().and_then(|origin| origin.string(origin.params().uri));
                 let error = payload::error_to_legacy(method, uri.as_deref(), error)?;
-                Some(Told { body: text::error(own, error), code: None })
+                Some(TranslatedAnswer { body: text::error(own, error), code: None })
             }
             _ => None,
         }
@@ -238,7 +243,7 @@ impl Link {
 
     /// A server's error that asks to open pages, as questions to a modern client (mcp-eras 5.7 A7). Nothing is kept: the
     /// client calls again when it has done so.
-    fn urls_asked(&self, own: &str, class: Class, elicitations: Vec<String>) -> Told {
+    fn urls_asked(&self, own: &str, class: Class, elicitations: Vec<String>) -> TranslatedAnswer {
         if !class.url {
             return lacking(own, "the client must be able to open a page", r#"{"elicitation":{"url":{}}}"#);
         }
@@ -248,7 +253,7 @@ impl Link {
             params,
         });
         let asked = InputRequired { requests: requests.collect(), state: None };
-        Told { body: asked.write(own, self.greeting.as_ref()), code: None }
+        TranslatedAnswer { body: asked.write(own, self.greeting.as_ref()), code: None }
     }
 
     // --- A server that wants other headers ---
@@ -284,15 +289,15 @@ impl Link {
 }
 
 /// The error of the modern era that names what a client would have to be able to do.
-fn lacking(own: &str, why: &str, required: &str) -> Told {
+fn lacking(own: &str, why: &str, required: &str) -> TranslatedAnswer {
     let (code, why) = (modern::MISSING_CAPABILITY, Quoted(why));
     let data = format!(r#"{{"requiredCapabilities":{required}}}"#);
     let body = text::error(own, format_args!(r#"{{"code":{code},"message":{why},"data":{data}}}"#));
-    Told { body, code: Some(code) }
+    TranslatedAnswer { body, code: Some(code) }
 }
 
-fn error_told(own: &str, error: &str) -> Told {
+fn error_told(own: &str, error: &str) -> TranslatedAnswer {
     let code = Members::read(error).and_then(|error| error.get("code")?.parse().ok());
     let body = text::error(own, error);
-    Told { body, code: Some(code.unwrap_or(-32603)) }
+    TranslatedAnswer { body, code: Some(code.unwrap_or(-32603)) }
 }

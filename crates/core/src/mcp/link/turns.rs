@@ -3,7 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Action, Exchange, Link, PARKED_FOR, Reply, Wire, WireId, exchange::Standing, lifecycle::Phase};
+use super::{
+    Action, Exchange, Link, PARKED_FOR, ReplyRoute, Wire, WireId, exchange::RequestStanding, lifecycle::LinkPhase,
+};
 use crate::mcp::era::Era;
 
 /// How long a program takes at most to answer for its person.
@@ -31,7 +33,7 @@ impl Link {
 
     /// Sends what waits for the server, as far as it may be sent now.
     pub(super) fn pump(&mut self, now: Instant) {
-        if self.phase != Phase::Up {
+        if self.phase != LinkPhase::Up {
             return;
         }
         let mut at = 0;
@@ -44,7 +46,7 @@ impl Link {
             }
             let Some((_, message)) = self.held.remove(at) else { break };
             // Nobody waits for it any more, and the server has not seen it.
-            if self.exchanges.get(&id.0).is_some_and(|exchange| exchange.reply == Reply::Left) {
+            if self.exchanges.get(&id.0).is_some_and(|exchange| exchange.reply == ReplyRoute::Left) {
                 self.retire(id);
             } else {
                 // It may have waited for its turn, or for the server.
@@ -60,7 +62,7 @@ impl Link {
             return false;
         };
         // What it still asks on behalf of a ghost is at least its client's.
-        let is_over = |e: &Exchange| e.standing == Standing::Ghost && e.is_of_the_same_client_as(call);
+        let is_over = |e: &Exchange| e.standing == RequestStanding::Ghost && e.is_of_the_same_client_as(call);
         // That client's next calls must not keep others waiting for the ghost for ever.
         let earlier = self.held.iter().map(|(held, _)| *held).take_while(|held| *held != id);
         let is_anothers =
@@ -78,7 +80,7 @@ impl Link {
             return;
         }
         // One that has become a stream stays: its head is sent.
-        let is_held = |id: &WireId| self.exchanges.get(&id.0).is_some_and(|e| e.reply == Reply::Held);
+        let is_held = |id: &WireId| self.exchanges.get(&id.0).is_some_and(|e| e.reply == ReplyRoute::Held);
         let waits_for_floor = |id: &WireId| {
             self.settings.wire == Wire::Http && self.exchanges.get(&id.0).is_some_and(|e| self.wants_floor(e))
         };
@@ -95,7 +97,7 @@ impl Link {
 
     /// Ends the call that has been parked the longest, as if its client had never come back.
     pub(super) fn evict(&mut self, now: Instant) {
-        let running = |id: &WireId| self.exchanges.get(&id.0).filter(|e| e.reply == Reply::Parked && e.wire != 0);
+        let running = |id: &WireId| self.exchanges.get(&id.0).filter(|e| e.reply == ReplyRoute::Parked && e.wire != 0);
         let since = |id: &WireId| running(id)?.modern()?.expires;
         let oldest = self.parked.values().filter_map(|id| Some((since(id)?, *id))).min();
         let Some((_, id)) = oldest else { return };
@@ -105,7 +107,7 @@ impl Link {
         }
         self.stop_call(id, None, now);
         // The server may take its time over that, or for ever. Nobody else is on it: a new one is there sooner.
-        if !self.exchanges.values().any(|e| e.wire != 0 && (e.is_awaited() || e.reply == Reply::Parked)) {
+        if !self.exchanges.values().any(|e| e.wire != 0 && (e.is_awaited() || e.reply == ReplyRoute::Parked)) {
             self.recycle(now);
         }
     }

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Link, Method, Phase};
+use super::{Link, LinkPhase, Method};
 use crate::{
     mcp::{
         era::Era,
@@ -77,7 +77,7 @@ impl Union {
 impl Link {
     /// Opens, changes or ends the listen at the server, so that it fits what the clients want.
     pub(super) fn adjust_union(&mut self, now: Instant) {
-        if self.phase != Phase::Up || self.era() == Era::Legacy {
+        if self.phase != LinkPhase::Up || self.era() == Era::Legacy {
             return;
         }
         let wanted = self.wanted_changes();

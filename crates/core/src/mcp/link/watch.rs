@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Instant};
 
-use super::{Exchange, Link, Method, SessionKey, StreamKey, WireId, exchange::Owner, lifecycle::Phase};
+use super::{Exchange, Link, Method, SessionKey, StreamKey, WireId, exchange::ExchangeOwner, lifecycle::LinkPhase};
 use crate::{
     mcp::{
         era::Era,
@@ -17,7 +17,7 @@ const MAX_WATCHED: usize = 1024;
 
 /// Who watches a resource.
 #[derive(Debug, Default)]
-pub(super) struct Watch {
+pub(super) struct ResourceWatch {
     watchers: Vec<Watcher>,
     /// Those whose `resources/subscribe` is on its way to the server.
     pending: Vec<(WireId, Watcher)>,
@@ -32,7 +32,7 @@ pub(super) enum Watcher {
 
 /// Who hears of an update: whoever watches that URI or, by path segments, a parent of it; each as if it were the
 /// server's only client (mcp-eras 5.5).
-pub(super) fn watchers(watches: &BTreeMap<String, Watch>, uri: &str) -> Vec<Watcher> {
+pub(super) fn watchers(watches: &BTreeMap<String, ResourceWatch>, uri: &str) -> Vec<Watcher> {
     let parents = uri.match_indices('/').flat_map(|(at, _)| [&uri[..at], &uri[..=at]]);
     let watched = parents.chain([uri]).filter_map(|watched| watches.get(watched));
     let mut all: Vec<Watcher> = watched.flat_map(|watch| &watch.watchers).copied().collect();
@@ -41,7 +41,7 @@ pub(super) fn watchers(watches: &BTreeMap<String, Watch>, uri: &str) -> Vec<Watc
     all
 }
 
-impl Watch {
+impl ResourceWatch {
     fn is_empty(&self) -> bool {
         self.watchers.is_empty() && self.pending.is_empty()
     }
@@ -102,7 +102,8 @@ impl Link {
 
     /// Keeps the name that a client of the hub's has for a resource: updates of it come under that name.
     fn note_alias(&mut self, id: WireId, key: SessionKey, uri: &str) {
-        let Some(Owner::Client { names, .. }) = self.exchanges.get(&id.0).map(|exchange| &exchange.owner) else {
+        let Some(ExchangeOwner::Client { names, .. }) = self.exchanges.get(&id.0).map(|exchange| &exchange.owner)
+        else {
             return;
         };
         let Some(session) = self.sessions.get_mut(&key) else { return };
@@ -132,7 +133,7 @@ impl Link {
 
     /// The server answered a `resources/subscribe`.
     pub(super) fn note_subscribed(&mut self, id: WireId, failed: bool, now: Instant) {
-        let is_it = |watch: &Watch| watch.pending.iter().any(|(pending, _)| *pending == id);
+        let is_it = |watch: &ResourceWatch| watch.pending.iter().any(|(pending, _)| *pending == id);
         let Some(uri) = self.watches.iter().find(|(_, watch)| is_it(watch)).map(|(uri, _)| uri.clone()) else { return };
         let Some(watch) = self.watches.get_mut(&uri) else { return };
         for (_, watcher) in watch.pending.extract_if(.., |(pending, _)| *pending == id).collect::<Vec<_>>() {
@@ -369,7 +370,7 @@ impl Link {
     /// A request of the link's own. Its answer matters until that time; with none, it matters to nobody.
     pub(super) fn ask_on_our_own(&mut self, method: Method, params: &str, by: Option<Instant>) -> WireId {
         let id = self.next_id();
-        if self.phase != Phase::Up {
+        if self.phase != LinkPhase::Up {
             return id;
         }
         let name = method.name();

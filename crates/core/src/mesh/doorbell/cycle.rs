@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Lead, Path, Paths, Time};
-use crate::mesh::{path::Grade, signal::Duty};
+use crate::mesh::{path::PathGrade, signal::Duty};
 
 /// How often time alone has a ladder climbed again for what did not ring, ever more seldom. After that the next signal, or
 /// the path itself, is waited for.
@@ -24,7 +24,7 @@ pub(super) struct Cycle {
     /// How often time has had those tried again, and when it will.
     pub(super) retries: u32,
     pub(super) retry: Option<Time>,
-    pub(super) attempt: Option<Attempt>,
+    pub(super) attempt: Option<RingAttempt>,
     /// The last bell that rang.
     pub(super) last: Option<(Path, Time)>,
     /// Those that rang and could have woken the agent, and when the last of them did.
@@ -35,7 +35,7 @@ pub(super) struct Cycle {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Attempt {
+pub(super) struct RingAttempt {
     pub(super) number: u64,
     pub(super) path: Path,
     /// The path has taken it.
@@ -76,7 +76,7 @@ impl Cycle {
     /// Whether such a bell may wake somebody: it is on its way, it went by a path that can, or there is no better one.
     pub(super) fn wakes(&self, can_wake: impl Fn(Path) -> bool) -> bool {
         let on_its_way = self.attempt.is_some_and(|attempt| !attempt.rang);
-        let grade_a = |path: &Path| path.grade() == Grade::A;
+        let grade_a = |path: &Path| path.grade() == PathGrade::A;
         let better = self.missed.all().chain(self.unanswered.all()).any(|path| grade_a(&path) || can_wake(path));
         let took = |path: Path| grade_a(&path) && !self.unanswered.has(path) && can_wake(path);
         on_its_way || !better || self.rung.all().any(took)

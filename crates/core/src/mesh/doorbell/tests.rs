@@ -103,7 +103,7 @@ impl Desk {
     fn pass_answering(&mut self, time: Duration, answer: impl Fn(Path) -> Outcome) -> Vec<Path> {
         let (until, from) = (self.now + time, self.said.len());
         loop {
-            while let Some(Attempt { path, .. }) = self.ringing() {
+            while let Some(RingAttempt { path, .. }) = self.ringing() {
                 self.answer(answer(path));
             }
             let Some(due) = self.bell.deadline().filter(|due| *due <= until) else { break };
@@ -125,7 +125,7 @@ impl Desk {
         self.ringing().map(|attempt| attempt.number)
     }
 
-    fn ringing(&self) -> Option<Attempt> {
+    fn ringing(&self) -> Option<RingAttempt> {
         self.bell.cycle.as_ref()?.attempt.filter(|attempt| !attempt.rang)
     }
 }
@@ -206,12 +206,12 @@ fn no_bell_before_the_queue_was_read_and_one_for_the_backlog() {
         desk.send(Kind::Question);
     }
     desk.bell.stream_opened();
-    assert_eq!(desk.bell.connection(), Connection::Reconciling);
+    assert_eq!(desk.bell.connection(), StreamConnection::Reconciling);
     assert_eq!(rings(&desk.send(Kind::Question)), [], "not yet");
     desk.reconcile();
-    assert_eq!((rings(&desk.hear()), desk.bell.connection()), (vec![Path::Sse], Connection::Connected));
+    assert_eq!((rings(&desk.hear()), desk.bell.connection()), (vec![Path::Sse], StreamConnection::Connected));
     desk.answer(Outcome::Rang);
-    assert_eq!(desk.bell.connection(), Connection::Emitting);
+    assert_eq!(desk.bell.connection(), StreamConnection::Emitting);
     assert_eq!(rings(&desk.send(Kind::Question)), []);
     assert_eq!(rings(&desk.said), [Path::Sse]);
 }
@@ -230,15 +230,15 @@ fn a_queue_that_cannot_be_read_keeps_no_bell_back() {
 fn each_forbidden_transition() {
     let mut desk = Desk::new();
     desk.reconcile();
-    assert_eq!(desk.bell.connection(), Connection::Disconnected, "nothing to reconcile for");
+    assert_eq!(desk.bell.connection(), StreamConnection::Disconnected, "nothing to reconcile for");
     desk.bell.rung(1, Outcome::Rang, desk.now);
-    assert_eq!(desk.bell.connection(), Connection::Disconnected, "a late bell connects nobody");
+    assert_eq!(desk.bell.connection(), StreamConnection::Disconnected, "a late bell connects nobody");
     desk.bell.stream_opened();
     desk.bell.rung(1, Outcome::Rang, desk.now);
-    assert_eq!(desk.bell.connection(), Connection::Reconciling, "nor does it reconcile");
+    assert_eq!(desk.bell.connection(), StreamConnection::Reconciling, "nor does it reconcile");
     desk.bell.stream_closed(desk.now);
     desk.reconcile();
-    assert_eq!(desk.bell.connection(), Connection::Disconnected, "the stream went while the queue was read");
+    assert_eq!(desk.bell.connection(), StreamConnection::Disconnected, "the stream went while the queue was read");
 }
 
 // M-09

@@ -4,10 +4,10 @@
 use crate::unseen::is_unseen;
 
 /// The parts of a path, each as it is compared.
-pub(super) struct Names(Vec<String>);
+pub(super) struct GuardedNames(Vec<String>);
 
 /// A name of the table, in its parts.
-pub(super) struct Name<'a> {
+pub(super) struct GuardedName<'a> {
     parts: Vec<&'a str>,
     is_folder: bool,
 }
@@ -15,7 +15,7 @@ pub(super) struct Name<'a> {
 /// Folders of agents' programs that have whole projects checked out in them: what lies deeper is judged from there on.
 const CHECKED_OUT: [[&str; 2]; 3] = [[".claude", "worktrees"], [".cursor", "worktrees"], [".codex", "worktrees"]];
 
-impl Names {
+impl GuardedNames {
     pub(super) fn of(path: &str) -> Self {
         let mut names: Vec<String> =
             path.split('/').map(folded).filter(|name| !matches!(name.as_str(), "" | ".")).collect();
@@ -29,20 +29,20 @@ impl Names {
     }
 }
 
-impl<'a> Name<'a> {
+impl<'a> GuardedName<'a> {
     pub(super) fn of(name: &'a str) -> Self {
         Self { parts: name.trim_end_matches('/').split('/').collect(), is_folder: name.ends_with('/') }
     }
 
     /// Whether a path is this, or in it.
-    pub(super) fn is_in(&self, path: &Names) -> bool {
+    pub(super) fn is_in(&self, path: &GuardedNames) -> bool {
         let is_here = |names: &[String]| names.iter().zip(&self.parts).all(|(name, part)| is_like(name, part));
         let mut places = path.0.windows(self.parts.len());
         if self.is_folder { places.any(is_here) } else { places.next_back().is_some_and(is_here) }
     }
 
     /// Whether this could lie in a folder of that path: its first parts are the path's last.
-    pub(super) fn begins_at(&self, path: &Names) -> bool {
+    pub(super) fn begins_at(&self, path: &GuardedNames) -> bool {
         (1..self.parts.len()).any(|count| {
             let last = path.0.len().checked_sub(count).map(|from| &path.0[from..]);
             last.is_some_and(|last| last.iter().zip(&self.parts).all(|(name, part)| is_like(name, part)))

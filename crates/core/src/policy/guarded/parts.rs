@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use crate::policy::canonical::Json;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum GuardedPart {
     Whole,
     /// An object's members but these.
     AllBut(&'static [&'static str]),
@@ -14,7 +14,7 @@ pub(super) enum Part {
     Lines(&'static [&'static str]),
 }
 
-impl Part {
+impl GuardedPart {
     pub(super) fn of<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match self {
             Self::Whole => Cow::Borrowed(text),

@@ -3,14 +3,14 @@
 use super::{
     Guard::{self, Closed, Shown},
     Guarded,
-    parts::Part::{self, AllBut, Lines, Whole},
+    parts::GuardedPart::{self, AllBut, Lines, Whole},
 };
 
 const fn row(guard: Guard, names: &'static [&'static str], why: &'static str) -> Guarded {
     Guarded { names, guard, why, part: Whole, is_built: false }
 }
 
-const fn part(names: &'static [&'static str], part: Part, why: &'static str) -> Guarded {
+const fn part(names: &'static [&'static str], part: GuardedPart, why: &'static str) -> Guarded {
     Guarded { part, ..row(Shown, names, why) }
 }
 

@@ -10,7 +10,7 @@ use crate::wire::{Message, envelope::alike};
 
 /// What was found.
 #[derive(Default)]
-struct Call<'a> {
+struct CallArguments<'a> {
     arguments: Option<&'a str>,
     unclear: Option<Unclear>,
 }
@@ -24,7 +24,7 @@ pub(super) fn oddity(message: &Message) -> Unclear {
 }
 
 fn call(message: &Message) -> Result<(), Unclear> {
-    let mut call = Call::default();
+    let mut call = CallArguments::default();
     let text = std::str::from_utf8(message.bytes()).map_err(|_| Unclear::Text)?;
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let read = deserializer.deserialize_map(TopVisitor(&mut call));
@@ -34,7 +34,7 @@ fn call(message: &Message) -> Result<(), Unclear> {
     }
 }
 
-impl Call<'_> {
+impl CallArguments<'_> {
     /// Notes a member that is nearly one of these, or one of them a second time.
     fn look(&mut self, name: &str, known: &[&str]) {
         // A letter that is taken for another one is never shorter.
@@ -45,16 +45,16 @@ impl Call<'_> {
     }
 }
 
-struct TopVisitor<'c, 'a>(&'c mut Call<'a>);
-struct ParamsVisitor<'c, 'a>(&'c mut Call<'a>);
+struct TopVisitor<'c, 'a>(&'c mut CallArguments<'a>);
+struct ParamsVisitor<'c, 'a>(&'c mut CallArguments<'a>);
 
 /// Takes the names of members as they mean, without keeping them.
-struct Name<'c, 'a> {
-    call: &'c mut Call<'a>,
+struct CalledName<'c, 'a> {
+    call: &'c mut CallArguments<'a>,
     known: [&'static str; 2],
 }
 
-impl<'de> de::DeserializeSeed<'de> for Name<'_, '_> {
+impl<'de> de::DeserializeSeed<'de> for CalledName<'_, '_> {
     /// Which of those that are known it is.
     type Value = Option<usize>;
 
@@ -63,7 +63,7 @@ impl<'de> de::DeserializeSeed<'de> for Name<'_, '_> {
     }
 }
 
-impl Visitor<'_> for Name<'_, '_> {
+impl Visitor<'_> for CalledName<'_, '_> {
     type Value = Option<usize>;
 
     fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
@@ -87,7 +87,7 @@ impl<'de> Visitor<'de> for TopVisitor<'_, 'de> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some(at) = map.next_key_seed(Name { call: &mut *self.0, known: TOP })? {
+        while let Some(at) = map.next_key_seed(CalledName { call: &mut *self.0, known: TOP })? {
             if at == Some(1) {
                 map.next_value_seed(ParamsVisitor(&mut *self.0))?;
             } else {
@@ -114,7 +114,7 @@ impl<'de> Visitor<'de> for ParamsVisitor<'_, 'de> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some(at) = map.next_key_seed(Name { call: &mut *self.0, known: PARAMS })? {
+        while let Some(at) = map.next_key_seed(CalledName { call: &mut *self.0, known: PARAMS })? {
             if at == Some(1) {
                 let arguments = map.next_value::<&RawValue>()?.get();
                 if self.0.arguments.replace(arguments).is_some() {

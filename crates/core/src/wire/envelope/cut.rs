@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 
-use super::{Key, Member, Raw, Span, is_id, own_number};
+use super::{EnvelopeMember, MemberKey, RawText, Span, is_id, own_number};
 
 /// Whom a message that was cut off concerns.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub fn cut_message(head: &[u8], tail: &[u8]) -> Option<Cut> {
     if !text.trim_start().starts_with('{') {
         return None;
     }
-    let mut seen = Seen::default();
+    let mut seen = SeenMembers::default();
     let mut deserializer = serde_json::Deserializer::from_str(text);
     // It ends in an error, always: the text is cut. What was seen before that counts.
     let _ = deserializer.deserialize_map(SeenVisitor(&mut seen));
@@ -50,13 +50,13 @@ pub fn cut_message(head: &[u8], tail: &[u8]) -> Option<Cut> {
 
 /// The members of a cut message that were seen before the cut.
 #[derive(Default)]
-struct Seen<'a> {
+struct SeenMembers<'a> {
     id: Option<&'a str>,
     /// `method` or `params`: it is no answer.
     calls: bool,
 }
 
-struct SeenVisitor<'s, 'a>(&'s mut Seen<'a>);
+struct SeenVisitor<'s, 'a>(&'s mut SeenMembers<'a>);
 
 impl<'de> Visitor<'de> for SeenVisitor<'_, 'de> {
     type Value = ();
@@ -66,10 +66,10 @@ impl<'de> Visitor<'de> for SeenVisitor<'_, 'de> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some(Key(key)) = map.next_key()? {
-            self.0.calls |= matches!(key, Member::Method | Member::Params);
+        while let Some(MemberKey(key)) = map.next_key()? {
+            self.0.calls |= matches!(key, EnvelopeMember::Method | EnvelopeMember::Params);
             match key {
-                Member::Id => self.0.id = Some(map.next_value::<Raw>()?.0),
+                EnvelopeMember::Id => self.0.id = Some(map.next_value::<RawText>()?.0),
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
         }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::mcp::Method;
+use crate::wire::Method;
 
 fn parse(text: &str) -> Result<Message, EnvelopeError> {
     Message::parse(Bytes::copy_from_slice(text.as_bytes()))

@@ -25,7 +25,9 @@ async fn a_rename_changes_the_buffers_of_all_files_and_no_file() {
     assert_eq!(content(&shop, &path).await, "old\nrest\n");
 
     let prepared = shop.prepare(1, &shop.granted, "refactor_symbol", args("X")).await.unwrap();
-    let crate::Shown::Diff { unified, .. } = prepared.shown() else { panic!("a change is shown as a difference") };
+    let crate::shown::Shown::Diff { unified, .. } = prepared.shown() else {
+        panic!("a change is shown as a difference")
+    };
     assert!(unified.contains("-old") && unified.contains("+Xkept"), "{unified}");
     let made = prepared.run(Progress::unseen()).await.unwrap();
     assert_eq!(made["files"].as_array().unwrap().len(), 2);

@@ -4,8 +4,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 
 use super::*;
 use crate::{
-    language::Language,
-    lsp::catalogue::{self, Choice, Kind},
+    language::SourceLanguage,
+    lsp::catalogue::{self, ServerChoice, ServerKind},
 };
 
 /// What rustup's proxy says where the component is not installed.
@@ -19,12 +19,19 @@ fn program(folder: &Path, script: &str, mode: u32) {
 }
 
 /// Looks for the server of Rust in folders `1` and `2`, in this order.
-fn found_in(folder: &Path) -> Result<Choice, Refusal> {
+fn found_in(folder: &Path) -> Result<ServerChoice, Refusal> {
     let mut env = environment();
     let places = format!("{}:{}:/usr/bin:/bin", folder.join("1").display(), folder.join("2").display());
     env.insert("PATH".into(), places.into());
-    let prove = |kind: &Kind, path: &Path| kind.look.at(path, Path::new("/"), &env, None);
-    catalogue::choose(Language::Rust, &Settings::default(), &env, Path::new("/granted"), Path::new("/granted"), &prove)
+    let prove = |kind: &ServerKind, path: &Path| kind.look.at(path, Path::new("/"), &env, None);
+    catalogue::choose(
+        SourceLanguage::Rust,
+        &Settings::default(),
+        &env,
+        Path::new("/granted"),
+        Path::new("/granted"),
+        &prove,
+    )
 }
 
 //

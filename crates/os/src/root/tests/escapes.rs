@@ -93,7 +93,7 @@ fn no_descriptor_leads_out() {
         }
     }
     // Where `/proc` itself is granted, its links lead nowhere all the same.
-    let proc = Root::open(Path::new("/proc")).unwrap();
+    let proc = FolderHandle::open(Path::new("/proc")).unwrap();
     for path in [format!("self/fd/{}", secret.as_raw_fd()), format!("self/root{}/secret", yard.outside.display())] {
         let refused = proc.open_file(Path::new(&path)).unwrap_err();
         assert!(matches!(refused, RootError::Linked), "{path}: {refused}");
@@ -107,12 +107,12 @@ fn a_root_is_not_reached_through_a_link() {
     let link = yard.granted.join("link");
     symlink(&yard.outside, &link).unwrap();
     for base in [link.clone(), link.join("."), PathBuf::from(format!("/proc/self/root{}", yard.outside.display()))] {
-        assert!(matches!(Root::open(&base), Err(RootError::Linked)), "{}", base.display());
+        assert!(matches!(FolderHandle::open(&base), Err(RootError::Linked)), "{}", base.display());
     }
     assert_eq!(real_path(&link).unwrap(), yard.outside);
-    assert!(matches!(Root::open(Path::new("relative")), Err(RootError::Relative)));
-    assert!(matches!(Root::open(&yard.outside.join("secret")), Err(RootError::NotAFolder)));
-    assert!(matches!(Root::open(&yard.granted.join("none")), Err(RootError::NotFound)));
+    assert!(matches!(FolderHandle::open(Path::new("relative")), Err(RootError::Relative)));
+    assert!(matches!(FolderHandle::open(&yard.outside.join("secret")), Err(RootError::NotAFolder)));
+    assert!(matches!(FolderHandle::open(&yard.granted.join("none")), Err(RootError::NotFound)));
 }
 
 //
@@ -176,7 +176,7 @@ fn a_write_does_not_reach_what_a_hard_link_leads_to() {
     yard.write("new", "new");
     yard.spot("new").rename(&spot, Clobber::Replace).unwrap();
     assert_eq!(yard.text("link"), "new");
-    spot.remove(Kind::File).unwrap();
+    spot.remove(FileKind::File).unwrap();
     yard.assert_untouched("renamed over and removed");
 }
 
@@ -208,10 +208,10 @@ fn links_within_are_followed_to_read_and_not_to_change() {
     let spot = yard.spot("file");
     assert!(matches!(spot.open_file(), Err(RootError::Linked)));
     let found = spot.look().unwrap().unwrap();
-    assert_eq!(found.kind, Kind::Link);
+    assert_eq!(found.kind, FileKind::Link);
     assert!(matches!(spot.replace(b"", &found), Err(RootError::Linked)));
     assert!(matches!(spot.create(b""), Err(RootError::Exists)));
-    yard.spot("sub/folder/a").remove(Kind::File).unwrap();
+    yard.spot("sub/folder/a").remove(FileKind::File).unwrap();
     assert!(!yard.granted.join("sub/a").exists(), "the folder's way is followed, as far as it stays beneath");
 }
 

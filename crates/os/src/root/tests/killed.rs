@@ -88,7 +88,7 @@ fn has_nameless(yard: &Yard) -> bool {
 }
 
 fn make_for_ever(folder: &Path) -> ! {
-    let root = Root::open(folder).unwrap();
+    let root = FolderHandle::open(folder).unwrap();
     let first = fs::read_dir(folder).unwrap().count();
     for number in first.. {
         // One that is there already is left alone.
@@ -98,7 +98,7 @@ fn make_for_ever(folder: &Path) -> ! {
 }
 
 fn write_for_ever(folder: &Path) -> ! {
-    let root = Root::open(folder).unwrap();
+    let root = FolderHandle::open(folder).unwrap();
     let spot = root.spot(Path::new("file")).unwrap();
     for letter in (b'a'..=b'z').cycle() {
         let (_, found) = spot.open_file().unwrap();

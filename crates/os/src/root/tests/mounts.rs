@@ -21,7 +21,7 @@ fn a_mount_beneath_a_root_is_not_a_part_of_it() {
             return;
         }
         // The old handle is of the namespace where nothing is mounted.
-        yard.root = Root::open(&yard.granted).unwrap();
+        yard.root = FolderHandle::open(&yard.granted).unwrap();
         let secret = fs::read_to_string(yard.granted.join("folder/secret")).unwrap();
         assert_eq!((secret.as_str(), yard.text("file").as_str()), (SECRET, SECRET), "mounted");
 

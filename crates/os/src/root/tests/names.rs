@@ -13,7 +13,7 @@ use std::{
 
 use super::*;
 
-fn names(root: &Root) -> Vec<(String, Kind)> {
+fn names(root: &FolderHandle) -> Vec<(String, FileKind)> {
     let mut names: Vec<_> = root
         .entries()
         .unwrap()
@@ -29,7 +29,7 @@ fn what_is_neither_file_nor_folder_is_refused_at_once() {
     assert!(Command::new("mkfifo").arg(yard.granted.join("pipe")).status().unwrap().success());
     let _listener = UnixListener::bind(yard.granted.join("socket")).unwrap();
     fs::create_dir(yard.granted.join("folder")).unwrap();
-    let root = Root::open(&yard.granted).unwrap();
+    let root = FolderHandle::open(&yard.granted).unwrap();
     let (done, tried) = mpsc::channel();
     // Whoever waits for a writer waits for ever; then it is this thread that says so.
     thread::spawn(move || {
@@ -38,14 +38,14 @@ fn what_is_neither_file_nor_folder_is_refused_at_once() {
             let spot = root.spot(name).unwrap();
             assert!(matches!(spot.open_file(), Err(RootError::Special)), "{name:?}");
             let found = spot.look().unwrap().unwrap();
-            assert_eq!(found.kind, Kind::Special);
+            assert_eq!(found.kind, FileKind::Special);
             assert!(matches!(spot.replace(b"", &found), Err(RootError::Special)), "{name:?}");
         }
         done.send(()).unwrap();
     });
     tried.recv_timeout(Duration::from_secs(20)).expect("refused, and not waited for");
     assert!(matches!(yard.read("folder"), Err(RootError::IsFolder)));
-    let kinds = [("folder", Kind::Folder), ("pipe", Kind::Special), ("socket", Kind::Special)];
+    let kinds = [("folder", FileKind::Folder), ("pipe", FileKind::Special), ("socket", FileKind::Special)];
     assert_eq!(names(&yard.root), kinds.map(|(name, kind)| (name.to_owned(), kind)));
 }
 
@@ -59,7 +59,7 @@ fn a_new_file_is_never_over_another_and_nothing_is_left_behind() {
     assert_eq!(yard.text("a"), "first");
     yard.write("b", "other");
     assert!(matches!(spot.rename(&yard.spot("b"), Clobber::Refuse), Err(RootError::Exists)));
-    assert_eq!(names(&yard.root), [("a".to_owned(), Kind::File), ("b".to_owned(), Kind::File)]);
+    assert_eq!(names(&yard.root), [("a".to_owned(), FileKind::File), ("b".to_owned(), FileKind::File)]);
 }
 
 #[test]
@@ -101,11 +101,11 @@ fn folders_are_removed_only_if_they_are_empty_and_not_moved_into_themselves() {
     let yard = Yard::new();
     yard.spot("a").create_folder().unwrap();
     yard.spot("a/b").create(b"").unwrap();
-    assert!(matches!(yard.spot("a").remove(Kind::Folder), Err(RootError::NotEmpty)));
-    assert!(matches!(yard.spot("a").remove(Kind::File), Err(RootError::IsFolder)));
+    assert!(matches!(yard.spot("a").remove(FileKind::Folder), Err(RootError::NotEmpty)));
+    assert!(matches!(yard.spot("a").remove(FileKind::File), Err(RootError::IsFolder)));
     assert!(matches!(yard.spot("a").rename(&yard.spot("a/c"), Clobber::Refuse), Err(RootError::IntoItself)));
-    yard.spot("a/b").remove(Kind::File).unwrap();
-    yard.spot("a/").remove(Kind::Folder).unwrap();
+    yard.spot("a/b").remove(FileKind::File).unwrap();
+    yard.spot("a/").remove(FileKind::Folder).unwrap();
     assert_eq!(yard.spot("a").look().unwrap(), None);
 }
 

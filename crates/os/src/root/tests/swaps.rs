@@ -47,7 +47,7 @@ fn while_swapped(yard: &Yard, swap: impl Fn() + Sync, mut act: impl FnMut() -> b
 struct SwappedFolder {
     yard: Yard,
     /// The folder itself, however it is called.
-    real: Root,
+    real: FolderHandle,
 }
 
 impl SwappedFolder {
@@ -104,7 +104,7 @@ fn nothing_outside_is_written_through_a_folder_that_is_swapped() {
     swapped.run(|| {
         let Ok(spot) = swapped.yard.root.spot(Path::new("way/new")) else { return false };
         spot.create(b"inside").unwrap();
-        spot.remove(Kind::File).unwrap();
+        spot.remove(FileKind::File).unwrap();
         true
     });
 }
@@ -115,7 +115,7 @@ fn nothing_outside_is_deleted_through_a_folder_that_is_swapped() {
     let swapped = SwappedFolder::new();
     swapped.run(|| {
         let Some(spot) = swapped.spot() else { return false };
-        spot.remove(Kind::File).unwrap();
+        spot.remove(FileKind::File).unwrap();
         swapped.inside().create(b"inside").unwrap();
         true
     });
@@ -179,12 +179,12 @@ fn nothing_outside_is_reached_through_a_file_that_is_swapped() {
         ("delete", |yard| {
             let spot = yard.spot("file");
             let Ok(Some(found)) = spot.look() else { return false };
-            found.kind == Kind::File && spot.remove(found.kind).is_ok()
+            found.kind == FileKind::File && spot.remove(found.kind).is_ok()
         }),
         ("rename", |yard| {
             let spot = yard.spot("file");
             let Ok(Some(found)) = spot.look() else { return false };
-            found.kind == Kind::File && spot.rename(&yard.spot("taken"), Clobber::Replace).is_ok()
+            found.kind == FileKind::File && spot.rename(&yard.spot("taken"), Clobber::Replace).is_ok()
         }),
     ];
     for (how, act) in acts {

@@ -260,7 +260,7 @@ async fn a_link_that_was_left_in_a_folder_of_its_own_leads_nowhere() {
     assert_eq!(names, ["file"]);
 
     fs::create_dir_all(place.path("home/.tool/project")).unwrap();
-    let held = vec![Root::open(&place.path("home/.tool/project")).unwrap()];
+    let held = vec![FolderHandle::open(&place.path("home/.tool/project")).unwrap()];
     let error = place.spawn(&Fence { held, ..place.fence(Network::Own) }, &["true"]).unwrap_err();
     let why = std::error::Error::source(&error).unwrap().to_string();
     assert!(why.contains("has left a link where") && !outside.join("project").exists(), "{why}");
@@ -284,7 +284,7 @@ async fn what_is_closed_closes_no_folder_of_its_own_that_seems_to_be_there() {
 #[tokio::test]
 async fn a_guarded_folder_that_is_granted_itself_is_written() {
     let Some(place) = Place::new() else { return };
-    let held = ["granted", "granted/.git"].map(|name| Root::open(&place.path(name)).unwrap()).into();
+    let held = ["granted", "granted/.git"].map(|name| FolderHandle::open(&place.path(name)).unwrap()).into();
     let came = place.run_in(&Fence { held, ..place.fence(Network::Own) }, "echo new >.git/made && cat .git/made").await;
     assert_eq!(came.out, "new\n", "{}", came.err);
 }

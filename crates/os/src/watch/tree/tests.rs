@@ -15,10 +15,10 @@ struct Yard {
 /// Leaves out what is called `out`.
 struct AllBut;
 
-impl Choice for AllBut {
-    fn enter(&mut self, _: &Listing, _: &Path, _: &[(OsString, Kind)]) {}
+impl WatchFilter for AllBut {
+    fn enter(&mut self, _: &FolderListing, _: &Path, _: &[(OsString, FileKind)]) {}
 
-    fn leaves_out(&self, path: &Path, _: Kind) -> bool {
+    fn leaves_out(&self, path: &Path, _: FileKind) -> bool {
         path.file_name().is_some_and(|name| name == "out")
     }
 }
@@ -29,7 +29,7 @@ impl Yard {
         let path = folder.path().canonicalize().unwrap();
         make(&path);
         let mut tree = Tree::new().unwrap();
-        tree.set(vec![Root::open(&path).unwrap()], &mut AllBut);
+        tree.set(vec![FolderHandle::open(&path).unwrap()], &mut AllBut);
         Self { _folder: folder, path, tree }
     }
 
@@ -43,14 +43,14 @@ impl Yard {
         told
     }
 
-    fn told(&self, change: &Change) -> String {
+    fn told(&self, change: &FolderChange) -> String {
         let name = |path: &Path| path.strip_prefix(&self.path).unwrap().display().to_string();
         match change {
-            Change::Created(path, kind) => format!("+{} {}", name(path), kind.name()),
-            Change::Deleted(path, kind) => format!("-{} {}", name(path), kind.name()),
-            Change::Renamed { from, to, kind } => format!("{}>{} {}", name(from), name(to), kind.name()),
-            Change::Written(path) => format!("={}", name(path)),
-            Change::Lost => "lost".to_owned(),
+            FolderChange::Created(path, kind) => format!("+{} {}", name(path), kind.name()),
+            FolderChange::Deleted(path, kind) => format!("-{} {}", name(path), kind.name()),
+            FolderChange::Renamed { from, to, kind } => format!("{}>{} {}", name(from), name(to), kind.name()),
+            FolderChange::Written(path) => format!("={}", name(path)),
+            FolderChange::Lost => "lost".to_owned(),
         }
     }
 }

@@ -138,8 +138,8 @@ proptest! {
                 Step::Answer(outcome) => {
                     // Word of a bell that went down an old stream says nothing of the new one.
                     let rang = outcome == Outcome::Rang;
-                    let counts = |bell: &Attempt| rang && (bell.path != Path::Sse || bell.number > before_stream);
-                    if let Some(Attempt { path, .. }) = desk.ringing().filter(counts) {
+                    let counts = |bell: &RingAttempt| rang && (bell.path != Path::Sse || bell.number > before_stream);
+                    if let Some(RingAttempt { path, .. }) = desk.ringing().filter(counts) {
                         let count = since_drain.entry(path).or_default();
                         *count += 1;
                         prop_assert!(*count <= 1, "{path:?} rang twice in a cycle");
@@ -177,7 +177,7 @@ proptest! {
                 if let Chime::Ring { path, lead, .. } = chime {
                     prop_assert!(lead.kind.rings(), "system signals never ring");
                     prop_assert!(
-                        *path != Path::Sse || connection != Connection::Disconnected || desk.bell.connection() != Connection::Reconciling,
+                        *path != Path::Sse || connection != StreamConnection::Disconnected || desk.bell.connection() != StreamConnection::Reconciling,
                         "no bell before the queue was read"
                     );
                 }

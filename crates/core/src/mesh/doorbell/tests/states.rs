@@ -73,7 +73,7 @@ fn word_of_a_bell_on_the_old_stream_keeps_none_back_from_the_new() {
     desk.bell.stream_opened();
     let said = desk.answer(Outcome::Rang);
     assert_eq!((rings(&said), outcomes(&said)), (vec![], vec![(Path::Sse, Outcome::Rang)]));
-    assert_eq!(desk.bell.connection(), Connection::Reconciling, "it does not stand in for reading the queue");
+    assert_eq!(desk.bell.connection(), StreamConnection::Reconciling, "it does not stand in for reading the queue");
     desk.reconcile();
     assert_eq!(rings(&desk.hear()), [Path::Sse], "what went down the old one may be lost with it");
     assert_eq!(outcomes(&desk.answer(Outcome::Rang)), [(Path::Sse, Outcome::Rang)]);
