@@ -186,6 +186,47 @@ do
   same('what waits anew', #said, 2)
 end
 
+-- What agents run is shown in a buffer of its own, which takes neither the focus nor anything that is typed.
+do
+  local heard, runs = connection.heard, require('prism.runs')
+  local window, buffer, inserted = vim.api.nvim_get_current_win(), vim.api.nvim_get_current_buf(), false
+  vim.api.nvim_create_autocmd('TermOpen', { callback = function() inserted = true end })
+  local function lines_of(bufnr)
+    vim.wait(1000, function() return vim.fn.join(vim.api.nvim_buf_get_lines(bufnr, 0, -1, true), ''):find('exit code') ~= nil end)
+    return vim.tbl_filter(function(line) return line ~= '' end, vim.api.nvim_buf_get_lines(bufnr, 0, -1, true))
+  end
+  local show = { id = 1, kind = 'command', title = 'fixer: cargo test', command = 'cargo test', agent_id = 'fixer', path = '/w' }
+  heard.show(show)
+  heard.show_output({ id = 1, text = 'running\r\n\27[32mo' })
+  heard.show_output({ id = 1, text = 'k\27[0m\r\n' })
+  heard.show_output({ id = 7, text = 'of nobody' })
+  heard.show_ended({ id = 1, exit_code = 0, note = 'its time\nwas over' })
+  local run = runs.all[1]
+  same('what is shown of a run', lines_of(run.bufnr), {
+    '/w $ cargo test', 'running', 'ok', '[exit code 0; its time was over]',
+  })
+  same('its name', vim.api.nvim_buf_get_name(run.bufnr), 'prism://fixer/cargo test')
+  same('what the person looks at', { vim.api.nvim_get_current_win(), vim.api.nvim_get_current_buf() }, { window, buffer })
+  same('what their own plugins hear of it', { inserted, vim.api.nvim_get_mode().mode }, { false, 'n' })
+  same('whether it is a file of theirs', require('prism.buffers').path_of(run.bufnr), nil)
+  -- The next one of the same takes the place of one that has ended, in the window too, and of no other.
+  prism.runs()
+  same('what is looked at', vim.api.nvim_get_current_buf(), run.bufnr)
+  heard.show(vim.tbl_extend('force', show, { id = 2 }))
+  same('the next one', { #runs.all, vim.api.nvim_get_current_buf() }, { 1, runs.all[1].bufnr })
+  same('its name then', vim.api.nvim_buf_get_name(runs.all[1].bufnr), 'prism://fixer/cargo test')
+  heard.show(vim.tbl_extend('force', show, { id = 3 }))
+  same('two at once', vim.api.nvim_buf_get_name(runs.all[2].bufnr), 'prism://fixer/cargo test (2)')
+  runs.lost()
+  same('what ends with the connection', { runs.all[1].id, runs.all[2].id }, {})
+  for id = 4, 60 do
+    heard.show(vim.tbl_extend('force', show, { id = id, title = 'fixer: make ' .. id }))
+    heard.show_ended({ id = id, signal = 9 })
+  end
+  same('runs that are kept', #runs.all, 32)
+  vim.cmd('only')
+end
+
 io.stdout:write(
   table.concat(failed, '\n'),
   ('%snvim: %d of %d parts are right'):format(#failed > 0 and '\n' or '', count - #failed, count)

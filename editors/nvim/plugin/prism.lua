@@ -11,6 +11,7 @@ command('PrismStatus', function(prism) vim.notify(prism.status()) end, 'How Neov
 command('PrismReconnect', function(prism) prism.reconnect() end, 'Connect to Prism anew')
 command('PrismDecide', function(prism) prism.decide() end, 'Answer what agents ask Prism for')
 command('PrismRevoke', function(prism) prism.revoke() end, 'Take a grant back from an agent')
+command('PrismRuns', function(prism) prism.runs() end, 'Look at what agents run')
 
 local function start()
   vim.schedule(function() require('prism').start() end)

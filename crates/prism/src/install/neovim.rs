@@ -44,6 +44,7 @@ const FILES: &[(&str, &str)] = plugin_files![
     "lua/prism/position.lua",
     "lua/prism/refusal.lua",
     "lua/prism/roots.lua",
+    "lua/prism/runs.lua",
     "lua/prism/text.lua",
     "lua/prism/verbs/buffers.lua",
     "lua/prism/verbs/changes.lua",

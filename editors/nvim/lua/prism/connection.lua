@@ -57,7 +57,7 @@ local function register()
   table.sort(capabilities)
   M.send({
     type = 'register', protocol = 1, instance_id = M.instance, kind = 'neovim', version = VERSION, ui = M.ui,
-    decides = M.ui and vim.g.prism_decides ~= false,
+    decides = M.ui and vim.g.prism_decides ~= false, shows = M.ui and vim.g.prism_shows ~= false,
     pid = uv.os_getpid(), started_at_ms = M.started_at_ms, roots = roots.open, capabilities = capabilities,
   })
 end

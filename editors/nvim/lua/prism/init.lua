@@ -8,20 +8,21 @@
 
 local buffers, commands, connection = require('prism.buffers'), require('prism.commands'), require('prism.connection')
 local desk, events, language = require('prism.desk'), require('prism.events'), require('prism.language')
-local roots, windows = require('prism.roots'), require('prism.verbs.windows')
+local roots, runs, windows = require('prism.roots'), require('prism.runs'), require('prism.verbs.windows')
 
 -- What runs programs is not among them, nor is git: Neovim would run them as the person, with the repository's hooks. The
--- built-in editor does that behind its fence. It also does what only sees the disk (search_files,
+-- built-in editor does that behind its fence, and `runs` shows it. It also does what only sees the disk (search_files,
 -- explore_tree, get_workspace_info, watch_file), analyze_syntax, for which Neovim mostly has no grammars, and
 -- regex_search, which has the expressions of Rust.
 for _, name in ipairs({ 'files', 'buffers', 'search', 'code', 'changes' }) do require('prism.verbs.' .. name) end
 
-local heard, M = connection.heard, { decide = desk.decide, revoke = desk.revoke }
+local heard, M = connection.heard, { decide = desk.decide, revoke = desk.revoke, runs = runs.choose }
 connection.verbs = commands.verbs
 M.reconnect = connection.reconnect
 
 function connection.on_lost()
   commands.cancel_all()
+  runs.lost()
 end
 
 function heard.registered(message)
