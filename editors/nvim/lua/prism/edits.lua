@@ -85,13 +85,16 @@ local function split(whole, separator)
 end
 
 -- Puts each edit in its place, so that marks and cursors stay where they belong. Returns false where that cannot be: an
--- edit touches the break at the very end, which is no place in Neovim, or lines are not Neovim's.
+-- edit touches the break at the very end, which is no place in Neovim, or breaks are more than one byte.
 local function put_edits(buffer, plan)
-  if buffer.is_empty or buffer.bomb or buffer.text:find('\r', 1, true) then return false end
+  if buffer.is_empty or buffer.bomb or buffer.separator ~= '\n' then return false end
   if (plan.text:sub(-1) == '\n') ~= buffer.has_end then return false end
   local inner_end = #buffer.text - (buffer.has_end and 1 or 0)
   if vim.iter(plan.edits):any(function(edit) return edit.last > inner_end end) then return false end
-  local function spot(offset) return position.at(buffer.text, buffers.lines(buffer), offset, 'utf-8') end
+  -- A carriage return ends a line for LSP, and is in one for Neovim.
+  local bounds, at = {}, 0
+  for i, line in ipairs(buffer.lines) do bounds[i], at = { at, at + #line }, at + #line + 1 end
+  local function spot(offset) return position.at(buffer.text, bounds, offset, 'utf-8') end
   for i = #plan.edits, 1, -1 do
     local edit = plan.edits[i]
     local first, last, lines = spot(edit.first), spot(edit.last), split(edit.new_text, '\n')

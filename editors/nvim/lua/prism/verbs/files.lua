@@ -12,7 +12,7 @@ local function part_of(whole, offset, limit)
   for _ = 1, offset do first = (whole:find('\n', first, true) or #whole) + 1 end
   local last = first - 1
   for _ = 1, math.min(limit or 2 ^ 32, text.count_lines(whole)) do last = whole:find('\n', last + 1, true) or #whole end
-  return whole:sub(first, last), first == 1 and last == #whole
+  return whole:sub(first, last), offset == 0 and last == #whole
 end
 
 local OPEN_FILE = { path = 'text', offset = arguments.LINE, limit = arguments.COUNT }

@@ -175,8 +175,10 @@ local function select(buffer, window, first, last)
   elseif vim.o.selection ~= 'exclusive' then
     column = column - 1 + vim.str_utf_start(buffer.lines[row + 1], column)
   end
-  api.nvim_win_set_cursor(window, { first[1] + 1, first[2] })
+  -- Only while something is selected can the cursor be behind the last character of a line.
   vim.cmd('normal! v')
+  api.nvim_win_set_cursor(window, { first[1] + 1, first[2] })
+  vim.cmd('normal! o')
   api.nvim_win_set_cursor(window, { row + 1, column })
 end
 
@@ -188,6 +190,7 @@ verb('set_cursor_pos', { path = 'text', position = 'position', selection = 'rang
   local window = show(buffer)
   -- A selection of before ends with this.
   if api.nvim_get_mode().mode:match('^[vV\22]') then vim.cmd('normal! \27') end
+  if range and text.comes_before(last, first) then first, last = last, first end
   if range and not vim.deep_equal(first, last) then
     select(buffer, window, first, last)
     if vim.deep_equal(at, first) then vim.cmd('normal! o') end
