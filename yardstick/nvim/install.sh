@@ -1,20 +1,27 @@
 #!/usr/bin/env bash
-# Brings a Neovim onto the machine and prints its path.
+# Brings a Neovim of 0.10 or later onto the machine and prints its path.
 #   nvim/install.sh [system|SUITE]
-# `system` (the default) is the one on PATH, else the distribution's package. SUITE is another release of the
-# distribution (trixie has 0.10, sid 0.12): its packages are unpacked below the cache and run with their own C library,
-# and the system stays as it is. The mirror is the one that the machine uses already.
+# `system` (the default) is the one on PATH, else the distribution's package, or where both are too old, trixie's. SUITE
+# is another release of the distribution (trixie has 0.10, sid 0.12): its packages are unpacked below the cache and run
+# with their own C library, and the system stays as it is. The mirror is the one that the machine uses already.
 # Exit 0: it is there. 2: it cannot be had here, and why.
 set -uo pipefail
 . "$(dirname "$0")/../lib.sh"
 which="${1:-system}"
 
+is_new_enough() { "$1" --version 2>/dev/null | head -1 | grep -qE '^NVIM v(0\.[1-9][0-9]|[1-9])'; }
+
 system() {
-  if ! command -v nvim >/dev/null; then
-    [ "$(id -u)" = 0 ] || die "install the package neovim, or run this as root"
+  local nvim candidate
+  nvim="$(command -v nvim)"
+  if [ -n "$nvim" ] && is_new_enough "$nvim"; then echo "$nvim"; return; fi
+  candidate="$(apt-cache policy neovim 2>/dev/null | sed -n 's/^ *Candidate: *//p')"
+  if [ -z "$nvim" ] && [ "$(id -u)" = 0 ] && dpkg --compare-versions "${candidate:-0}" ge 0.10; then
     quiet timeout 300 apt-get install -y --no-install-recommends neovim || die "the package neovim cannot be installed"
+    command -v nvim
+  else
+    unpacked trixie
   fi
-  command -v nvim
 }
 
 # A private apt: its own lists, its own state, nothing installed.

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Opens a folder in a headless Neovim with Prism's plugin, and ends it when stdin does.
 #   nvim/open.sh FOLDER
-# NVIM names the program (default: the one on PATH). The daemon is found by PRISM_HOME. Nothing of the person's is read
+# NVIM names the program (default: what nvim/install.sh has). The daemon is found by PRISM_HOME. Nothing of the person's is read
 # or written: settings, swap and history have a folder of their own.
 set -uo pipefail
 here="$(cd "$(dirname "$0")" && pwd)"
 folder="$(realpath "${1:?usage: nvim/open.sh FOLDER}")" || exit 2
+nvim="${NVIM:-$("$here/install.sh")}" || exit 2
 work="$(mktemp -d "${TMPDIR:-/tmp}/nvim-XXXXXX")" || exit 2
 cache="${YARDSTICK_CACHE:-$HOME/.cache/yardstick}"
 export XDG_CONFIG_HOME="$work" XDG_DATA_HOME="$work" XDG_STATE_HOME="$work"
@@ -14,7 +15,7 @@ export PATH="$cache/editor/node_modules/.bin:$PATH"
 cd "$folder" || exit 2
 # It stays in the group of whoever started this, so that ending the group ends it at once; language servers end with
 # their stdin.
-"${NVIM:-nvim}" --headless -u "$here/init.lua" -i NONE </dev/null >"$work/out" 2>&1 &
+"$nvim" --headless -u "$here/init.lua" -i NONE </dev/null >"$work/out" 2>&1 &
 editor=$!
 finish() {
   kill "$editor" 2>/dev/null

@@ -125,6 +125,19 @@ await until('it is there', async () => (await agent.act('open_file', { path })).
 const undone = await agent.act('edit_buffer', { path, undo: 1 }, true);
 check('an agent does not undo what the person typed', undone.data.code === 'bad_arguments', undone.data.message);
 
+// What an agent runs is shown as it runs, in a buffer that the person finds, and not where they are.
+if ((await plugin()).shows) {
+  await agent.act('exec_command', { command: ['sh', '-c', 'echo shown here; exit 3'] });
+  await rest(500);
+  const names = 'vim.api.nvim_buf_get_name(0), vim.api.nvim_buf_get_name(run.bufnr)';
+  const text = 'table.concat(vim.api.nvim_buf_get_lines(run.bufnr, 0, -1, true))';
+  editor.keys(`:lua local run = require('prism.runs').all[1] vim.fn.writefile({ ${names}, ${text} }, '${work}/shown')\r`);
+  const shown = await until('the buffer is read', () => existsSync(`${work}/shown`), 5000).catch(() => false);
+  const [current, name, printed] = shown ? readFileSync(`${work}/shown`, 'utf8').split('\n') : [];
+  const is_shown = name?.startsWith('prism://tester/') && /shown here.*exit code 3/.test(printed);
+  check('what an agent runs is shown', is_shown && current === path, `${name}: ${printed}`);
+}
+
 // The person answers an agent in Neovim, where the daemon lets them.
 if ((await plugin()).decides) {
   const asker = new Agent(daemon, 'asker');

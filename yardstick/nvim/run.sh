@@ -18,6 +18,6 @@ cat "$work/self"
 echo
 # An error in a script does not show in Neovim's exit code.
 grep -q 'nvim: \([0-9]*\) of \1 parts are right' "$work/self" || exit 1
-# One of another suite is run by the loader, which it takes for itself.
-[ "${2:-system}" = system ] || export APART=1
+# One that was unpacked is run by the loader, which it takes for itself.
+case "$nvim" in "$CACHE"/*) export APART=1 ;; esac
 timeout 180 node "$here/person.mjs" "$dir" "$prism" "$work" "$nvim" "$here/init.lua"

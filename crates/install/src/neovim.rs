@@ -1,16 +1,18 @@
-//! Prism's plugin for Neovim: one file, which is ours from its first line to its last. It is in this program, as the
-//! extension of VS Code is. Neovim knows no MCP servers, so there is no entry to write, and it is none of the surfaces.
+//! Prism's plugin for Neovim: files that are ours from their first line to their last, which come and go together. They are in
+//! this program, as the extension of VS Code is. Neovim knows no MCP servers, so there is no entry to write, and it is none of
+//! the surfaces.
 
 use std::path::{Path, PathBuf};
+
+use prism_config::Env;
 
 use super::{
     ConfigFile, InstallError,
     change::{Change, State, undo},
     document::Language,
-    record::{Action, Edit, Records},
+    record::{Action, Edit, Record, Records},
     surface::{config_home, home},
 };
-use prism_config::Env;
 
 /// As it is typed.
 pub const NAME: &str = "neovim";
@@ -19,44 +21,156 @@ pub const TITLE: &str = "Neovim";
 /// What a person does so that it runs.
 pub const NEXT: &str = "start nvim anew in your project's folder";
 
-const PLUGIN: &str = include_str!("../../../editors/nvim/prism.lua");
+/// What Neovim runs at its start. The first versions of the plugin were this file alone.
+const ENTRY: &str = "plugin/prism.lua";
+/// Where the other files are.
+const MODULES: &str = "lua/prism";
 
-/// Returns where Neovim looks for plugins that it loads at its start.
-pub fn file(env: &Env) -> Result<PathBuf, InstallError> {
-    Ok(folder(env)?.join("plugin/prism.lua"))
+macro_rules! plugin_files {
+    ($($name:literal),* $(,)?) => { &[$(($name, include_str!(concat!("../../../editors/nvim/", $name)))),*] };
 }
 
-/// Returns the folder of its config. `NVIM_APPNAME` is how people keep several.
+/// Each file with its text. The entry is the last, so that what it needs is there before it.
+const FILES: &[(&str, &str)] = plugin_files![
+    "lua/prism/arguments.lua",
+    "lua/prism/buffers.lua",
+    "lua/prism/commands.lua",
+    "lua/prism/connection.lua",
+    "lua/prism/desk.lua",
+    "lua/prism/disk.lua",
+    "lua/prism/edits.lua",
+    "lua/prism/events.lua",
+    "lua/prism/init.lua",
+    "lua/prism/language.lua",
+    "lua/prism/position.lua",
+    "lua/prism/refusal.lua",
+    "lua/prism/roots.lua",
+    "lua/prism/runs.lua",
+    "lua/prism/text.lua",
+    "lua/prism/verbs/buffers.lua",
+    "lua/prism/verbs/changes.lua",
+    "lua/prism/verbs/code.lua",
+    "lua/prism/verbs/files.lua",
+    "lua/prism/verbs/search.lua",
+    "lua/prism/verbs/windows.lua",
+    "lua/prism/watch.lua",
+    "lua/prism/websocket.lua",
+    "plugin/prism.lua",
+];
+
+/// What is about to happen to the plugin's files: to all of them, or to none.
+#[derive(Debug)]
+pub struct PluginChange {
+    pub state: State,
+    /// The plugin's entry, by which a person finds the others.
+    pub entry: PathBuf,
+    /// A file that somebody has made theirs, so that nothing happens.
+    pub edited: Option<PathBuf>,
+    changes: Vec<Change>,
+}
+
+/// Returns the folder of Neovim's config. `NVIM_APPNAME` is how people keep several.
 pub fn folder(env: &Env) -> Result<PathBuf, InstallError> {
     let name = env.var("NVIM_APPNAME").map_or(Path::new("nvim"), Path::new);
     Ok(config_home(env, &home(env)?).join(name))
 }
 
-/// Plans that the plugin is there.
-pub fn install(path: &Path, force: bool, records: &Records) -> Result<Change, InstallError> {
+/// Returns the folders that the plugin was put into.
+pub fn known_folders(records: &Records) -> Vec<PathBuf> {
+    let mut folders: Vec<PathBuf> = records_of(records).map(|(folder, _)| folder).collect();
+    folders.sort();
+    folders.dedup();
+    folders
+}
+
+/// Plans that the plugin is there, and of an older one no file is left.
+pub fn install(folder: &Path, force: bool, records: &Records) -> Result<PluginChange, InstallError> {
+    let planned = FILES.iter().map(|(name, text)| put(&folder.join(name), text, force, records));
+    let mut changes = planned.collect::<Result<Vec<_>, _>>()?;
+    let is_ours = |path: &Path| FILES.iter().any(|(name, _)| folder.join(name) == path);
+    for (_, record) in records_of(records).filter(|(of, record)| of == folder && !is_ours(&record.path)) {
+        changes.push(undo(record)?);
+    }
+    Ok(PluginChange::new(folder, changes))
+}
+
+/// Plans that the plugin goes, unless somebody made a file of it theirs: a part of it would be of no use to them.
+pub fn uninstall(folder: &Path, records: &Records) -> Result<PluginChange, InstallError> {
+    let mut changes = Vec::new();
+    for (_, record) in records_of(records).filter(|(of, _)| of == folder) {
+        changes.push(undo(record)?);
+    }
+    for (name, text) in FILES {
+        let file = ConfigFile::open(&folder.join(name))?;
+        if changes.iter().all(|change: &Change| change.file.path != file.path) {
+            changes.push(match file.text.as_deref() == Some(*text) {
+                true => Change::removed(file, String::new())?,
+                false => Change::nothing(file),
+            });
+        }
+    }
+    // The last one takes the folders along that were made for an older plugin, which was the entry alone.
+    changes.sort_by_key(|change| change.file.path.ends_with(ENTRY));
+    let mut planned = PluginChange::new(folder, changes);
+    let is_theirs = |change: &&Change| change.state == State::Unchanged && change.file.text.is_some();
+    planned.edited = planned.changes.iter().find(is_theirs).map(|change| change.file.path.clone());
+    if planned.edited.is_some() {
+        planned.state = State::Unchanged;
+        planned.changes.clear();
+    }
+    Ok(planned)
+}
+
+fn put(path: &Path, text: &str, force: bool, records: &Records) -> Result<Change, InstallError> {
     let file = ConfigFile::open(path)?;
     let known = records.find(Action::Install, path);
-    let is_as_we_left_it = file.text.as_ref().is_none_or(|text| known.is_some_and(|known| known.after == *text));
+    let is_as_we_left_it = file.text.as_ref().is_none_or(|there| known.is_some_and(|known| known.after == *there));
     let state = match &file.text {
-        Some(text) if text == PLUGIN => return Ok(Change::nothing(file)),
+        Some(there) if there == text => return Ok(Change::nothing(file)),
         Some(_) if !is_as_we_left_it && !force => return Err(InstallError::Taken { path: path.to_owned() }),
         Some(_) => State::Updated,
         None => State::Added,
     };
     let edits = vec![Edit::Whole];
     let change =
-        Change::edited_in(Language::Json, file, PLUGIN.to_owned(), state, Action::Install, Some(NAME), edits, records);
+        Change::edited_in(Language::Json, file, text.to_owned(), state, Action::Install, Some(NAME), edits, records);
     change.map(Change::shared)
 }
 
-/// Plans that the plugin goes, unless somebody made it theirs.
-pub fn uninstall(path: &Path, records: &Records) -> Result<Change, InstallError> {
-    if let Some(record) = records.find(Action::Install, path) {
-        return undo(record);
+/// What is remembered of files of the plugin, each with Neovim's folder.
+fn records_of(records: &Records) -> impl Iterator<Item = (PathBuf, Record)> {
+    let ours = records.all(Action::Install).into_iter().filter(|record| record.surface.as_deref() == Some(NAME));
+    ours.filter_map(|record| {
+        let is_folder = |above: &&Path| {
+            let below = record.path.strip_prefix(above).unwrap_or(Path::new(""));
+            below == Path::new(ENTRY) || below.starts_with(MODULES)
+        };
+        let folder = record.path.ancestors().find(is_folder)?.to_owned();
+        Some((folder, record))
+    })
+}
+
+// === impl PluginChange ===
+
+impl PluginChange {
+    fn new(folder: &Path, changes: Vec<Change>) -> Self {
+        let mut states = changes.iter().map(|change| change.state);
+        let first = states.clone().find(|state| *state != State::Unchanged);
+        let state = match first {
+            // Where there is some of it already, it is brought up to date.
+            Some(State::Added) if !states.all(|state| state == State::Added) => State::Updated,
+            first => first.unwrap_or(State::Unchanged),
+        };
+        Self { state, entry: folder.join(ENTRY), edited: None, changes }
     }
-    let file = ConfigFile::open(path)?;
-    match file.text.as_deref() == Some(PLUGIN) {
-        true => Change::removed(file, String::new()),
-        false => Ok(Change::nothing(file)),
+
+    /// Returns whether the plugin is gone afterwards, and nothing in its place.
+    pub fn deletes(&self) -> bool {
+        self.changes.iter().all(|change| change.deletes() || change.file.text.is_none())
+    }
+
+    /// Makes the changes, one file after the other. Whoever is interrupted does it again.
+    pub fn make(&self, records: &Records) -> Result<(), InstallError> {
+        self.changes.iter().try_for_each(|change| change.make(records))
     }
 }

@@ -2,14 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use prism_config::Env;
+use prism_install::{
+    InstallError, State,
+    neovim::{self, NAME, NEXT, PluginChange, TITLE},
+};
+
 use crate::cli::{
     add::is_program,
     configs::{Outcome, Place, Surfaces, state},
-};
-use prism_config::Env;
-use prism_install::{
-    Action, Change, InstallError, State,
-    neovim::{self, NAME, NEXT, TITLE},
 };
 
 /// Whether Neovim is on this machine.
@@ -19,54 +20,52 @@ pub(super) fn is_there(env: &Env) -> bool {
 
 pub(super) fn add(options: &Surfaces, force: bool, place: &Place, env: &Env) -> Outcome {
     let dry = options.dry_run;
-    let planned = user_file(options, env).and_then(|path| neovim::install(&path, force, &place.records));
+    let planned = user_folder(options, env).and_then(|folder| neovim::install(&folder, force, &place.records));
     let outcome = made(planned, options, place, |change, file| match (change.state, dry) {
         (State::Unchanged, _) => format!("plugin already installed in {TITLE} ({file})"),
         (_, true) => format!("plugin would be installed in {TITLE} ({file})"),
-        (State::Updated, false) => format!("plugin updated in {TITLE} ({file})"),
-        (_, false) => format!("plugin installed in {TITLE} ({file})"),
+        (State::Added, false) => format!("plugin installed in {TITLE} ({file})"),
+        (_, false) => format!("plugin updated in {TITLE} ({file})"),
     });
     outcome.with("next", NEXT)
 }
 
 /// Takes it out wherever we put it, or else looks where it would be.
 pub(in crate::cli) fn remove(options: &Surfaces, place: &Place, env: &Env) -> Vec<Outcome> {
-    let records =
-        place.records.all(Action::Install).into_iter().filter(|record| record.surface.as_deref() == Some(NAME));
-    let known: Vec<PathBuf> = records.map(|record| record.path).collect();
+    let known = neovim::known_folders(&place.records);
     match known.is_empty() || options.project {
-        true => vec![remove_from(user_file(options, env), options, place)],
-        false => known.into_iter().map(|path| remove_from(Ok(path), options, place)).collect(),
+        true => vec![remove_from(user_folder(options, env), options, place)],
+        false => known.into_iter().map(|folder| remove_from(Ok(folder), options, place)).collect(),
     }
 }
 
-fn remove_from(path: Result<PathBuf, InstallError>, options: &Surfaces, place: &Place) -> Outcome {
+fn remove_from(folder: Result<PathBuf, InstallError>, options: &Surfaces, place: &Place) -> Outcome {
     let dry = options.dry_run;
-    let planned = path.and_then(|path| neovim::uninstall(&path, &place.records));
-    made(planned, options, place, |change, file| match (change.state, dry) {
-        (State::Unchanged, _) if change.file.text.is_some() => {
-            format!("{file} is not as `prism install` writes it, so it stays")
+    let planned = folder.and_then(|folder| neovim::uninstall(&folder, &place.records));
+    made(planned, options, place, |change, file| match (&change.edited, change.state, dry) {
+        (Some(edited), ..) => {
+            format!("{} is not as `prism install` writes it, so it stays, and the plugin with it", edited.display())
         }
-        (State::Unchanged, _) => format!("plugin not installed in {TITLE} ({file})"),
-        (_, true) => format!("plugin would be removed from {TITLE} ({file})"),
-        (_, false) if change.deletes() => format!("plugin removed from {TITLE} ({file} is gone, as before)"),
-        (_, false) => format!("plugin removed from {TITLE} ({file} is as it was before)"),
+        (None, State::Unchanged, _) => format!("plugin not installed in {TITLE} ({file})"),
+        (None, _, true) => format!("plugin would be removed from {TITLE} ({file})"),
+        (None, _, false) if change.deletes() => format!("plugin removed from {TITLE} ({file} is gone, as before)"),
+        (None, _, false) => format!("plugin removed from {TITLE} ({file} is as it was before)"),
     })
 }
 
-fn user_file(options: &Surfaces, env: &Env) -> Result<PathBuf, InstallError> {
+fn user_folder(options: &Surfaces, env: &Env) -> Result<PathBuf, InstallError> {
     match options.project {
         true => Err(InstallError::NoProject { title: TITLE, name: NAME }),
-        false => neovim::file(env),
+        false => neovim::folder(env),
     }
 }
 
 /// Makes a change, unless it is only to be shown. The text is all ours, so that its lines say nothing to the person.
 fn made(
-    planned: Result<Change, InstallError>,
+    planned: Result<PluginChange, InstallError>,
     options: &Surfaces,
     place: &Place,
-    text: impl FnOnce(&Change, std::path::Display<'_>) -> String,
+    text: impl FnOnce(&PluginChange, std::path::Display<'_>) -> String,
 ) -> Outcome {
     let made = planned.and_then(|change| {
         if !options.dry_run {
@@ -76,7 +75,7 @@ fn made(
     });
     let outcome = match made {
         Ok(change) => {
-            let path: &Path = &change.file.path;
+            let path: &Path = &change.entry;
             let said = Outcome::said(None, state(change.state), text(&change, path.display()));
             said.with("file", path.to_string_lossy().into_owned())
         }
