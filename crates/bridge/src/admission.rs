@@ -1,5 +1,5 @@
 //! Policy for ordinary MCP calls: the rules of a destination's `[tools]`, tools that are no longer what they were, and
-//! the person who is asked. What the rules mean is in `core::policy::rules`; how a request waits is in `serve::hold`.
+//! the person who is asked. What the rules mean is in `core::policy::rules`; how a request waits is in `daemon::serve::hold`.
 //!
 //! There is one way to a server: a link's commands take [`Admitted`] messages only, and only the check here makes them. It
 //! looks at the very bytes that are forwarded, under the tool's own name, whichever way they came.

@@ -1,5 +1,5 @@
 //! Servers that somebody else runs: what their URL and our headers to them may be. How that is written in a file is
-//! `raw.rs`; how such a server is spoken to is `drive`.
+//! `raw.rs`; how such a server is spoken to is `mcp::remote`.
 //!
 //! Headers are where people keep their tokens, and a URL's query sometimes is. So neither is ever repeated in a
 //! complaint, and `Debug` shows neither.

@@ -1,7 +1,7 @@
 //! Agents that send each other signals: who is there, whose doorbell rings, and what is owed. Signals themselves are in the
 //! store; nothing here knows a body, so no bell can tell one (M-03).
 //!
-//! Nothing surface-specific is here either: how a bell goes down a path is in `crates/prism/src/wake`.
+//! Nothing surface-specific is here either: how a bell goes down a path is in `crates/mesh/src/wake`.
 
 mod backlog;
 mod bell;

@@ -1,5 +1,5 @@
 //! Who may do what: scopes and the verbs that need them, grants and how they are narrowed, limits, and the decision about
-//! one action. The gate (`crates/prism/src/gate`) asks; nothing here opens a file or reads a clock.
+//! one action. The gate (`crates/gate`) asks; nothing here opens a file or reads a clock.
 //!
 //! An action that has no row in the table is refused, and what is approved is never more than was asked for.
 

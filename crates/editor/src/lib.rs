@@ -1,6 +1,6 @@
 //! The built-in editor: what the actions of a grant do to files and commands. It knows the granted folders and neither grants
 //! nor tokens: whether an action is allowed was decided before (`prism_core::policy`), and who is asked about it is the
-//! gate's business (`crates/prism/src/gate`).
+//! gate's business (`crates/gate`).
 //!
 //! An action has two phases. `Runtime::prepare` opens all that it is about, by handle, changes nothing, and can tell a person
 //! what will happen (`Shown`). `Prepared::run` acts on these very handles, and refuses if what was shown is no longer so

@@ -1,5 +1,5 @@
 //! The plugin protocol: what an editor and the daemon say to each other at `/plugin/{plugin_id}`. Types only; who is
-//! let in, who owns a folder and what becomes of a command is in `crates/prism/src/editor`.
+//! let in, who owns a folder and what becomes of a command is in `crates/gate/src/router`.
 //!
 //! Messages are JSON texts with a `type`, one to a WebSocket message. Members that one side does not know are passed over,
 //! so that either may be the newer one; what would not be understood at all has another `protocol`.

@@ -1,6 +1,6 @@
 //! The editor as an MCP server: the verbs that one grant allows, as tools, and what is open, as resources. There is
-//! one server for each grant that is used so (`serve::editor`); what a call comes to is the gate's affair, as on a holder's
-//! socket.
+//! one server for each grant that is used so (`daemon::serve::editor`); what a call comes to is the gate's affair, as on a
+//! holder's socket.
 
 mod news;
 mod resources;

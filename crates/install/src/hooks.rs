@@ -1,5 +1,5 @@
 //! Prism's hooks in the programs that have such: what is written where, and how it is known again. What a hook does when
-//! it runs is `cli/wait/hook.rs`.
+//! it runs is in `prism::cli`.
 
 use std::path::PathBuf;
 

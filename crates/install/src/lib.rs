@@ -1,5 +1,5 @@
 //! Prism's entry in the configs of other programs (D-06), and the servers that those configs hold. What a person types,
-//! and what is said to them, is in `cli/{install,uninstall,import,migrate}.rs`.
+//! and what is said to them, is in `prism::cli`.
 //!
 //! Such a file is somebody else's. It is changed in one place, by splices (`jsonc.rs`, `toml.rs`), the new text is read
 //! again before it is written (`document.rs`), and what was there before is kept (`record.rs`) until it is put back.

@@ -1,4 +1,4 @@
-//! The mesh's verbs as tools. What they do is in `crate`; here is what a model reads of them.
+//! The mesh's verbs as tools. What they do is in `verbs`; here is what a model reads of them.
 
 use std::sync::Arc;
 

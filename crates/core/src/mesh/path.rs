@@ -1,5 +1,5 @@
 //! The ways by which an agent can be woken, as a table: what each is called, and what it can do to an idle agent. How a
-//! bell goes down one of them is in `crates/prism/src/wake`.
+//! bell goes down one of them is in `crates/mesh/src/wake`.
 
 /// A way to wake an agent; `last_wake_path` in an obligation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

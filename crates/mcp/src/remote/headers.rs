@@ -1,5 +1,5 @@
 //! The headers of what we send, built from the message itself (mcp-eras 1.2, 1.8). What of a client's head goes along is
-//! decided in `drive::carried`.
+//! decided in `bridge::drive::carried`.
 
 use hyper::{
     HeaderMap,

@@ -1,4 +1,4 @@
-//! `acp`: an agent behind `prism acp`, which waits at the daemon and prompts the agent itself; see `crate::acp`.
+//! `acp`: an agent behind `prism acp`, which waits at the daemon and prompts the agent itself; see `prism::acp`.
 
 use std::sync::Arc;
 

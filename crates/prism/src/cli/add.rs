@@ -1,4 +1,4 @@
-//! `prism add`: writes a destination into `prism.toml`. How the file is kept whole is `config/file.rs`.
+//! `prism add`: writes a destination into `prism.toml`. How the file is kept whole is `config::file`.
 
 mod folder;
 mod taken;

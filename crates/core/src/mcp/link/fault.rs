@@ -1,4 +1,4 @@
-//! What goes wrong on a link, and the JSON-RPC errors that say so. HTTP statuses are `serve`'s affair.
+//! What goes wrong on a link, and the JSON-RPC errors that say so. HTTP statuses are the affair of `daemon::serve`.
 
 use std::time::Duration;
 

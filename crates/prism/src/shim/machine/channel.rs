@@ -1,4 +1,4 @@
-//! Claude Code's channel: a server on stdio that declares one may start a turn with a note (`wake::channel`). It is declared
+//! Claude Code's channel: a server on stdio that declares one may start a turn with a note (`mesh::wake::channel`). It is declared
 //! to that client alone, and where the mesh is: at the hub, and at Prism's own server.
 
 use bytes::Bytes;
