@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     ffi::OsString,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -154,11 +154,6 @@ impl Runtime {
         self.0.closed.close_files(files);
     }
 
-    /// Whether what it runs is kept to the granted folders.
-    pub fn has_fence(&self) -> bool {
-        self.0.settings.fence
-    }
-
     /// Why what it runs is kept by less than a sandbox, if it is. Blocks, for some milliseconds at the first time.
     pub fn lacks_sandbox(&self) -> Option<String> {
         self.0.fences.lacks()
@@ -167,29 +162,6 @@ impl Runtime {
     /// Has nothing that it runs connect to a port, whatever network was granted.
     pub fn keep_from(&self, port: u16) {
         self.0.fences.keep_from(port);
-    }
-
-    /// Has another editor do something to the repository of a folder, and tells what is new afterwards as the holder's doing.
-    pub async fn beside_git<T>(
-        &self,
-        roots: &[policy::Root],
-        folder: &Path,
-        by: u128,
-        doing: impl Future<Output = T>,
-    ) -> T {
-        let look = |tell: fn(&Desk, &Ground, &Path, u128)| {
-            let (desk, ground) = (self.0.clone(), Ground::new(roots.to_vec(), self.0.closed.clone()));
-            let folder = folder.to_owned();
-            self.0.blocking(move |_| {
-                tell(&desk, &ground, &folder, by);
-                Ok(())
-            })
-        };
-        // Where nothing can be looked at, nothing is told; that is no reason to do nothing.
-        let _ = look(|desk, ground, folder, _| git::news::attend(desk, ground, folder)).await;
-        let done = doing.await;
-        let _ = look(git::news::done).await;
-        done
     }
 
     pub(crate) fn desk(&self) -> Arc<Desk> {

@@ -4,7 +4,7 @@
 //! ```text
 //!  order ── paths, by handle ── whose? ──┬─ an editor that can do the verb ──► cmd … result, under a deadline
 //!                                        ├─ one that cannot, and it only reads ──► built-in
-//!                                        ├─ it runs programs, and there is a fence ──► built-in
+//!                                        ├─ it runs programs ──► built-in
 //!                                        ├─ one that cannot ──► `unsupported`
 //!                                        └─ nobody's ──► built-in
 //! ```
@@ -19,7 +19,6 @@ mod owners;
 pub mod plugin;
 mod prepared;
 mod sieve;
-mod terminals;
 mod trace;
 mod voice;
 
@@ -35,10 +34,10 @@ use std::{
 
 use prism_core::policy::{Code, Refusal, Root};
 use prism_editor::{
-    Happening, Holder, Progress, Runtime,
+    Happening, Runtime,
     protocol::{Limits, POSITIONS, PROTOCOL, Register, Registered, ToPlugin, as_path},
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::sync::{broadcast, mpsc, watch};
 
 pub use chat::Silent;
@@ -50,7 +49,6 @@ use self::{
     kept::KeptTexts,
     owners::{Owners, Stage},
     plugin::Life,
-    terminals::Terminals,
 };
 use crate::{clock::Clock, telemetry::gate::GateMetrics};
 
@@ -60,7 +58,6 @@ pub struct Router {
     builtin: Runtime,
     owners: Owners,
     kept: KeptTexts,
-    terminals: Terminals,
     /// What the built-in editor took back from one that left: the text as it was then, by its digest, and whose it was. An
     /// editor that comes back with that text has not changed it meanwhile.
     adopted: Mutex<HashMap<PathBuf, handover::Adopted>>,
@@ -97,7 +94,6 @@ impl Router {
             builtin,
             owners: Owners::new(),
             kept: KeptTexts::default(),
-            terminals: Terminals::default(),
             adopted: Mutex::default(),
             first_seen: Mutex::default(),
             epoch: AtomicU64::new(0),
@@ -140,14 +136,6 @@ impl Router {
 
     /// Ends what a holder had, wherever it had it.
     pub async fn leave(&self, holder: u128) {
-        for terminal in self.terminals.left(holder) {
-            let args = Map::from_iter([("terminal".to_owned(), terminal.inner), ("close".to_owned(), true.into())]);
-            let holder = Holder { id: holder, name: String::new(), ..Holder::default() };
-            // Nobody waits for it: the grant is over.
-            tokio::spawn(async move {
-                let _ = terminal.plugin.call("send_input", args, (&holder, &[]), BEAT, &Progress::unseen()).await;
-            });
-        }
         self.builtin.leave(holder).await;
     }
 

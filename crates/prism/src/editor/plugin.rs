@@ -110,8 +110,9 @@ impl Plugin {
     ) -> (Arc<Self>, mpsc::Receiver<ToPlugin>) {
         let (out, outgoing) = mpsc::channel(MAX_UNSENT);
         let named: HashSet<&str> = register.capabilities.iter().map(String::as_str).collect();
-        let capabilities: Vec<_> =
-            Action::all().map(|action| action.verb).filter(|verb| named.contains(verb)).collect();
+        // What runs programs is never its to do, whatever it says that it can.
+        let is_offered = |action: &&Action| named.contains(action.verb) && !action.runs_programs();
+        let capabilities: Vec<_> = Action::all().filter(is_offered).map(|action| action.verb).collect();
         let verbs = capabilities.iter().copied().collect();
         let about = About {
             plugin: plugin.to_owned(),
@@ -362,3 +363,6 @@ impl Drop for Errand<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
