@@ -21,6 +21,7 @@ use crate::{
     Shown, Words,
     args::{Args, kind_of, wrong},
     fence,
+    observe::RunEnding,
     prepared::Work,
     scene::Scene,
 };
@@ -63,8 +64,10 @@ async fn run(launch: Launch, patience: Duration) -> Result<Value, Refusal> {
     launch.tell("process_started", json!({ "command": launch.line(), "pid": pid }));
     let ended = |exit_code: Option<i32>| json!({ "command": launch.line(), "pid": pid, "exit_code": exit_code });
     let ending = launch.ending("process_ended", ended(None));
+    let view = launch.view("exec_command", None);
     let Ended { status, timed_out, over, out, err, duration } =
-        attend(child, run, patience, &around.limits, |_| ()).await;
+        attend(child, run, patience, &around.limits, &view, |_| ()).await;
+    view.ended(RunEnding::of(status, timed_out, over.as_ref()));
     drop(around);
 
     let (stdout, stdout_left_out) = out.told();

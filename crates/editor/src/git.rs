@@ -8,6 +8,7 @@ mod commit;
 mod diff;
 mod guard;
 pub(crate) mod news;
+mod picture;
 mod porcelain;
 mod repository;
 mod state;
@@ -22,6 +23,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use crate::{
     args::Args,
     ground::Ground,
+    observe::{ObservedRun, RunEnding, RunView},
     runtime::{Desk, failed},
     scene::Scene,
 };
@@ -70,6 +72,25 @@ async fn opened(scene: &Scene, cwd: Option<String>) -> Result<Arc<Git>, Refusal>
     let repository = scene.desk.blocking(found).await?;
     let git = Git::open(repository, &scene.ground, &scene.desk).await?;
     Ok(Arc::new(git))
+}
+
+/// Does a verb in sight of those who watch. Its runs of git take milliseconds and speak to programs, so what is shown is what came of
+/// them all.
+async fn in_sight(
+    scene: &Scene,
+    git: &Git,
+    (verb, command): (&'static str, &str),
+    doing: impl Future<Output = Result<Value, Refusal>>,
+) -> Result<Value, Refusal> {
+    let folder = &git.repository.worktree;
+    let run = ObservedRun { verb, holder: &scene.holder, name: "git", command, folder, size: None };
+    let view = RunView::begin(&scene.desk, &run);
+    let done = doing.await;
+    if view.is_seen() {
+        view.lines(&done.as_ref().map_or_else(|refusal| refusal.message.clone(), picture::draw));
+    }
+    view.ended(RunEnding { exit_code: Some(done.is_err().into()), ..RunEnding::default() });
+    done
 }
 
 /// Tells what an action has done. That it could not be looked at takes nothing from what was done.

@@ -9,9 +9,13 @@ mod npm;
 mod pytest;
 mod tool;
 
-use std::time::{Duration, Instant};
+use std::{
+    borrow::Cow,
+    time::{Duration, Instant},
+};
 
 use prism_core::policy::Refusal;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
@@ -19,6 +23,7 @@ use crate::{
     args::{Args, wrong},
     command::{Ended, Launch, Output, SLACK, Started, attend, tell_over},
     fence,
+    observe::{RunEnding, RunView},
     prepared::Work,
     scene::Scene,
 };
@@ -95,7 +100,13 @@ async fn run(
     let mut found = Findings::default();
     let mut reader = project.tool.reader();
     let mut told = Instant::now();
+    let view = launch.view(if goal == Goal::Build { "build_project" } else { "run_tests" }, None);
     let seen = |line: &str| {
+        if view.is_seen()
+            && let Some(line) = readable(line)
+        {
+            view.lines(&line);
+        }
         reader.line(line, &mut found);
         if told.elapsed() >= TELLING {
             told = Instant::now();
@@ -103,7 +114,8 @@ async fn run(
         }
     };
     let Ended { status, timed_out, over, out, err, duration } =
-        attend(child, run, patience, &around.limits, seen).await;
+        attend(child, run, patience, &around.limits, &RunView::unseen(), seen).await;
+    view.ended(RunEnding::of(status, timed_out, over.as_ref()));
     reader.end(&mut found);
     drop(around);
 
@@ -152,6 +164,25 @@ fn say(progress: &Progress, line: &str, found: &Findings, goal: Goal) {
     } else if !line.starts_with('{') && !line.trim().is_empty() {
         progress.say(line.trim(), None, None);
     }
+}
+
+/// What a tool says to programs as it would have said it to a person, if it would; other lines are as they are.
+fn readable(line: &str) -> Option<Cow<'_, str>> {
+    #[derive(Deserialize)]
+    struct MachineLine {
+        message: Option<RenderedMessage>,
+        #[serde(rename = "Output")]
+        output: Option<String>,
+    }
+    #[derive(Deserialize)]
+    struct RenderedMessage {
+        rendered: Option<String>,
+    }
+    if !line.starts_with("{\"") {
+        return Some(line.into());
+    }
+    let Ok(said) = serde_json::from_str::<MachineLine>(line) else { return Some(line.into()) };
+    said.message.and_then(|message| message.rendered).or(said.output).map(Cow::from)
 }
 
 /// The end of what was printed, without what is for machines and was read already.

@@ -5,7 +5,7 @@ use std::{
     ffi::OsString,
     path::PathBuf,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -31,6 +31,7 @@ use crate::{
     happening::Happenings,
     lsp::{self, Servers},
     names,
+    observe::RunObserver,
     panes::{self, Panes},
     prepared::{Doing, Opened, Prepared},
     project,
@@ -85,6 +86,8 @@ pub(crate) struct Desk {
     pub(crate) fences: Fences,
     pub(crate) terminals: Terminals,
     pub(crate) closed: Arc<Closed>,
+    /// Who is told of what is run, if anybody is.
+    pub(crate) observer: OnceLock<Arc<dyn RunObserver>>,
     at_work: Arc<Semaphore>,
     admitted: Arc<Semaphore>,
     pub(crate) commands: Arc<Semaphore>,
@@ -127,6 +130,7 @@ impl Runtime {
             servers,
             happenings,
             closed,
+            observer: OnceLock::new(),
             at_work: Arc::new(Semaphore::new(MAX_AT_WORK)),
             admitted: Arc::new(Semaphore::new(MAX_AT_WORK + MAX_WAITING)),
             commands: Arc::new(Semaphore::new(MAX_COMMANDS)),
@@ -162,6 +166,11 @@ impl Runtime {
     /// Has nothing that it runs connect to a port, whatever network was granted.
     pub fn keep_from(&self, port: u16) {
         self.0.fences.keep_from(port);
+    }
+
+    /// Has somebody told of everything that is run from now on. The first one stays.
+    pub fn observe_runs(&self, observer: Arc<dyn RunObserver>) {
+        let _ = self.0.observer.set(observer);
     }
 
     pub(crate) fn desk(&self) -> Arc<Desk> {

@@ -24,9 +24,10 @@ use tokio::{
     time::timeout,
 };
 
-use crate::{command, fence, runtime::failed};
+use crate::{command, fence, observe::RunView, runtime::failed};
 use history::History;
 
+pub(crate) use history::half_letter;
 pub(crate) use verbs::{input, open, output};
 
 /// All terminals, by number.
@@ -52,6 +53,8 @@ struct Terminal {
     /// Set once: it shall end.
     stop: watch::Sender<bool>,
     state: Mutex<State>,
+    /// For those who watch it.
+    view: RunView,
     /// Told after each change of the state.
     changed: watch::Sender<()>,
 }

@@ -4,7 +4,7 @@
 //! ```text
 //!  order ── paths, by handle ── whose? ──┬─ an editor that can do the verb ──► cmd … result, under a deadline
 //!                                        ├─ one that cannot, and it only reads ──► built-in
-//!                                        ├─ it runs programs ──► built-in
+//!                                        ├─ it runs programs ──► built-in, and shown in the editor
 //!                                        ├─ one that cannot ──► `unsupported`
 //!                                        └─ nobody's ──► built-in
 //! ```
@@ -12,12 +12,14 @@
 //! all happenings are (A-07).
 
 mod chat;
+mod drawing;
 mod handover;
 mod kept;
 mod mirror;
 mod owners;
 pub mod plugin;
 mod prepared;
+mod shows;
 mod sieve;
 mod trace;
 mod voice;
@@ -49,6 +51,7 @@ use self::{
     kept::KeptTexts,
     owners::{Owners, Stage},
     plugin::Life,
+    shows::RunRouter,
 };
 use crate::{clock::Clock, telemetry::gate::GateMetrics};
 
@@ -90,7 +93,7 @@ const MAX_SEEN: usize = 256;
 impl Router {
     /// Over the built-in editor. `decides`: whether a person may decide in others.
     pub fn new(builtin: Runtime, metrics: Arc<GateMetrics>, decides: bool) -> Arc<Self> {
-        Arc::new_cyclic(|this| Self {
+        let router = Arc::new_cyclic(|this| Self {
             builtin,
             owners: Owners::new(),
             kept: KeptTexts::default(),
@@ -103,7 +106,9 @@ impl Router {
             metrics,
             clock: Clock::start(),
             this: this.clone(),
-        })
+        });
+        router.builtin.observe_runs(Arc::new(RunRouter(router.this.clone())));
+        router
     }
 
     /// Closes these files to every verb, whoever does it, and no others: all paths are found by the built-in editor.

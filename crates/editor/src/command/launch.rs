@@ -24,6 +24,7 @@ use crate::{
     fence::Around,
     ground::{Way, place},
     happening::Happenings,
+    observe::{ObservedRun, RunView},
     runtime::failed,
     scene::Scene,
     script::Scripts,
@@ -159,6 +160,13 @@ impl Launch {
             words => words.join(" "),
         };
         words.chars().take(MAX_LINE).collect()
+    }
+
+    /// Tells those who watch that it begins, of a terminal with its size.
+    pub(crate) fn view(&self, verb: &'static str, size: Option<Size>) -> RunView {
+        let (line, holder) = (self.line(), &self.scene.holder);
+        let run = ObservedRun { verb, holder, name: &line, command: &line, folder: &self.cwd, size };
+        RunView::begin(&self.scene.desk, &run)
     }
 
     /// Has its end told in any case: as `data`, unless something better is known by then.

@@ -9,7 +9,7 @@ use super::{
     call::{Git, MAX_STDOUT},
     diff::commit_of,
     guard::Reach,
-    name, opened,
+    in_sight, name, opened,
     porcelain::{self, BRANCHES, Records, lossy},
     unsaved,
 };
@@ -66,14 +66,23 @@ pub(crate) fn branch(mut args: Args, scene: Scene) -> Doing<Opened> {
             Some((name, Wish::Both)) => format!("Make the branch {name:?}, and change {worktree} to it"),
         });
         let work = Work::task(move |_| async move {
-            if let Some((name, wish)) = &asked {
-                let done = done(&git, name, *wish, from.as_deref()).await;
-                super::tell(&scene, &git).await;
-                done?;
-            }
-            let mut answer = list(&git).await?;
-            answer["unsaved"] = unsaved(&scene.desk, &git.repository.worktree).into();
-            Ok(answer)
+            let doing = async {
+                if let Some((name, wish)) = &asked {
+                    let done = done(&git, name, *wish, from.as_deref()).await;
+                    super::tell(&scene, &git).await;
+                    done?;
+                }
+                let mut answer = list(&git).await?;
+                answer["unsaved"] = unsaved(&scene.desk, &git.repository.worktree).into();
+                Ok(answer)
+            };
+            let command = match &asked {
+                None => "git branch".to_owned(),
+                Some((name, Wish::Create)) => format!("git branch {name}"),
+                Some((name, Wish::Switch)) => format!("git switch {name}"),
+                Some((name, Wish::Both)) => format!("git switch --create {name}"),
+            };
+            in_sight(&scene, &git, ("git_branch", &command), doing).await
         });
         Ok((shown, work.within(WITHIN).affecting(Vec::new())))
     })

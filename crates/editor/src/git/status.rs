@@ -7,7 +7,7 @@ use super::{
     WITHIN,
     call::{Git, MAX_STDOUT},
     guard::Reach,
-    opened,
+    in_sight, opened,
     porcelain::{Change, Status},
     unsaved,
 };
@@ -29,8 +29,11 @@ pub(crate) fn status(mut args: Args, scene: Scene) -> Doing<Opened> {
         let git = opened(&scene, cwd).await?;
         let shown = Shown::plain(format!("Look what has changed in {}", git.repository.worktree.display()));
         let work = Work::task(move |_| async move {
-            let (status, is_whole) = read(&git).await?;
-            Ok(told(&git, &scene.desk, &status, is_whole))
+            let doing = async {
+                let (status, is_whole) = read(&git).await?;
+                Ok(told(&git, &scene.desk, &status, is_whole))
+            };
+            in_sight(&scene, &git, ("git_status", "git status"), doing).await
         });
         Ok((shown, work.within(WITHIN)))
     })

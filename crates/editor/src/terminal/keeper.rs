@@ -27,6 +27,7 @@ use crate::{
     command::{DEATH, Launch, Started, Status},
     fence::{self, Around, Overrun},
     happening::Happenings,
+    observe::{RunEnding, RunStream},
 };
 
 /// Opens a terminal, and leaves it to its task.
@@ -49,6 +50,7 @@ pub(super) async fn open(launch: Launch, size: Size) -> Result<Value, Refusal> {
         typed,
         stop,
         state: Mutex::new(State { history: History::default(), size, ended: None, over: None }),
+        view: launch.view("open_terminal", Some(size)),
         changed: watch::Sender::new(()),
     };
     let terminal = desk.terminals.add(make, holder)?;
@@ -58,6 +60,7 @@ pub(super) async fn open(launch: Launch, size: Size) -> Result<Value, Refusal> {
         json!({ "terminal": terminal.name(), "command": terminal.line, "pid": pid }),
     );
     let keeper = Keeper {
+        stream: terminal.view.terminal(),
         terminal: terminal.clone(),
         happenings: desk.happenings.clone(),
         output,
@@ -75,6 +78,8 @@ pub(super) async fn open(launch: Launch, size: Size) -> Result<Value, Refusal> {
 
 struct Keeper {
     terminal: Arc<Terminal>,
+    /// What is printed, for those who watch.
+    stream: RunStream,
     happenings: Happenings,
     output: Receiver,
     input: Sender,
@@ -145,7 +150,8 @@ impl Keeper {
         self.end(group, over).await;
     }
 
-    fn take(&self, bytes: &[u8]) {
+    fn take(&mut self, bytes: &[u8]) {
+        self.stream.take(bytes);
         self.terminal.state().history.push(bytes);
         self.terminal.changed.send_replace(());
     }
@@ -180,11 +186,14 @@ impl Keeper {
         self.tell();
         let status = status.unwrap_or_default();
         let over = over.or_else(|| self.around.limits.kept());
+        let ending = RunEnding::of(status, false, over.as_ref());
         {
             let mut state = self.terminal.state();
             (state.ended, state.over) = (Some(status), over);
         }
         self.terminal.changed.send_replace(());
+        self.stream.end();
+        self.terminal.view.ended(ending);
         let data = json!({
             "terminal": self.terminal.name(),
             "pid": self.terminal.pid,

@@ -136,6 +136,7 @@ pub(crate) fn input(mut args: Args, scene: &Scene) -> Result<(Shown, Work), Refu
         let work = Work::new(move |_| {
             terminal.session.resize(size).map_err(|error| failed(format!("cannot resize the terminal: {error}")))?;
             terminal.state().size = size;
+            terminal.view.resized(size);
             Ok(json!({ "terminal": terminal.name(), "bytes": 0 }))
         });
         return Ok((shown, work));
