@@ -9,7 +9,7 @@
 //   only      parts of checks' names, between |, to run those alone; or nothing
 //   name      what the screenshots are called after: the editor's version
 import { execFileSync } from 'node:child_process';
-import { rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 
 // The window follows the browser's colours, so that both looks can be seen without touching its settings.
 export const LOOKS = {
@@ -27,7 +27,7 @@ export async function person(parts) {
     ['a request is denied', denied], ['a request is made less', narrowed], ['answered elsewhere', elsewhere],
     ['two at once', two], ['while somebody types', typing],
     ['a request of another folder', otherFolder], ['a change is confirmed', change], ['a command is confirmed', command],
-    ['where an agent edits', marks], ['the tree', tree], ['the keyboard alone', keyboard], ['a config waits', config],
+    ['what an agent runs is seen', runs], ['where an agent edits', marks], ['the tree', tree], ['the keyboard alone', keyboard], ['a config waits', config],
   ]) if (part === connected || (parts.only ?? '').split('|').some((one) => name.includes(one))) await self.part(name, part);
 }
 
@@ -328,6 +328,42 @@ async function command(self) {
   await self.page.locator('.tab', { hasText: 'What runner wants to do' }).waitFor({ state: 'detached' });
 }
 
+// Tests that an agent runs, in the sandbox of the daemon: the person sees them run in a terminal of their editor.
+async function runs(self) {
+  const folder = `${self.project}/tested`;
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(`${folder}/package.json`, JSON.stringify({ name: 'tested', scripts: { test: 'node --test' } }));
+  writeFileSync(`${folder}/sum.test.js`, "const { test } = require('node:test');\ntest('a sum is right', () => {});\ntest('the last cent is there', () => { throw new Error('0.01 is missing'); });\n");
+  const agent = await self.working('tester', {}, ['read:files', 'test:code']);
+  const answer = agent.act('run_tests', { tool: 'npm', cwd: folder });
+  let result;
+  void answer.then((told) => { result = told; });
+  // Where there is no sandbox the person is asked each time.
+  await self.until('it has run', async () => {
+    if (!result && await self.row('Allow once').isVisible()) await self.choose('Allow once');
+    return result;
+  }, 60_000);
+  self.check('its tests ran behind the fence', ['sandbox', 'landlock'].includes(result.data.fence?.enforced) && result.data.tests?.failed === 1, result);
+  self.check('no panel is opened for it', !(await self.page.locator('.terminal-wrapper:visible').count()));
+  await self.page.keyboard.press('Control+J');
+  await self.page.locator('.terminal-wrapper:visible').first().waitFor();
+  const tab = self.page.locator('.terminal-tabs-entry, .single-terminal-tab', { hasText: 'tester: npm' }).first();
+  await tab.waitFor();
+  if (await self.page.locator('.terminal-tabs-entry').count() > 1) await tab.click();
+  await self.page.locator('[aria-label^="Maximize Panel"]').first().click();
+  const rows = () => self.page.locator('.terminal-wrapper:visible .xterm-rows').first().innerText().then((text) => text.replaceAll('\u00a0', ' '));
+  await self.until('it is drawn', async () => (await rows()).includes('[ended, exit code 1]'));
+  const text = await rows();
+  self.check('the person sees it in a terminal, with how it ended', text.includes('$ npm run test') && text.includes('0.01 is missing'), text);
+  await self.shoot('agent-runs-tests');
+  await self.page.locator('.terminal-wrapper:visible').first().click();
+  await self.page.keyboard.type('exit');
+  await self.page.keyboard.press('Enter');
+  self.check('nothing that is typed there does anything', !(await rows()).includes('exit\n') && await tab.isVisible(), await rows());
+  await self.page.locator('[aria-label^="Restore Panel"]').first().click();
+  await self.page.keyboard.press('Control+J');
+}
+
 async function marks(self) {
   await self.window.file('src/main.js');
   const agent = await self.working('painter');
@@ -433,7 +469,7 @@ async function config(self) {
   self.check('with what to type, and no secret', text.includes(`prism trust ${path}`) && !text.includes('hunter2'), text);
   await self.shoot('config');
   await notice.locator('a', { hasText: 'Type the command' }).click();
-  await self.page.locator('.terminal-wrapper').first().waitFor();
+  await self.page.locator('.terminal-wrapper:visible').first().waitFor();
   self.check('a terminal is there for the command, and runs nothing', await notice.isVisible());
   await self.shoot('config-command');
   execFileSync(prism, ['trust', '--yes', path], { env });

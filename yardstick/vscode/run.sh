@@ -41,7 +41,7 @@ typing_and_breaking() {
     scenarios 1.99.3 "$old" typing breaking person
 }
 deciding() {
-  PERSON_ONLY="${PERSON_ONLY-request|accident|elsewhere|at once|types|confirmed|config waits}" \
+  PERSON_ONLY="${PERSON_ONLY-request|accident|elsewhere|at once|types|confirmed|runs is seen|config waits}" \
     scenarios 1.139.1 "$new" person
 }
 is_measured() { grep -qs 'cursor event' "$work/out-1" || ! kill -0 "$1" 2>/dev/null; }

@@ -25,7 +25,7 @@ const SETTINGS = {
   'security.workspace.trust.enabled': false, 'typescript.disableAutomaticTypeAcquisition': true, 'npm.fetchOnlinePackageInfo': false,
   // While a project loads, VS Code has a second TypeScript server rename, which knows open files only.
   'typescript.tsserver.useSyntaxServer': 'never', 'js/ts.tsserver.useSyntaxServer': 'never',
-  'json.schemaDownload.enable': false, 'terminal.integrated.showExitAlert': false, 'window.confirmBeforeClose': 'never',
+  'json.schemaDownload.enable': false, 'terminal.integrated.gpuAcceleration': 'off', 'terminal.integrated.showExitAlert': false, 'window.confirmBeforeClose': 'never',
   // What a person types is what is there afterwards.
   'editor.cursorBlinking': 'solid', 'editor.autoClosingBrackets': 'never', 'editor.autoClosingQuotes': 'never', 'editor.autoIndent': 'none',
   'editor.acceptSuggestionOnEnter': 'off', 'editor.acceptSuggestionOnCommitCharacter': false, 'editor.quickSuggestions': { other: 'off' },

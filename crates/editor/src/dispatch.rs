@@ -3,18 +3,14 @@
 pub(crate) mod locate;
 mod workspace;
 
-use std::{
-    collections::BTreeMap,
-    ffi::OsString,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, ffi::OsString, path::PathBuf, sync::Arc};
 
 use prism_core::policy::{self, Action, Code, Refusal};
 use prism_os::census::Owner;
 use serde_json::{Map, Value};
 use tokio::{sync::broadcast, task::spawn_blocking};
 
+use crate::run::observe::RunObserver;
 use crate::{
     args::Args,
     disk::{
@@ -108,11 +104,6 @@ impl Runtime {
         self.0.editor.closed.close_files(files);
     }
 
-    /// Whether what it runs is kept to the granted folders.
-    pub fn has_fence(&self) -> bool {
-        self.0.editor.settings.fence
-    }
-
     /// Why what it runs is kept by less than a sandbox, if it is. Blocks, for some milliseconds at the first time.
     pub fn lacks_sandbox(&self) -> Option<String> {
         self.0.fences.lacks()
@@ -123,27 +114,9 @@ impl Runtime {
         self.0.fences.keep_from(port);
     }
 
-    /// Has another editor do something to the repository of a folder, and tells what is new afterwards as the holder's doing.
-    pub async fn beside_git<T>(
-        &self,
-        roots: &[policy::Root],
-        folder: &Path,
-        by: u128,
-        doing: impl Future<Output = T>,
-    ) -> T {
-        let look = |tell: fn(&RunState, &GrantedRoots, &Path, u128)| {
-            let (run, roots) = (self.0.run.clone(), GrantedRoots::new(roots.to_vec(), self.0.editor.closed.clone()));
-            let folder = folder.to_owned();
-            self.0.editor.blocking(move |_| {
-                tell(&run, &roots, &folder, by);
-                Ok(())
-            })
-        };
-        // Where nothing can be looked at, nothing is told; that is no reason to do nothing.
-        let _ = look(|run, roots, folder, _| git::news::attend(run, roots, folder)).await;
-        let done = doing.await;
-        let _ = look(git::news::done).await;
-        done
+    /// Has somebody told of everything that is run from now on. The first one stays.
+    pub fn observe_runs(&self, observer: Arc<dyn RunObserver>) {
+        let _ = self.0.run.observer.set(observer);
     }
 
     pub(crate) fn state(&self) -> &RuntimeState {

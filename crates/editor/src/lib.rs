@@ -35,6 +35,7 @@ pub use lsp::{UsualServer, usual_servers};
 pub use prepared::Prepared;
 pub use progress::{Note, Progress};
 pub use run::fence::{Lodger, Lodging, Quarters, QuartersError};
+pub use run::observe::{ObservedRun, RunEnding, RunObserver, RunViewer};
 pub use settings::Settings;
 pub use shown::{GivenCommand, Script, Shown};
 pub use state::Holder;

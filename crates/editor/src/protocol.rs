@@ -8,6 +8,7 @@
 mod desk;
 mod place;
 mod schema;
+mod show;
 
 use std::fmt;
 
@@ -19,6 +20,7 @@ use serde_json::{Map, Value};
 pub use desk::{Decide, Decided, Desk, Objection, Revoke, Ring, Rung, UnseenConfig};
 pub use place::{as_path, is_beneath};
 pub use schema::schema;
+pub use show::{RunShow, RunShowEnded, RunShowKind, RunShowOutput, RunShowResized};
 
 /// The version of all this. A plugin that speaks another is told so and closed.
 pub const PROTOCOL: u32 = 1;
@@ -53,6 +55,10 @@ pub enum ToPlugin {
     Desk(Desk),
     Decided(Decided),
     Ring(Ring),
+    Show(RunShow),
+    ShowOutput(RunShowOutput),
+    ShowResized(RunShowResized),
+    ShowEnded(RunShowEnded),
     Error(Complaint),
 }
 
@@ -70,7 +76,8 @@ pub struct Register {
     pub version: String,
     /// The folders that are open in it, absolute. All below belongs to it while it is the newest that is alive.
     pub roots: Vec<String>,
-    /// The verbs it can do, by the names that agents use. Others are done without it or answered with `unsupported`.
+    /// The verbs it can do, by the names that agents use. Others are done without it or answered with `unsupported`; what runs
+    /// programs always is done without it.
     pub capabilities: Vec<String>,
     /// Whether there is a window that a person looks at. Then a pong must have gone through that window.
     #[serde(default)]
@@ -81,6 +88,9 @@ pub struct Register {
     /// Whether bells may be put into the editor's own chat: the person has switched that on there.
     #[serde(default)]
     pub chat: bool,
+    /// Whether it shows the person what agents run in its folders.
+    #[serde(default)]
+    pub shows: bool,
     /// When this instance began, in milliseconds since 1970. Of two instances the later one owns a folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at_ms: Option<u64>,

@@ -4,11 +4,12 @@
 pub(crate) mod command;
 pub(crate) mod fence;
 pub(crate) mod git;
+pub(crate) mod observe;
 pub(crate) mod project;
 pub(crate) mod script;
 pub(crate) mod terminal;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tokio::sync::Semaphore;
 
@@ -18,6 +19,7 @@ use crate::{
 };
 use fence::Fences;
 use git::Repositories;
+use observe::RunObserver;
 use terminal::HolderTerminals;
 
 /// What runs, and what it is kept within.
@@ -30,6 +32,8 @@ pub(crate) struct RunState {
     pub(crate) terminals: HolderTerminals,
     pub(crate) repositories: Repositories,
     pub(crate) commands: Arc<Semaphore>,
+    /// Who is told of what is run, if anybody is.
+    pub(crate) observer: OnceLock<Arc<dyn RunObserver>>,
 }
 
 /// Where an order to run something is carried out.
@@ -47,6 +51,7 @@ impl RunState {
             terminals: HolderTerminals::default(),
             repositories: Repositories::new(),
             commands: Arc::new(Semaphore::new(MAX_COMMANDS)),
+            observer: OnceLock::new(),
         }
     }
 }

@@ -7,6 +7,7 @@ mod commands;
 mod escapes;
 mod limits;
 mod listing;
+mod observing;
 mod panes;
 mod projects;
 mod reading;

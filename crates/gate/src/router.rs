@@ -4,7 +4,7 @@
 //! ```text
 //!  order ── paths, by handle ── whose? ──┬─ an editor that can do the verb ──► cmd … result, under a deadline
 //!                                        ├─ one that cannot, and it only reads ──► built-in
-//!                                        ├─ it runs programs, and there is a fence ──► built-in
+//!                                        ├─ it runs programs ──► built-in, and shown in the editor
 //!                                        ├─ one that cannot ──► `unsupported`
 //!                                        └─ nobody's ──► built-in
 //! ```
@@ -12,14 +12,15 @@
 //! all happenings are (A-07).
 
 mod chat;
+mod drawing;
 mod handover;
 mod kept;
 mod mirror;
 mod owners;
 pub mod plugin;
 mod prepared;
+mod shows;
 mod sieve;
-mod terminals;
 mod trace;
 mod voice;
 
@@ -35,10 +36,10 @@ use std::{
 
 use prism_core::policy::{Code, Refusal, Root};
 use prism_editor::{
-    Happening, Holder, Progress, Runtime,
+    Happening, Runtime,
     protocol::{Limits, POSITIONS, PROTOCOL, Register, Registered, ToPlugin, as_path},
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::sync::{broadcast, mpsc, watch};
 
 pub use plugin::Plugin;
@@ -49,7 +50,7 @@ use self::{
     kept::KeptTexts,
     owners::{Owners, Stage},
     plugin::Life,
-    terminals::Terminals,
+    shows::RunRouter,
 };
 use prism_os::clock::Clock;
 use prism_telemetry::gate::GateMetrics;
@@ -60,7 +61,6 @@ pub struct Router {
     builtin: Runtime,
     owners: Owners,
     kept: KeptTexts,
-    terminals: Terminals,
     /// What the built-in editor took back from one that left: the text as it was then, by its digest, and whose it was. An
     /// editor that comes back with that text has not changed it meanwhile.
     adopted: Mutex<HashMap<PathBuf, handover::Adopted>>,
@@ -93,11 +93,10 @@ const MAX_SEEN: usize = 256;
 impl Router {
     /// Over the built-in editor. `decides`: whether a person may decide in others.
     pub fn new(builtin: Runtime, metrics: Arc<GateMetrics>, decides: bool) -> Arc<Self> {
-        Arc::new_cyclic(|this| Self {
+        let router = Arc::new_cyclic(|this| Self {
             builtin,
             owners: Owners::new(),
             kept: KeptTexts::default(),
-            terminals: Terminals::default(),
             adopted: Mutex::default(),
             first_seen: Mutex::default(),
             epoch: AtomicU64::new(0),
@@ -107,7 +106,9 @@ impl Router {
             metrics,
             clock: Clock::start(),
             this: this.clone(),
-        })
+        });
+        router.builtin.observe_runs(Arc::new(RunRouter(router.this.clone())));
+        router
     }
 
     /// Closes these files to every verb, whoever does it, and no others: all paths are found by the built-in editor.
@@ -140,14 +141,6 @@ impl Router {
 
     /// Ends what a holder had, wherever it had it.
     pub async fn leave(&self, holder: u128) {
-        for terminal in self.terminals.left(holder) {
-            let args = Map::from_iter([("terminal".to_owned(), terminal.inner), ("close".to_owned(), true.into())]);
-            let holder = Holder { id: holder, name: String::new(), ..Holder::default() };
-            // Nobody waits for it: the grant is over.
-            tokio::spawn(async move {
-                let _ = terminal.plugin.call("send_input", args, (&holder, &[]), BEAT, &Progress::unseen()).await;
-            });
-        }
         self.builtin.leave(holder).await;
     }
 

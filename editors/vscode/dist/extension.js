@@ -428,9 +428,9 @@ var require_permessage_deflate = __commonJS({
        * @public
        */
       decompress(data, fin, callback) {
-        zlibLimiter.add((done2) => {
+        zlibLimiter.add((done) => {
           this._decompress(data, fin, (err, result) => {
-            done2();
+            done();
             callback(err, result);
           });
         });
@@ -444,9 +444,9 @@ var require_permessage_deflate = __commonJS({
        * @public
        */
       compress(data, fin, callback) {
-        zlibLimiter.add((done2) => {
+        zlibLimiter.add((done) => {
           this._compress(data, fin, (err, result) => {
-            done2();
+            done();
             callback(err, result);
           });
         });
@@ -1384,11 +1384,11 @@ var require_receiver = __commonJS({
        * @return {(Error|RangeError)} The error
        * @private
        */
-      createError(ErrorCtor, message2, prefix, statusCode, errorCode) {
+      createError(ErrorCtor, message, prefix, statusCode, errorCode) {
         this._loop = false;
         this._errored = true;
         const err = new ErrorCtor(
-          prefix ? `Invalid WebSocket frame: ${message2}` : message2
+          prefix ? `Invalid WebSocket frame: ${message}` : message
         );
         Error.captureStackTrace(err, this.createError);
         err.code = errorCode;
@@ -1430,8 +1430,8 @@ var require_sender = __commonJS({
        * @param {Function} [generateMask] The function used to generate the masking
        *     key
        */
-      constructor(socket, extensions6, generateMask) {
-        this._extensions = extensions6 || {};
+      constructor(socket, extensions5, generateMask) {
+        this._extensions = extensions5 || {};
         if (generateMask) {
           this._generateMask = generateMask;
           this._maskBuffer = Buffer.alloc(4);
@@ -1916,9 +1916,9 @@ var require_event_target = __commonJS({
        * @param {String} type The name of the event
        * @throws {TypeError} If the `type` argument is not specified
        */
-      constructor(type2) {
+      constructor(type) {
         this[kTarget] = null;
-        this[kType] = type2;
+        this[kType] = type;
       }
       /**
        * @type {*}
@@ -1949,8 +1949,8 @@ var require_event_target = __commonJS({
        * @param {Boolean} [options.wasClean=false] Indicates whether or not the
        *     connection was cleanly closed
        */
-      constructor(type2, options = {}) {
-        super(type2);
+      constructor(type, options = {}) {
+        super(type);
         this[kCode] = options.code === void 0 ? 0 : options.code;
         this[kReason] = options.reason === void 0 ? "" : options.reason;
         this[kWasClean] = options.wasClean === void 0 ? false : options.wasClean;
@@ -1987,8 +1987,8 @@ var require_event_target = __commonJS({
        * @param {*} [options.error=null] The error that generated this event
        * @param {String} [options.message=''] The error message
        */
-      constructor(type2, options = {}) {
-        super(type2);
+      constructor(type, options = {}) {
+        super(type);
         this[kError] = options.error === void 0 ? null : options.error;
         this[kMessage] = options.message === void 0 ? "" : options.message;
       }
@@ -2016,8 +2016,8 @@ var require_event_target = __commonJS({
        *     attributes via object members of the same name
        * @param {*} [options.data=null] The message content
        */
-      constructor(type2, options = {}) {
-        super(type2);
+      constructor(type, options = {}) {
+        super(type);
         this[kData] = options.data === void 0 ? null : options.data;
       }
       /**
@@ -2041,14 +2041,14 @@ var require_event_target = __commonJS({
        *     the listener would be automatically removed when invoked.
        * @public
        */
-      addEventListener(type2, handler, options = {}) {
-        for (const listener of this.listeners(type2)) {
+      addEventListener(type, handler, options = {}) {
+        for (const listener of this.listeners(type)) {
           if (!options[kForOnEventAttribute] && listener[kListener] === handler && !listener[kForOnEventAttribute]) {
             return;
           }
         }
         let wrapper;
-        if (type2 === "message") {
+        if (type === "message") {
           wrapper = function onMessage(data, isBinary) {
             const event = new MessageEvent("message", {
               data: isBinary ? data : data.toString()
@@ -2056,17 +2056,17 @@ var require_event_target = __commonJS({
             event[kTarget] = this;
             callListener(handler, this, event);
           };
-        } else if (type2 === "close") {
-          wrapper = function onClose(code, message2) {
+        } else if (type === "close") {
+          wrapper = function onClose(code, message) {
             const event = new CloseEvent("close", {
               code,
-              reason: message2.toString(),
+              reason: message.toString(),
               wasClean: this._closeFrameReceived && this._closeFrameSent
             });
             event[kTarget] = this;
             callListener(handler, this, event);
           };
-        } else if (type2 === "error") {
+        } else if (type === "error") {
           wrapper = function onError(error) {
             const event = new ErrorEvent("error", {
               error,
@@ -2075,7 +2075,7 @@ var require_event_target = __commonJS({
             event[kTarget] = this;
             callListener(handler, this, event);
           };
-        } else if (type2 === "open") {
+        } else if (type === "open") {
           wrapper = function onOpen() {
             const event = new Event("open");
             event[kTarget] = this;
@@ -2087,9 +2087,9 @@ var require_event_target = __commonJS({
         wrapper[kForOnEventAttribute] = !!options[kForOnEventAttribute];
         wrapper[kListener] = handler;
         if (options.once) {
-          this.once(type2, wrapper);
+          this.once(type, wrapper);
         } else {
-          this.on(type2, wrapper);
+          this.on(type, wrapper);
         }
       },
       /**
@@ -2099,10 +2099,10 @@ var require_event_target = __commonJS({
        * @param {(Function|Object)} handler The listener to remove
        * @public
        */
-      removeEventListener(type2, handler) {
-        for (const listener of this.listeners(type2)) {
+      removeEventListener(type, handler) {
+        for (const listener of this.listeners(type)) {
           if (listener[kListener] === handler && !listener[kForOnEventAttribute]) {
-            this.removeListener(type2, listener);
+            this.removeListener(type, listener);
             break;
           }
         }
@@ -2259,9 +2259,9 @@ var require_extension = __commonJS({
       }
       return offers;
     }
-    function format(extensions6) {
-      return Object.keys(extensions6).map((extension2) => {
-        let configurations = extensions6[extension2];
+    function format(extensions5) {
+      return Object.keys(extensions5).map((extension2) => {
+        let configurations = extensions5[extension2];
         if (!Array.isArray(configurations)) configurations = [configurations];
         return configurations.map((params) => {
           return [extension2].concat(
@@ -2282,13 +2282,13 @@ var require_extension = __commonJS({
 var require_websocket = __commonJS({
   "node_modules/ws/lib/websocket.js"(exports2, module2) {
     "use strict";
-    var EventEmitter12 = require("events");
+    var EventEmitter11 = require("events");
     var https = require("https");
     var http = require("http");
     var net = require("net");
     var querystring = require("querystring");
     var tls = require("tls");
-    var { randomBytes, createHash: createHash4 } = require("crypto");
+    var { randomBytes, createHash: createHash3 } = require("crypto");
     var { Duplex, Readable } = require("stream");
     var { URL } = require("url");
     var PerMessageDeflate2 = require_permessage_deflate();
@@ -2315,7 +2315,7 @@ var require_websocket = __commonJS({
     var protocolVersions = [8, 13];
     var readyStates = ["CONNECTING", "OPEN", "CLOSING", "CLOSED"];
     var subprotocolRegex = /^[!#$%&'*+\-.0-9A-Z^_`|a-z~]+$/;
-    var WebSocket2 = class _WebSocket extends EventEmitter12 {
+    var WebSocket2 = class _WebSocket extends EventEmitter11 {
       /**
        * Create a new `WebSocket`.
        *
@@ -2381,10 +2381,10 @@ var require_websocket = __commonJS({
       get binaryType() {
         return this._binaryType;
       }
-      set binaryType(type2) {
-        if (!BINARY_TYPES.includes(type2)) return;
-        this._binaryType = type2;
-        if (this._receiver) this._receiver._binaryType = type2;
+      set binaryType(type) {
+        if (!BINARY_TYPES.includes(type)) return;
+        this._binaryType = type;
+        if (this._receiver) this._receiver._binaryType = type;
       }
       /**
        * @type {Number}
@@ -2975,7 +2975,7 @@ var require_websocket = __commonJS({
           abortHandshake(websocket, socket, "Invalid Upgrade header");
           return;
         }
-        const digest = createHash4("sha1").update(key + GUID).digest("base64");
+        const digest = createHash3("sha1").update(key + GUID).digest("base64");
         if (res.headers["sec-websocket-accept"] !== digest) {
           abortHandshake(websocket, socket, "Invalid Sec-WebSocket-Accept header");
           return;
@@ -2999,29 +2999,29 @@ var require_websocket = __commonJS({
         const secWebSocketExtensions = res.headers["sec-websocket-extensions"];
         if (secWebSocketExtensions !== void 0) {
           if (!perMessageDeflate) {
-            const message2 = "Server sent a Sec-WebSocket-Extensions header but no extension was requested";
-            abortHandshake(websocket, socket, message2);
+            const message = "Server sent a Sec-WebSocket-Extensions header but no extension was requested";
+            abortHandshake(websocket, socket, message);
             return;
           }
-          let extensions6;
+          let extensions5;
           try {
-            extensions6 = parse(secWebSocketExtensions);
+            extensions5 = parse(secWebSocketExtensions);
           } catch (err) {
-            const message2 = "Invalid Sec-WebSocket-Extensions header";
-            abortHandshake(websocket, socket, message2);
+            const message = "Invalid Sec-WebSocket-Extensions header";
+            abortHandshake(websocket, socket, message);
             return;
           }
-          const extensionNames = Object.keys(extensions6);
+          const extensionNames = Object.keys(extensions5);
           if (extensionNames.length !== 1 || extensionNames[0] !== PerMessageDeflate2.extensionName) {
-            const message2 = "Server indicated an extension that was not requested";
-            abortHandshake(websocket, socket, message2);
+            const message = "Server indicated an extension that was not requested";
+            abortHandshake(websocket, socket, message);
             return;
           }
           try {
-            perMessageDeflate.accept(extensions6[PerMessageDeflate2.extensionName]);
+            perMessageDeflate.accept(extensions5[PerMessageDeflate2.extensionName]);
           } catch (err) {
-            const message2 = "Invalid Sec-WebSocket-Extensions header";
-            abortHandshake(websocket, socket, message2);
+            const message = "Invalid Sec-WebSocket-Extensions header";
+            abortHandshake(websocket, socket, message);
             return;
           }
           websocket._extensions[PerMessageDeflate2.extensionName] = perMessageDeflate;
@@ -3058,9 +3058,9 @@ var require_websocket = __commonJS({
       }
       return tls.connect(options);
     }
-    function abortHandshake(websocket, stream, message2) {
+    function abortHandshake(websocket, stream, message) {
       websocket._readyState = WebSocket2.CLOSING;
-      const err = new Error(message2);
+      const err = new Error(message);
       Error.captureStackTrace(err, abortHandshake);
       if (stream.setHeader) {
         stream[kAborted] = true;
@@ -3229,7 +3229,7 @@ var require_stream = __commonJS({
         objectMode: false,
         writableObjectMode: false
       });
-      ws.on("message", function message2(msg, isBinary) {
+      ws.on("message", function message(msg, isBinary) {
         const data = !isBinary && duplex._readableState.objectMode ? msg.toString() : msg;
         if (!duplex.push(data)) ws.pause();
       });
@@ -3238,7 +3238,7 @@ var require_stream = __commonJS({
         terminateOnDestroy = false;
         duplex.destroy(err);
       });
-      ws.once("close", function close() {
+      ws.once("close", function close2() {
         if (duplex.destroyed) return;
         duplex.push(null);
       });
@@ -3253,7 +3253,7 @@ var require_stream = __commonJS({
           called = true;
           callback(err2);
         });
-        ws.once("close", function close() {
+        ws.once("close", function close2() {
           if (!called) callback(err);
           process.nextTick(emitClose, duplex);
         });
@@ -3346,10 +3346,10 @@ var require_subprotocol = __commonJS({
 var require_websocket_server = __commonJS({
   "node_modules/ws/lib/websocket-server.js"(exports2, module2) {
     "use strict";
-    var EventEmitter12 = require("events");
+    var EventEmitter11 = require("events");
     var http = require("http");
     var { Duplex } = require("stream");
-    var { createHash: createHash4 } = require("crypto");
+    var { createHash: createHash3 } = require("crypto");
     var extension2 = require_extension();
     var PerMessageDeflate2 = require_permessage_deflate();
     var subprotocol2 = require_subprotocol();
@@ -3359,7 +3359,7 @@ var require_websocket_server = __commonJS({
     var RUNNING = 0;
     var CLOSING = 1;
     var CLOSED = 2;
-    var WebSocketServer2 = class extends EventEmitter12 {
+    var WebSocketServer2 = class extends EventEmitter11 {
       /**
        * Create a `WebSocketServer` instance.
        *
@@ -3552,23 +3552,23 @@ var require_websocket_server = __commonJS({
         const upgrade = req.headers.upgrade;
         const version = +req.headers["sec-websocket-version"];
         if (req.method !== "GET") {
-          const message2 = "Invalid HTTP method";
-          abortHandshakeOrEmitwsClientError(this, req, socket, 405, message2);
+          const message = "Invalid HTTP method";
+          abortHandshakeOrEmitwsClientError(this, req, socket, 405, message);
           return;
         }
         if (upgrade === void 0 || upgrade.toLowerCase() !== "websocket") {
-          const message2 = "Invalid Upgrade header";
-          abortHandshakeOrEmitwsClientError(this, req, socket, 400, message2);
+          const message = "Invalid Upgrade header";
+          abortHandshakeOrEmitwsClientError(this, req, socket, 400, message);
           return;
         }
         if (key === void 0 || !keyRegex.test(key)) {
-          const message2 = "Missing or invalid Sec-WebSocket-Key header";
-          abortHandshakeOrEmitwsClientError(this, req, socket, 400, message2);
+          const message = "Missing or invalid Sec-WebSocket-Key header";
+          abortHandshakeOrEmitwsClientError(this, req, socket, 400, message);
           return;
         }
         if (version !== 13 && version !== 8) {
-          const message2 = "Missing or invalid Sec-WebSocket-Version header";
-          abortHandshakeOrEmitwsClientError(this, req, socket, 400, message2, {
+          const message = "Missing or invalid Sec-WebSocket-Version header";
+          abortHandshakeOrEmitwsClientError(this, req, socket, 400, message, {
             "Sec-WebSocket-Version": "13, 8"
           });
           return;
@@ -3583,13 +3583,13 @@ var require_websocket_server = __commonJS({
           try {
             protocols = subprotocol2.parse(secWebSocketProtocol);
           } catch (err) {
-            const message2 = "Invalid Sec-WebSocket-Protocol header";
-            abortHandshakeOrEmitwsClientError(this, req, socket, 400, message2);
+            const message = "Invalid Sec-WebSocket-Protocol header";
+            abortHandshakeOrEmitwsClientError(this, req, socket, 400, message);
             return;
           }
         }
         const secWebSocketExtensions = req.headers["sec-websocket-extensions"];
-        const extensions6 = {};
+        const extensions5 = {};
         if (this.options.perMessageDeflate && secWebSocketExtensions !== void 0) {
           const perMessageDeflate = new PerMessageDeflate2({
             ...this.options.perMessageDeflate,
@@ -3600,11 +3600,11 @@ var require_websocket_server = __commonJS({
             const offers = extension2.parse(secWebSocketExtensions);
             if (offers[PerMessageDeflate2.extensionName]) {
               perMessageDeflate.accept(offers[PerMessageDeflate2.extensionName]);
-              extensions6[PerMessageDeflate2.extensionName] = perMessageDeflate;
+              extensions5[PerMessageDeflate2.extensionName] = perMessageDeflate;
             }
           } catch (err) {
-            const message2 = "Invalid or unacceptable Sec-WebSocket-Extensions header";
-            abortHandshakeOrEmitwsClientError(this, req, socket, 400, message2);
+            const message = "Invalid or unacceptable Sec-WebSocket-Extensions header";
+            abortHandshakeOrEmitwsClientError(this, req, socket, 400, message);
             return;
           }
         }
@@ -3615,12 +3615,12 @@ var require_websocket_server = __commonJS({
             req
           };
           if (this.options.verifyClient.length === 2) {
-            this.options.verifyClient(info, (verified, code, message2, headers) => {
+            this.options.verifyClient(info, (verified, code, message, headers) => {
               if (!verified) {
-                return abortHandshake(socket, code || 401, message2, headers);
+                return abortHandshake(socket, code || 401, message, headers);
               }
               this.completeUpgrade(
-                extensions6,
+                extensions5,
                 key,
                 protocols,
                 req,
@@ -3633,7 +3633,7 @@ var require_websocket_server = __commonJS({
           }
           if (!this.options.verifyClient(info)) return abortHandshake(socket, 401);
         }
-        this.completeUpgrade(extensions6, key, protocols, req, socket, head, cb);
+        this.completeUpgrade(extensions5, key, protocols, req, socket, head, cb);
       }
       /**
        * Upgrade the connection to WebSocket.
@@ -3648,7 +3648,7 @@ var require_websocket_server = __commonJS({
        * @throws {Error} If called more than once with the same socket
        * @private
        */
-      completeUpgrade(extensions6, key, protocols, req, socket, head, cb) {
+      completeUpgrade(extensions5, key, protocols, req, socket, head, cb) {
         if (!socket.readable || !socket.writable) return socket.destroy();
         if (socket[kWebSocket]) {
           throw new Error(
@@ -3656,7 +3656,7 @@ var require_websocket_server = __commonJS({
           );
         }
         if (this._state > RUNNING) return abortHandshake(socket, 503);
-        const digest = createHash4("sha1").update(key + GUID).digest("base64");
+        const digest = createHash3("sha1").update(key + GUID).digest("base64");
         const headers = [
           "HTTP/1.1 101 Switching Protocols",
           "Upgrade: websocket",
@@ -3671,13 +3671,13 @@ var require_websocket_server = __commonJS({
             ws._protocol = protocol;
           }
         }
-        if (extensions6[PerMessageDeflate2.extensionName]) {
-          const params = extensions6[PerMessageDeflate2.extensionName].params;
+        if (extensions5[PerMessageDeflate2.extensionName]) {
+          const params = extensions5[PerMessageDeflate2.extensionName].params;
           const value = extension2.format({
             [PerMessageDeflate2.extensionName]: [params]
           });
           headers.push(`Sec-WebSocket-Extensions: ${value}`);
-          ws._extensions = extensions6;
+          ws._extensions = extensions5;
         }
         this.emit("headers", headers, req);
         socket.write(headers.concat("\r\n").join("\r\n"));
@@ -3717,27 +3717,27 @@ var require_websocket_server = __commonJS({
     function socketOnError() {
       this.destroy();
     }
-    function abortHandshake(socket, code, message2, headers) {
-      message2 = message2 || http.STATUS_CODES[code];
+    function abortHandshake(socket, code, message, headers) {
+      message = message || http.STATUS_CODES[code];
       headers = {
         Connection: "close",
         "Content-Type": "text/html",
-        "Content-Length": Buffer.byteLength(message2),
+        "Content-Length": Buffer.byteLength(message),
         ...headers
       };
       socket.once("finish", socket.destroy);
       socket.end(
         `HTTP/1.1 ${code} ${http.STATUS_CODES[code]}\r
-` + Object.keys(headers).map((h) => `${h}: ${headers[h]}`).join("\r\n") + "\r\n\r\n" + message2
+` + Object.keys(headers).map((h) => `${h}: ${headers[h]}`).join("\r\n") + "\r\n\r\n" + message
       );
     }
-    function abortHandshakeOrEmitwsClientError(server, req, socket, code, message2, headers) {
+    function abortHandshakeOrEmitwsClientError(server, req, socket, code, message, headers) {
       if (server.listenerCount("wsClientError")) {
-        const err = new Error(message2);
+        const err = new Error(message);
         Error.captureStackTrace(err, abortHandshakeOrEmitwsClientError);
         server.emit("wsClientError", err, socket, req);
       } else {
-        abortHandshake(socket, code, message2, headers);
+        abortHandshake(socket, code, message, headers);
       }
     }
   }
@@ -3746,14 +3746,37 @@ var require_websocket_server = __commonJS({
 // src/extension.ts
 var extension_exports = {};
 __export(extension_exports, {
-  activate: () => activate,
-  deactivate: () => deactivate
+  activate: () => activate
 });
 module.exports = __toCommonJS(extension_exports);
-var vscode59 = __toESM(require("vscode"));
+var vscode49 = __toESM(require("vscode"));
 
 // src/chat.ts
 var vscode = __toESM(require("vscode"));
+
+// src/wait.ts
+function once(event, fits, withinMs) {
+  return new Promise((done) => {
+    const end = () => {
+      subscription.dispose();
+      clearTimeout(timer);
+      done();
+    };
+    const timer = setTimeout(end, withinMs);
+    const subscription = event((value) => {
+      if (fits(value)) end();
+    });
+  });
+}
+async function within(ms, doing) {
+  let timer;
+  const late = new Promise((done) => {
+    timer = setTimeout(() => done(void 0), ms);
+  });
+  return Promise.race([doing, late]).finally(() => clearTimeout(timer));
+}
+
+// src/chat.ts
 var OPEN = "workbench.action.chat.open";
 var WITHIN_MS = 1e4;
 function watchChat(desk) {
@@ -3769,8 +3792,8 @@ function watchChat(desk) {
     vscode.workspace.onDidChangeConfiguration((change2) => {
       if (change2.affectsConfiguration("prism.chat.wake")) void offer();
     }),
-    desk.line.onMessage("ring", (message2) => {
-      const { id, text: text2, deadline_ms } = message2;
+    desk.line.onMessage("ring", (message) => {
+      const { id, text: text2, deadline_ms } = message;
       if (typeof id !== "number") return;
       void ring(typeof text2 === "string" ? text2 : "", typeof deadline_ms === "number" ? deadline_ms : WITHIN_MS).then(
         () => desk.line.send({ type: "rung", id, status: "ok" }),
@@ -3790,16 +3813,9 @@ async function ring(text2, withinMs) {
   if ((await vscode.lm.selectChatModels()).length === 0) {
     throw new Error("the chat of this editor has no model; sign in to it first");
   }
-  let timer;
-  const late = new Promise((_, fail) => {
-    timer = setTimeout(() => fail(new Error("the chat did not open in time")), withinMs);
-  });
-  try {
-    const query = { query: text2, isPartialQuery: false, mode: "agent" };
-    await Promise.race([vscode.commands.executeCommand(OPEN, query), late]);
-  } finally {
-    clearTimeout(timer);
-  }
+  const query = { query: text2, isPartialQuery: false, mode: "agent" };
+  const opened2 = vscode.commands.executeCommand(OPEN, query).then(() => true);
+  if (!await within(withinMs, opened2)) throw new Error("the chat did not open in time");
 }
 function isWanted() {
   return vscode.workspace.getConfiguration("prism").get("chat.wake") === true;
@@ -3912,12 +3928,12 @@ async function untilHeard(document, until, stop) {
   }
 }
 function change(milliseconds, stop) {
-  return new Promise((done2) => {
+  return new Promise((done) => {
     const listeners = [];
     const end = () => {
       clearTimeout(timer);
       for (const listener of listeners) listener.dispose();
-      setImmediate(done2);
+      setImmediate(done);
     };
     const timer = setTimeout(end, Math.max(1, milliseconds));
     listeners.push(
@@ -3975,9 +3991,9 @@ async function ask(request2, document, stop) {
   }
 }
 function diagnosticOf(one, usual) {
-  const place2 = ({ line: line2, offset }) => new vscode4.Position(Math.max(0, line2 - 1), Math.max(0, offset - 1));
+  const place = ({ line, offset }) => new vscode4.Position(Math.max(0, line - 1), Math.max(0, offset - 1));
   const diagnostic = new vscode4.Diagnostic(
-    new vscode4.Range(place2(one.start), place2(one.end)),
+    new vscode4.Range(place(one.start), place(one.end)),
     one.text,
     severityOf(one.category)
   );
@@ -4146,312 +4162,8 @@ function watchProject(desk) {
   });
 }
 
-// src/events/terminal.ts
-var vscode8 = __toESM(require("vscode"));
-
-// src/terminal/terminals.ts
-var vscode7 = __toESM(require("vscode"));
-
-// src/refusal.ts
-var Refusal = class _Refusal extends Error {
-  constructor(code, message2, retryAfterMs) {
-    super(message2);
-    this.code = code;
-    this.retryAfterMs = retryAfterMs;
-    this.name = "Refusal";
-  }
-  code;
-  retryAfterMs;
-  /** Whatever was thrown, as a refusal. */
-  static of(error) {
-    if (error instanceof _Refusal) return error;
-    const message2 = error instanceof Error ? error.message : String(error);
-    return new _Refusal("failed", message2 || "the editor refused it and does not say why");
-  }
-};
-function wrong(message2) {
-  return new Refusal("bad_arguments", message2);
-}
-
-// src/terminal/history.ts
-var MAX_KEPT = 1 << 20;
-var History = class {
-  kept = Buffer.alloc(0);
-  chunks = [];
-  chunkBytes = 0;
-  /** The offset of whatever comes next. */
-  end = 0;
-  push(bytes) {
-    this.end += bytes.length;
-    this.chunks.push(bytes);
-    this.chunkBytes += bytes.length;
-    if (this.chunkBytes > MAX_KEPT / 4 || this.chunks.length > 1024) this.join();
-  }
-  /** What comes after an offset. A letter that has come in half is left for the next piece, if more can come. */
-  after(offset, limit, canGrow) {
-    this.join();
-    const from = Math.min(Math.max(offset, this.start), this.end);
-    const skipped = from - this.start;
-    const bytes = this.kept.subarray(skipped, skipped + limit);
-    const isLast = skipped + bytes.length === this.kept.length;
-    let half = isLast && !canGrow ? 0 : halfLetter(bytes);
-    if (half === bytes.length && !isLast) half = 0;
-    const whole = bytes.subarray(0, bytes.length - half);
-    return { text: whole.toString("utf8"), next: from + whole.length, leftOut: Math.max(from - offset, 0) };
-  }
-  /** The end of it. */
-  last(limit, canGrow) {
-    this.join();
-    let from = Math.max(this.end - limit, this.start);
-    for (let i = 0; from > this.start && i < 3 && isRest(this.kept[from - this.start]); i += 1) from += 1;
-    return { ...this.after(from, limit, canGrow), leftOut: from };
-  }
-  /** All that is kept. */
-  bytes() {
-    this.join();
-    return this.kept;
-  }
-  get start() {
-    return this.end - this.kept.length;
-  }
-  join() {
-    if (this.chunks.length === 0) return;
-    const all = Buffer.concat([this.kept, ...this.chunks]);
-    this.kept = Buffer.from(all.subarray(Math.max(all.length - MAX_KEPT, 0)));
-    this.chunks = [];
-    this.chunkBytes = 0;
-  }
-};
-function isRest(byte) {
-  return byte !== void 0 && (byte & 192) === 128;
-}
-function halfLetter(bytes) {
-  for (let back = 1; back <= Math.min(3, bytes.length); back += 1) {
-    const byte = bytes[bytes.length - back] ?? 0;
-    if (isRest(byte)) continue;
-    const length = byte >= 240 ? 4 : byte >= 224 ? 3 : byte >= 192 ? 2 : 1;
-    return length > back ? back : 0;
-  }
-  return 0;
-}
-
-// src/terminal/terminals.ts
-var MAX_OF_SESSION = 8;
-var MAX_TERMINALS = 32;
-var Terminals = class {
-  all = /* @__PURE__ */ new Map();
-  opened = 0;
-  told = new vscode7.EventEmitter();
-  /** What happens in any of them. */
-  onTold = this.told.event;
-  /** Opens one; `start` is given where its program tells what happens. */
-  async open(about2, start) {
-    this.admit(about2.session);
-    this.opened += 1;
-    const terminal2 = new Terminal(`${this.opened}`, about2, (what) => this.told.fire({ terminal: terminal2, what }));
-    this.all.set(terminal2.name, terminal2);
-    try {
-      await terminal2.start(start);
-    } catch (error) {
-      this.forget(terminal2);
-      throw error;
-    }
-    this.told.fire({ terminal: terminal2, what: { kind: "started" } });
-    return terminal2;
-  }
-  named(name, session) {
-    const found3 = this.all.get(name);
-    if (found3?.about.session === session) return found3;
-    const shown2 = JSON.stringify(name);
-    throw new Refusal("not_found", `there is no terminal ${shown2}; get_output without one lists them`);
-  }
-  of(session) {
-    return [...this.all.values()].filter((terminal2) => terminal2.about.session === session);
-  }
-  forget(terminal2) {
-    this.all.delete(terminal2.name);
-    terminal2.leave();
-  }
-  /** Ends all: nobody is there any more who could. */
-  close() {
-    [...this.all.values()].forEach((terminal2) => this.forget(terminal2));
-  }
-  admit(session) {
-    for (; ; ) {
-      const ownAreFull = this.of(session).length >= MAX_OF_SESSION;
-      if (!ownAreFull && this.all.size < MAX_TERMINALS) return;
-      const candidates = ownAreFull ? this.of(session) : [...this.all.values()];
-      const ended = candidates.find((terminal2) => terminal2.status !== void 0);
-      if (ended === void 0) {
-        const most = ownAreFull ? MAX_OF_SESSION : MAX_TERMINALS;
-        throw new Refusal("rate_limited", `${most} terminals are open already; close one with send_input`);
-      }
-      this.forget(ended);
-    }
-  }
-};
-var Terminal = class {
-  constructor(name, about2, tell2) {
-    this.name = name;
-    this.about = about2;
-    this.tell = tell2;
-  }
-  name;
-  about;
-  tell;
-  history = new History();
-  /** How it has ended; `undefined` while it runs. */
-  status;
-  program;
-  waiting = /* @__PURE__ */ new Set();
-  isLeft = false;
-  /** What is to be done when nobody has it any more. */
-  leaving = [];
-  async start(start) {
-    this.program = await start(this);
-    if (!this.isLeft) return;
-    this.leave();
-    throw new Refusal("failed", "the connection to Prism was lost while the terminal was opened");
-  }
-  ears = {
-    printed: (bytes) => {
-      this.history.push(bytes);
-      this.tell({ kind: "printed" });
-      this.changed();
-    },
-    executed: (command2, exitCode) => this.tell({ kind: "executed", command: command2, exitCode }),
-    ended: (status2) => {
-      if (this.status !== void 0) return;
-      this.status = status2;
-      this.tell({ kind: "ended" });
-      this.changed();
-    }
-  };
-  /** What runs, if it still does. */
-  running() {
-    if (this.program !== void 0 && this.status === void 0) return this.program;
-    throw new Refusal("not_found", `what ran in terminal ${this.name} has ended; open another terminal`);
-  }
-  get pid() {
-    return this.program?.pid ?? null;
-  }
-  /** Whether it is a terminal at all, or only pipes. */
-  get isTty() {
-    return this.program?.isTty ?? false;
-  }
-  /** `undefined`: as large as its panel. */
-  get size() {
-    return this.program?.size;
-  }
-  /** Resolves after the next change, or after so many milliseconds. */
-  change(within3) {
-    return new Promise((resolve5) => {
-      const wake = () => {
-        clearTimeout(late);
-        this.waiting.delete(wake);
-        resolve5();
-      };
-      const late = setTimeout(wake, within3);
-      this.waiting.add(wake);
-    });
-  }
-  /** Ends it, and waits until it has. */
-  async end(within3) {
-    this.program?.end();
-    const until = Date.now() + within3;
-    while (this.status === void 0 && Date.now() < until) await this.change(until - Date.now());
-  }
-  whenLeft(leave) {
-    this.leaving.push(leave);
-  }
-  leave() {
-    this.isLeft = true;
-    if (this.status === void 0) this.program?.end();
-    this.leaving.splice(0).forEach((leave) => leave());
-  }
-  read(after, limit) {
-    const isRunning = this.status === void 0;
-    const piece = after === void 0 ? this.history.last(limit, isRunning) : this.history.after(after, limit, isRunning);
-    return {
-      terminal: this.name,
-      output: piece.text,
-      next: piece.next,
-      left_out: piece.leftOut,
-      is_running: isRunning,
-      exit_code: this.status?.exitCode ?? null,
-      signal: this.status?.signal ?? null
-    };
-  }
-  listed() {
-    return {
-      terminal: this.name,
-      command: this.about.line,
-      cwd: this.about.cwd,
-      pid: this.pid,
-      rows: this.size?.rows ?? null,
-      cols: this.size?.cols ?? null,
-      next: this.history.end,
-      is_running: this.status === void 0,
-      exit_code: this.status?.exitCode ?? null
-    };
-  }
-  changed() {
-    [...this.waiting].forEach((wake) => wake());
-  }
-};
-var terminals = new Terminals();
-
-// src/events/terminal.ts
-var TELLING = 100;
-var MAX_TOLD = 4 << 10;
-function watchTerminal(desk) {
-  const all = /* @__PURE__ */ new Map();
-  const tell2 = (terminal2, event, data) => {
-    const { session: by } = terminal2.about;
-    desk.voice.tell(event, void 0, { terminal: terminal2.name, by, ...data });
-  };
-  const output = (terminal2, due) => {
-    const { history } = terminal2;
-    const from = Math.max(due.told, history.end - MAX_TOLD);
-    const piece = history.after(from, MAX_TOLD, terminal2.status === void 0);
-    if (piece.next <= due.told) return;
-    due.told = piece.next;
-    tell2(terminal2, "output_received", { text: piece.text, next: piece.next });
-  };
-  const flush = (terminal2, due) => {
-    due.timer = void 0;
-    due.first.splice(0).forEach((word) => word());
-    output(terminal2, due);
-    due.last.splice(0).forEach((word) => word());
-    if (terminal2.status !== void 0) all.delete(terminal2);
-  };
-  const listening = terminals.onTold(({ terminal: terminal2, what }) => {
-    const due = all.get(terminal2) ?? { first: [], last: [], told: 0, timer: void 0 };
-    all.set(terminal2, due);
-    const { pid, about: about2 } = terminal2;
-    if (what.kind === "started") {
-      due.first.push(() => tell2(terminal2, "process_started", { command: about2.line, pid }));
-    } else if (what.kind === "executed") {
-      due.last.push(() => tell2(terminal2, "command_executed", { command: what.command, exit_code: what.exitCode }));
-    } else if (what.kind === "ended") {
-      const { exitCode = null, signal = null } = terminal2.status ?? {};
-      due.last.push(() => tell2(terminal2, "process_ended", { pid, exit_code: exitCode, signal }));
-    }
-    due.timer ??= setTimeout(() => flush(terminal2, due), TELLING);
-  });
-  const lost = desk.line.onState(({ is }) => {
-    if (is !== "connected") terminals.close();
-  });
-  return new vscode8.Disposable(() => {
-    lost.dispose();
-    listening.dispose();
-    all.forEach((due) => clearTimeout(due.timer));
-    terminals.close();
-  });
-}
-
 // src/events/texts.ts
-var vscode9 = __toESM(require("vscode"));
+var vscode7 = __toESM(require("vscode"));
 
 // src/digest.ts
 var import_node_crypto = require("node:crypto");
@@ -4474,8 +4186,8 @@ function isSameText(one, other) {
 }
 
 // src/place.ts
-function toldPlace(place2) {
-  return { line: place2.line, character: place2.character };
+function toldPlace(place) {
+  return { line: place.line, character: place.character };
 }
 function toldSpan(span2) {
   return { start: toldPlace(span2.start), end: toldPlace(span2.end) };
@@ -4498,13 +4210,13 @@ var Lines = class {
     return this.ends.length;
   }
   /** Returns where a place is in the text. Beyond the end of a line is its end; what is no place is said in words. */
-  offset(place2) {
-    const known = this.ends[place2.line];
-    if (!known) return `there is no line ${place2.line}; the last is ${this.ends.length - 1}`;
+  offset(place) {
+    const known = this.ends[place.line];
+    if (!known) return `there is no line ${place.line}; the last is ${this.ends.length - 1}`;
     const [start, end] = known;
-    const offset = Math.min(start + place2.character, end);
+    const offset = Math.min(start + place.character, end);
     if (offset > start && offset < end && isWithinCharacter(this.text, offset)) {
-      return `line ${place2.line} has no place ${place2.character}: it is within a character`;
+      return `line ${place.line} has no place ${place.character}: it is within a character`;
     }
     return offset;
   }
@@ -4520,13 +4232,13 @@ var Lines = class {
     return { line: low, character: Math.max(0, Math.min(offset, end) - start) };
   }
   /** Returns the place itself, or the nearest before it that there is. */
-  nearest(place2) {
-    const line2 = Math.min(place2.line, this.ends.length - 1);
-    const [start, end] = this.ends[line2] ?? [0, 0];
-    if (line2 !== place2.line) return { line: line2, character: end - start };
-    let offset = Math.min(start + place2.character, end);
+  nearest(place) {
+    const line = Math.min(place.line, this.ends.length - 1);
+    const [start, end] = this.ends[line] ?? [0, 0];
+    if (line !== place.line) return { line, character: end - start };
+    let offset = Math.min(start + place.character, end);
     if (offset > start && offset < end && isWithinCharacter(this.text, offset)) offset -= 1;
-    return { line: line2, character: offset - start };
+    return { line, character: offset - start };
   }
 };
 function isWithinCharacter(text2, offset) {
@@ -4544,7 +4256,7 @@ function lineCount(text2) {
 var SETTLED_MS = 50;
 function watchTexts(desk, mirror) {
   const { texts: texts2, voice, doing } = desk;
-  return vscode9.Disposable.from(
+  return vscode7.Disposable.from(
     texts2.onChange((change2) => voice.tell("buffer_changed", change2.text.path, mirror.changed(change2))),
     texts2.onDirty((document) => {
       setTimeout(() => {
@@ -4553,14 +4265,14 @@ function watchTexts(desk, mirror) {
         if (data) voice.tell("buffer_changed", text2.path, data);
       }, SETTLED_MS);
     }),
-    texts2.onMove(({ opened: opened3, closed }) => {
-      for (const { path, version } of opened3) voice.tell("file_opened", path, { version });
+    texts2.onMove(({ opened: opened2, closed }) => {
+      for (const { path, version } of opened2) voice.tell("file_opened", path, { version });
       for (const path of closed) {
         mirror.closed(path);
         voice.tell("file_closed", path, doing.take("file_closed", path));
       }
     }),
-    vscode9.workspace.onDidSaveTextDocument((document) => {
+    vscode7.workspace.onDidSaveTextDocument((document) => {
       const text2 = texts2.of(document);
       if (!text2) return;
       mirror.saved(text2);
@@ -4572,11 +4284,11 @@ function watchTexts(desk, mirror) {
   );
 }
 function watchCursor({ texts: texts2, voice, doing }) {
-  return vscode9.Disposable.from(
-    vscode9.window.onDidChangeTextEditorSelection(({ textEditor, kind }) => {
+  return vscode7.Disposable.from(
+    vscode7.window.onDidChangeTextEditorSelection(({ textEditor, kind }) => {
       const path = texts2.of(textEditor.document)?.path;
       if (path === void 0) return;
-      const isTheirs = kind !== void 0 && kind !== vscode9.TextEditorSelectionChangeKind.Command;
+      const isTheirs = kind !== void 0 && kind !== vscode7.TextEditorSelectionChangeKind.Command;
       const whose = (event) => isTheirs ? {} : doing.take(event, path);
       const by = whose("cursor_moved");
       voice.tellMoving("cursor_moved", path, () => ({ position: toldPlace(textEditor.selection.active), ...by }));
@@ -4587,7 +4299,7 @@ function watchCursor({ texts: texts2, voice, doing }) {
       if (textEditor.selection.isEmpty) hadSelection.delete(textEditor);
       else hadSelection.add(textEditor);
     }),
-    vscode9.window.onDidChangeTextEditorVisibleRanges(({ textEditor, visibleRanges }) => {
+    vscode7.window.onDidChangeTextEditorVisibleRanges(({ textEditor, visibleRanges }) => {
       const path = texts2.of(textEditor.document)?.path;
       const [first, last] = [visibleRanges[0], visibleRanges.at(-1)];
       if (path === void 0 || !first || !last) return;
@@ -4600,53 +4312,30 @@ function watchCursor({ texts: texts2, voice, doing }) {
 var hadSelection = /* @__PURE__ */ new WeakSet();
 
 // src/events/windows.ts
-var vscode11 = __toESM(require("vscode"));
+var vscode9 = __toESM(require("vscode"));
 
 // src/panes.ts
-var vscode10 = __toESM(require("vscode"));
+var vscode8 = __toESM(require("vscode"));
 function groupAt(pane) {
-  return vscode10.window.tabGroups.all.find((group) => group.viewColumn === pane);
+  return vscode8.window.tabGroups.all.find((group) => group.viewColumn === pane);
 }
 function groupShowing(uri) {
   const name = uri.toString();
-  const shows = (group) => group.tabs.some(({ input }) => input instanceof vscode10.TabInputText && input.uri.toString() === name);
-  const { activeTabGroup, all } = vscode10.window.tabGroups;
+  const shows = (group) => group.tabs.some(({ input }) => input instanceof vscode8.TabInputText && input.uri.toString() === name);
+  const { activeTabGroup, all } = vscode8.window.tabGroups;
   return shows(activeTabGroup) ? activeTabGroup : all.find(shows);
 }
 function pathIn(group, { roots }) {
   const input = group.activeTab?.input;
-  return input instanceof vscode10.TabInputText ? roots.path(input.uri) : void 0;
+  return input instanceof vscode8.TabInputText ? roots.path(input.uri) : void 0;
 }
 async function show(document, selection) {
-  const group = groupShowing(document.uri) ?? vscode10.window.tabGroups.activeTabGroup;
-  return vscode10.window.showTextDocument(document, {
+  const group = groupShowing(document.uri) ?? vscode8.window.tabGroups.activeTabGroup;
+  return vscode8.window.showTextDocument(document, {
     viewColumn: group.viewColumn,
     preview: false,
     ...selection ? { selection } : {}
   });
-}
-
-// src/wait.ts
-function once(event, fits, withinMs) {
-  return new Promise((done2) => {
-    const end = () => {
-      subscription.dispose();
-      clearTimeout(timer);
-      done2();
-    };
-    const timer = setTimeout(end, withinMs);
-    const subscription = event((value) => {
-      if (fits(value)) end();
-    });
-  });
-}
-async function atMost(ms, doing) {
-  let timer;
-  const late = new Promise((done2) => {
-    timer = setTimeout(done2, ms);
-  });
-  await Promise.race([doing, late]);
-  clearTimeout(timer);
 }
 
 // src/events/windows.ts
@@ -4654,23 +4343,23 @@ var FILLED_WITHIN_MS = 1e3;
 var SECTIONS = ["editor", "files", "workbench", "terminal", "git", "search", "debug", "extensions", "prism"];
 function watchWindows(desk) {
   const { roots, texts: texts2, voice, doing } = desk;
-  return vscode11.Disposable.from(
-    vscode11.window.onDidChangeActiveTextEditor((editor) => {
+  return vscode9.Disposable.from(
+    vscode9.window.onDidChangeActiveTextEditor((editor) => {
       const path = editor && texts2.of(editor.document)?.path;
       if (path === void 0) return;
-      const pane = vscode11.window.tabGroups.activeTabGroup.viewColumn;
+      const pane = vscode9.window.tabGroups.activeTabGroup.viewColumn;
       voice.tell("tab_switched", path, { pane, ...doing.take("tab_switched", path) });
     }),
-    vscode11.window.tabGroups.onDidChangeTabGroups(({ opened: opened3 }) => {
-      for (const { viewColumn } of opened3) void toldSplit(desk, viewColumn);
+    vscode9.window.tabGroups.onDidChangeTabGroups(({ opened: opened2 }) => {
+      for (const { viewColumn } of opened2) void toldSplit(desk, viewColumn);
     }),
-    vscode11.workspace.onDidChangeConfiguration((change2) => {
+    vscode9.workspace.onDidChangeConfiguration((change2) => {
       const sections = SECTIONS.filter((section) => change2.affectsConfiguration(section));
       if (roots.all[0] !== void 0) voice.tell("settings_changed", roots.all[0], { sections });
     }),
-    vscode11.extensions.onDidChange(() => {
+    vscode9.extensions.onDidChange(() => {
       if (roots.all[0] !== void 0)
-        voice.tell("plugin_loaded", roots.all[0], { extensions: vscode11.extensions.all.length });
+        voice.tell("plugin_loaded", roots.all[0], { extensions: vscode9.extensions.all.length });
     })
   );
 }
@@ -4681,7 +4370,7 @@ async function toldSplit(desk, pane) {
     return group && pathIn(group, desk);
   };
   if (path() === void 0)
-    await once(vscode11.window.tabGroups.onDidChangeTabs, () => path() !== void 0, FILLED_WITHIN_MS);
+    await once(vscode9.window.tabGroups.onDidChangeTabs, () => path() !== void 0, FILLED_WITHIN_MS);
   const shown2 = path();
   if (shown2 !== void 0) desk.voice.tell("pane_split", shown2, { pane });
 }
@@ -4689,26 +4378,26 @@ async function toldSplit(desk, pane) {
 // src/hub.ts
 var import_promises2 = require("node:fs/promises");
 var nodePath2 = __toESM(require("node:path"));
-var vscode13 = __toESM(require("vscode"));
+var vscode11 = __toESM(require("vscode"));
 
 // src/find.ts
 var import_promises = require("node:fs/promises");
 var import_node_fs = require("node:fs");
 var import_node_os = require("node:os");
 var nodePath = __toESM(require("node:path"));
-var vscode12 = __toESM(require("vscode"));
+var vscode10 = __toESM(require("vscode"));
 var REGISTRATION = "http-mcp.json";
 var TOKEN = "plugin-token";
 function home() {
-  const set = vscode12.workspace.getConfiguration("prism").get("home")?.trim();
+  const set = vscode10.workspace.getConfiguration("prism").get("home")?.trim();
   if (set) return set === "~" || set.startsWith("~/") ? nodePath.join((0, import_node_os.homedir)(), set.slice(1)) : set;
   return process.env["PRISM_HOME"] || nodePath.join((0, import_node_os.homedir)(), ".prism");
 }
 async function find() {
   try {
-    const folder2 = home();
-    const registration = JSON.parse(await (0, import_promises.readFile)(nodePath.join(folder2, REGISTRATION), "utf8"));
-    const token = (await (0, import_promises.readFile)(nodePath.join(folder2, TOKEN), "utf8")).trim();
+    const folder = home();
+    const registration = JSON.parse(await (0, import_promises.readFile)(nodePath.join(folder, REGISTRATION), "utf8"));
+    const token = (await (0, import_promises.readFile)(nodePath.join(folder, TOKEN), "utf8")).trim();
     if (typeof registration !== "object" || registration === null) return void 0;
     const { port, socket } = registration;
     if (typeof port !== "number" || !token) return void 0;
@@ -4721,7 +4410,7 @@ var Lookout = class {
   constructor(appeared) {
     this.appeared = appeared;
     this.follow();
-    this.settings = vscode12.workspace.onDidChangeConfiguration((change2) => {
+    this.settings = vscode10.workspace.onDidChangeConfiguration((change2) => {
       if (!change2.affectsConfiguration("prism.home")) return;
       this.end();
       this.follow();
@@ -4757,16 +4446,16 @@ var Lookout = class {
 var PROVIDER = "prism.hub";
 var TOKEN2 = "http-mcp-token";
 function offerHub(desk, context) {
-  const { lm: lm2, McpHttpServerDefinition: Server } = vscode13;
-  if (!lm2?.registerMcpServerDefinitionProvider || !Server) return vscode13.Disposable.from();
-  const changed2 = new vscode13.EventEmitter();
+  const { lm: lm2, McpHttpServerDefinition: Server } = vscode11;
+  if (!lm2?.registerMcpServerDefinitionProvider || !Server) return vscode11.Disposable.from();
+  const changed = new vscode11.EventEmitter();
   const provider = {
-    onDidChangeMcpServerDefinitions: changed2.event,
+    onDidChangeMcpServerDefinitions: changed.event,
     async provideMcpServerDefinitions() {
       const found3 = await find();
       if (!found3 || !isWanted2() || await isListed(found3.port, context)) return [];
       const version = desk.line.state.is === "connected" ? desk.line.state.version : void 0;
-      return [new Server("Prism", vscode13.Uri.parse(`http://127.0.0.1:${found3.port}/mcp`), {}, version)];
+      return [new Server("Prism", vscode11.Uri.parse(`http://127.0.0.1:${found3.port}/mcp`), {}, version)];
     },
     // The editor keeps what is provided on its disk, and not what is resolved: so the token is only here.
     async resolveMcpServerDefinition(server) {
@@ -4776,23 +4465,23 @@ function offerHub(desk, context) {
       return server;
     }
   };
-  return vscode13.Disposable.from(
-    changed2,
+  return vscode11.Disposable.from(
+    changed,
     lm2.registerMcpServerDefinitionProvider(PROVIDER, provider),
     // A daemon that comes back may have another port.
     desk.line.onState((state) => {
-      if (state.is === "connected") changed2.fire();
+      if (state.is === "connected") changed.fire();
     }),
-    vscode13.workspace.onDidChangeConfiguration((change2) => {
-      if (change2.affectsConfiguration("prism.hub") || change2.affectsConfiguration("prism.home")) changed2.fire();
+    vscode11.workspace.onDidChangeConfiguration((change2) => {
+      if (change2.affectsConfiguration("prism.hub") || change2.affectsConfiguration("prism.home")) changed.fire();
     })
   );
 }
 function isWanted2() {
-  return vscode13.workspace.getConfiguration("prism").get("hub.provide") !== false;
+  return vscode11.workspace.getConfiguration("prism").get("hub.provide") !== false;
 }
 async function isListed(port, context) {
-  const folders = (vscode13.workspace.workspaceFolders ?? []).filter(({ uri }) => uri.scheme === "file");
+  const folders = (vscode11.workspace.workspaceFolders ?? []).filter(({ uri }) => uri.scheme === "file");
   const files2 = [
     nodePath2.join(context.globalStorageUri.fsPath, "..", "..", "mcp.json"),
     ...folders.map(({ uri }) => nodePath2.join(uri.fsPath, ".vscode", "mcp.json"))
@@ -4821,10 +4510,31 @@ var import_websocket_server = __toESM(require_websocket_server(), 1);
 var wrapper_default = import_websocket.default;
 
 // src/line.ts
-var vscode16 = __toESM(require("vscode"));
+var vscode14 = __toESM(require("vscode"));
 
 // src/commands.ts
-var vscode14 = __toESM(require("vscode"));
+var vscode12 = __toESM(require("vscode"));
+
+// src/refusal.ts
+var Refusal = class _Refusal extends Error {
+  constructor(code, message, retryAfterMs) {
+    super(message);
+    this.code = code;
+    this.retryAfterMs = retryAfterMs;
+    this.name = "Refusal";
+  }
+  code;
+  retryAfterMs;
+  /** Whatever was thrown, as a refusal. */
+  static of(error) {
+    if (error instanceof _Refusal) return error;
+    const message = error instanceof Error ? error.message : String(error);
+    return new _Refusal("failed", message || "the editor refused it and does not say why");
+  }
+};
+function wrong(message) {
+  return new Refusal("bad_arguments", message);
+}
 
 // src/args.ts
 var MOST_LINES = 4294967295;
@@ -4858,14 +4568,14 @@ var Args = class _Args {
     throw wrong(`\`${name}\` must be a string, not ${kindOf(value)}`);
   }
   /** One of a few words; the first if none is given. */
-  choice(name, words3) {
+  choice(name, words2) {
     const value = this.maybeText(name);
-    if (value === void 0) return words3[0];
-    const found3 = words3.find((word) => word === value);
+    if (value === void 0) return words2[0];
+    const found3 = words2.find((word) => word === value);
     if (found3 === void 0) {
-      const all = words3.map((word) => JSON.stringify(word));
-      const listed2 = [all.slice(0, -1).join(", "), all.at(-1)].filter(Boolean).join(" or ");
-      throw wrong(`\`${name}\` is ${listed2}, not ${JSON.stringify(value)}`);
+      const all = words2.map((word) => JSON.stringify(word));
+      const listed = [all.slice(0, -1).join(", "), all.at(-1)].filter(Boolean).join(" or ");
+      throw wrong(`\`${name}\` is ${listed}, not ${JSON.stringify(value)}`);
     }
     return found3;
   }
@@ -4920,24 +4630,24 @@ var Args = class _Args {
   }
 };
 function placeOf(name, value) {
-  const place2 = Args.members(name, value);
+  const place = Args.members(name, value);
   const number2 = (member) => {
-    const found4 = place2.number(member, 0, MOST_LINES);
+    const found4 = place.number(member, 0, MOST_LINES);
     if (found4 === void 0) throw wrong(`\`${name}\` has no \`${member}\``);
     return found4;
   };
   const found3 = { line: number2("line"), character: number2("character") };
-  place2.done();
+  place.done();
   return found3;
 }
 function spanOf(name, value) {
   const ends = Args.members(name, value);
-  const endOf3 = (end) => {
-    const place2 = ends.take(end);
-    if (place2 === void 0) throw wrong(`\`${name}\` has no \`${end}\``);
-    return placeOf(end, place2);
+  const endOf = (end) => {
+    const place = ends.take(end);
+    if (place === void 0) throw wrong(`\`${name}\` has no \`${end}\``);
+    return placeOf(end, place);
   };
-  const found3 = { start: endOf3("start"), end: endOf3("end") };
+  const found3 = { start: endOf("start"), end: endOf("end") };
   ends.done();
   return found3;
 }
@@ -4960,8 +4670,8 @@ function kindOf(value) {
 var import_node_fs2 = require("node:fs");
 var nodePath3 = __toESM(require("node:path"));
 var MAX_LINKS = 40;
-function isBeneath(path, folder2) {
-  return path === folder2 || path.startsWith(folder2.endsWith("/") ? folder2 : `${folder2}/`);
+function isBeneath(path, folder) {
+  return path === folder || path.startsWith(folder.endsWith("/") ? folder : `${folder}/`);
 }
 function realOf(path) {
   const missing = [];
@@ -5018,35 +4728,35 @@ var Commands = class {
   verbs;
   send;
   running = /* @__PURE__ */ new Map();
-  take(command2) {
-    const { id, action } = command2;
+  take(command) {
+    const { id, action } = command;
     if (this.running.size >= MAX_COMMANDS) {
       const why = `${MAX_COMMANDS} commands are on their way already; try again`;
       return this.answer(id, new Refusal("rate_limited", why, 1e3));
     }
-    const stop = new vscode14.CancellationTokenSource();
+    const stop = new vscode12.CancellationTokenSource();
     const late = () => {
       const why = "took too long in this editor; whether it was done is not known, look again";
       stop.cancel();
       end(new Refusal("timed_out", `${action} ${why}`));
     };
-    const withinMs = Math.min(Math.max(command2.deadline_ms - EARLIER_MS, 0), MOST_MS);
-    const running3 = { stop, timer: setTimeout(late, withinMs) };
-    const isRunning = () => this.running.get(id) === running3;
+    const withinMs = Math.min(Math.max(command.deadline_ms - EARLIER_MS, 0), MOST_MS);
+    const running = { stop, timer: setTimeout(late, withinMs) };
+    const isRunning = () => this.running.get(id) === running;
     const end = (result) => {
       if (!isRunning()) return;
       this.forget(id);
       this.answer(id, result);
     };
-    this.running.set(id, running3);
-    const progress = (message2, done2, total) => {
-      const counts = { ...done2 === void 0 ? {} : { done: done2 }, ...total === void 0 ? {} : { total } };
-      if (isRunning()) this.send({ type: "progress", id, message: message2, ...counts });
+    this.running.set(id, running);
+    const progress = (message, done, total) => {
+      const counts = { ...done === void 0 ? {} : { done }, ...total === void 0 ? {} : { total } };
+      if (isRunning()) this.send({ type: "progress", id, message, ...counts });
     };
     const call = {
-      args: new Args(command2.args),
-      session: command2.session_id,
-      mayChange: (path) => command2.roots?.some((root) => isBeneath(path, root)) ?? true,
+      args: new Args(command.args),
+      session: command.session_id,
+      mayChange: (path) => command.roots?.some((root) => isBeneath(path, root)) ?? true,
       stop: stop.token,
       desk: this.desk,
       progress
@@ -5063,9 +4773,9 @@ var Commands = class {
     for (const id of [...this.running.keys()]) this.cancel(id);
   }
   forget(id) {
-    const running3 = this.running.get(id);
-    clearTimeout(running3?.timer);
-    running3?.stop.dispose();
+    const running = this.running.get(id);
+    clearTimeout(running?.timer);
+    running?.stop.dispose();
     this.running.delete(id);
   }
   async run(action, call) {
@@ -5089,24 +4799,16 @@ var Commands = class {
 };
 
 // src/pulse.ts
-var vscode15 = __toESM(require("vscode"));
+var vscode13 = __toESM(require("vscode"));
 var WITHIN_MS2 = 5e3;
 var beats = 0;
 async function isWindowAlive() {
   beats += 1;
-  const answered = vscode15.commands.executeCommand("setContext", "prism.alive", beats).then(
+  const answered = vscode13.commands.executeCommand("setContext", "prism.alive", beats).then(
     () => true,
     () => false
   );
-  let timer;
-  const late = new Promise((done2) => {
-    timer = setTimeout(() => done2(false), WITHIN_MS2);
-  });
-  try {
-    return await Promise.race([answered, late]);
-  } finally {
-    clearTimeout(timer);
-  }
+  return await within(WITHIN_MS2, answered) === true;
 }
 
 // src/protocol.ts
@@ -5135,8 +4837,8 @@ var Line = class {
   capabilities = [];
   commands;
   lookout;
-  states = new vscode16.EventEmitter();
-  heard = new vscode16.EventEmitter();
+  states = new vscode14.EventEmitter();
+  heard = new vscode14.EventEmitter();
   subscriptions = [];
   /** Members that parts of the extension add to the registration. */
   additions = {};
@@ -5145,7 +4847,7 @@ var Line = class {
   start(desk, verbs2) {
     this.desk = desk;
     this.capabilities = [...verbs2.keys()];
-    this.commands = new Commands(desk, verbs2, (message2) => this.send(message2));
+    this.commands = new Commands(desk, verbs2, (message) => this.send(message));
     this.subscriptions.push(
       this.lookout = new Lookout(() => {
         this.tries = 0;
@@ -5154,7 +4856,7 @@ var Line = class {
       // The roots are said once in a connection.
       desk.roots.onChange(() => this.again()),
       this.onState((state) => {
-        if (state.is === "connected") desk.voice.connected((message2) => this.sendIfRead(message2));
+        if (state.is === "connected") desk.voice.connected((message) => this.sendIfRead(message));
         else desk.voice.disconnected();
       })
     );
@@ -5165,7 +4867,7 @@ var Line = class {
     clearTimeout(this.timer);
     this.socket?.close(1e3);
     this.lost();
-    vscode16.Disposable.from(...this.subscriptions).dispose();
+    vscode14.Disposable.from(...this.subscriptions).dispose();
     this.states.dispose();
     this.heard.dispose();
   }
@@ -5178,25 +4880,25 @@ var Line = class {
     if (this.socket) this.again();
   }
   /** Listens for messages of a type that the line itself does not know. */
-  onMessage(type2, listener) {
-    return this.heard.event((message2) => {
-      if (message2.type === type2) listener(message2);
+  onMessage(type, listener) {
+    return this.heard.event((message) => {
+      if (message.type === type) listener(message);
     });
   }
   /** Sends a message; `false` if there is no connection, or it is too large. */
-  send(message2) {
+  send(message) {
     if (this.now.is !== "connected" || this.socket?.readyState !== wrapper_default.OPEN) return false;
-    const text2 = JSON.stringify(message2);
+    const text2 = JSON.stringify(message);
     if (text2.length > MAX_SENT_BYTES / 2 && Buffer.byteLength(text2) > MAX_SENT_BYTES) {
-      this.desk?.log.warn(`A message of ${Buffer.byteLength(text2)} bytes was not sent: ${message2.type}`);
+      this.desk?.log.warn(`A message of ${Buffer.byteLength(text2)} bytes was not sent: ${message.type}`);
       return false;
     }
     this.socket.send(text2);
     return true;
   }
   /** The same of what may be lost: not if the daemon does not read. */
-  sendIfRead(message2) {
-    return (this.socket?.bufferedAmount ?? 0) <= MAX_UNSENT_BYTES && this.send(message2);
+  sendIfRead(message) {
+    return (this.socket?.bufferedAmount ?? 0) <= MAX_UNSENT_BYTES && this.send(message);
   }
   /** Makes the connection anew. */
   again() {
@@ -5250,8 +4952,8 @@ var Line = class {
       maxPayload: MAX_MESSAGE_BYTES,
       perMessageDeflate: false
     });
-    return new Promise((opened3, failed) => {
-      socket.once("open", () => opened3(socket));
+    return new Promise((opened2, failed) => {
+      socket.once("open", () => opened2(socket));
       socket.once("error", failed);
     });
   }
@@ -5259,9 +4961,9 @@ var Line = class {
     const late = setTimeout(() => socket.terminate(), REGISTERED_WITHIN_MS);
     socket.on("message", (data) => {
       if (socket !== this.socket) return;
-      const message2 = parsed(String(data));
-      if (message2?.type === "registered") clearTimeout(late);
-      if (message2) this.take(message2);
+      const message = parsed(String(data));
+      if (message?.type === "registered") clearTimeout(late);
+      if (message) this.take(message);
     });
     socket.on("error", (error) => this.desk?.log.debug(`The connection failed: ${error.message}`));
     socket.on("close", (code) => {
@@ -5288,8 +4990,8 @@ var Line = class {
       ...this.additions
     };
   }
-  take(message2) {
-    const known = message2;
+  take(message) {
+    const known = message;
     switch (known.type) {
       case "registered":
         return this.registered(known);
@@ -5304,13 +5006,13 @@ var Line = class {
       case "error":
         return this.desk?.log.warn(`Prism: ${known.error.code}: ${known.error.message}`);
       default:
-        return this.heard.fire(message2);
+        return this.heard.fire(message);
     }
   }
-  registered(message2) {
+  registered(message) {
     this.tries = 0;
-    this.desk?.log.info(`Connected to Prism ${message2.bridge_version} as ${message2.assigned_id}`);
-    this.tell({ is: "connected", name: message2.assigned_id, version: message2.bridge_version });
+    this.desk?.log.info(`Connected to Prism ${message.bridge_version} as ${message.assigned_id}`);
+    this.tell({ is: "connected", name: message.assigned_id, version: message.bridge_version });
   }
   async pong(id) {
     const socket = this.socket;
@@ -5331,9 +5033,9 @@ var Line = class {
 };
 function parsed(text2) {
   try {
-    const message2 = JSON.parse(text2);
-    const type2 = message2?.type;
-    return typeof type2 === "string" ? message2 : void 0;
+    const message = JSON.parse(text2);
+    const type = message?.type;
+    return typeof type === "string" ? message : void 0;
   } catch {
     return void 0;
   }
@@ -5412,24 +5114,24 @@ function isInOrder(edits) {
 }
 
 // src/person/index.ts
-var vscode28 = __toESM(require("vscode"));
+var vscode25 = __toESM(require("vscode"));
 
 // src/person/ask.ts
-var vscode21 = __toESM(require("vscode"));
+var vscode19 = __toESM(require("vscode"));
 
 // src/person/board.ts
-var vscode17 = __toESM(require("vscode"));
+var vscode15 = __toESM(require("vscode"));
 
 // src/person/views.ts
 var import_node_crypto2 = require("node:crypto");
 var NOTHING = { requests: [], confirmations: [], grants: [], configs: [] };
-function readSnapshot(message2) {
+function readSnapshot(message) {
   const now = Date.now();
   return {
-    requests: objects(message2["requests"]).map(request),
-    confirmations: objects(message2["confirmations"]).map(confirmation),
-    grants: objects(message2["grants"]).map((view) => grant(view, now)),
-    configs: objects(message2["configs"]).map(config)
+    requests: objects(message["requests"]).map(request),
+    confirmations: objects(message["confirmations"]).map(confirmation),
+    grants: objects(message["grants"]).map((view) => grant(view, now)),
+    configs: objects(message["configs"]).map(config)
   };
 }
 function waiting(snapshot) {
@@ -5619,7 +5321,7 @@ function visible(text2) {
   return said.trim();
 }
 function visibleLines(text2) {
-  const lines = text2.split(/\r?\n/).map((line2) => line2.split("	").map(visibleEnds).join("	"));
+  const lines = text2.split(/\r?\n/).map((line) => line.split("	").map(visibleEnds).join("	"));
   return lines.join("\n");
 }
 function label(text2) {
@@ -5641,21 +5343,21 @@ var PATIENCE_MS2 = 15e3;
 var MAX_WAITING2 = 64;
 var MAX_NAMES = 256;
 var Objection = class extends Error {
-  constructor(code, message2) {
-    super(message2);
+  constructor(code, message) {
+    super(message);
     this.code = code;
   }
   code;
 };
 var Board = class {
-  constructor(line2) {
-    this.line = line2;
-    this.connected = line2.state.is === "connected";
+  constructor(line) {
+    this.line = line;
+    this.connected = line.state.is === "connected";
     this.parts = [
       this.changed,
-      line2.onMessage("desk", (message2) => this.show(readSnapshot(object(message2)))),
-      line2.onMessage("decided", (message2) => this.answered(object(message2))),
-      line2.onState(() => this.stateChanged())
+      line.onMessage("desk", (message) => this.show(readSnapshot(object(message)))),
+      line.onMessage("decided", (message) => this.answered(object(message))),
+      line.onState(() => this.stateChanged())
     ];
   }
   line;
@@ -5665,7 +5367,7 @@ var Board = class {
   said = 0;
   names = /* @__PURE__ */ new Map();
   waiting = /* @__PURE__ */ new Map();
-  changed = new vscode17.EventEmitter();
+  changed = new vscode15.EventEmitter();
   parts;
   /** After each change, and when the connection comes or goes. */
   onChange = this.changed.event;
@@ -5713,26 +5415,22 @@ var Board = class {
     if (!this.connected) throw new Objection("lost", "Prism's daemon cannot be reached just now");
     if (this.waiting.size >= MAX_WAITING2) throw new Objection("too_many", "too much waits for the daemon; try again");
     const id = ++this.said;
-    let timer;
-    const answer = await new Promise((done2) => {
-      this.waiting.set(id, done2);
-      timer = setTimeout(
-        () => done2(new Objection("timed_out", "the daemon did not answer; look at it again")),
-        PATIENCE_MS2
-      );
+    const told6 = new Promise((done) => {
+      this.waiting.set(id, done);
       this.line.send({ ...word, id });
     });
-    clearTimeout(timer);
+    const answer = await within(PATIENCE_MS2, told6);
     this.waiting.delete(id);
+    if (!answer) throw new Objection("timed_out", "the daemon did not answer; look at it again");
     if (answer instanceof Objection) throw answer;
     if (answer["status"] !== "ok") {
       const error = object(answer["error"]);
       throw new Objection(text(error["code"]) || "failed", text(error["message"]) || "the daemon refused it");
     }
   }
-  answered(message2) {
-    const id = message2["id"];
-    if (typeof id === "number") this.waiting.get(id)?.(message2);
+  answered(message) {
+    const id = message["id"];
+    if (typeof id === "number") this.waiting.get(id)?.(message);
   }
   show(snapshot) {
     this.shown = snapshot;
@@ -5753,19 +5451,18 @@ var Board = class {
     this.changed.fire();
   }
   forget(why) {
-    for (const done2 of this.waiting.values()) done2(why);
+    for (const done of this.waiting.values()) done(why);
     this.waiting.clear();
   }
 };
 
 // src/person/confirmation.ts
-var vscode20 = __toESM(require("vscode"));
+var vscode18 = __toESM(require("vscode"));
 
 // src/person/diff.ts
-var import_node_crypto3 = require("node:crypto");
 var import_promises3 = require("node:fs/promises");
 var import_node_path = require("node:path");
-var vscode18 = __toESM(require("vscode"));
+var vscode16 = __toESM(require("vscode"));
 
 // src/person/unified.ts
 function applied(before, unified2) {
@@ -5778,7 +5475,7 @@ function applied(before, unified2) {
     const start = hunk.before.length === 0 ? hunk.start : hunk.start - 1;
     if (start < at2 || start > lines.length) return void 0;
     made4.push(...lines.slice(at2, start));
-    if (hunk.before.some((line2, i) => lines[start + i] !== line2)) return void 0;
+    if (hunk.before.some((line, i) => lines[start + i] !== line)) return void 0;
     made4.push(...hunk.after);
     at2 = start + hunk.before.length;
   }
@@ -5787,16 +5484,16 @@ function applied(before, unified2) {
 function placesOf(unified2) {
   const hunks = hunksOf(unified2);
   if (hunks === void 0) return void 0;
-  const join13 = (side) => {
+  const join8 = (side) => {
     return hunks.map((hunk) => `@@ line ${hunk.start} @@
 ${side(hunk).join("")}`).join("\n");
   };
-  return { before: join13((hunk) => hunk.before), after: join13((hunk) => hunk.after) };
+  return { before: join8((hunk) => hunk.before), after: join8((hunk) => hunk.after) };
 }
 function hunksOf(unified2) {
   const lines = linesOf(unified2);
   const hunks = [];
-  let i = lines.findIndex((line2) => line2.startsWith("@@ "));
+  let i = lines.findIndex((line) => line.startsWith("@@ "));
   if (i < 0) return /^--- .*\n\+\+\+ .*\n$/.test(unified2) ? [] : void 0;
   while (i < lines.length) {
     const head = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/.exec(lines[i] ?? "");
@@ -5805,9 +5502,9 @@ function hunksOf(unified2) {
     const hunk = { start: Number(head[1]), before: [], after: [] };
     let last = [];
     for (i += 1; i < lines.length && (old > 0 || fresh > 0 || lines[i]?.startsWith("\\")); i += 1) {
-      const line2 = lines[i] ?? "";
-      const body = line2.slice(1);
-      switch (line2[0]) {
+      const line = lines[i] ?? "";
+      const body = line.slice(1);
+      switch (line[0]) {
         case " ":
           last = [hunk.before, hunk.after];
           old -= 1;
@@ -5845,16 +5542,16 @@ var COVERED = 8;
 var LANGUAGE = "prism-shown";
 var Shelf = class {
   texts = /* @__PURE__ */ new Map();
-  said = new vscode18.EventEmitter();
+  said = new vscode16.EventEmitter();
   commands = ["allow", "deny", "ask"].map(
-    (word) => vscode18.commands.registerCommand(`prism.shown.${word}`, () => this.said.fire(word))
+    (word) => vscode16.commands.registerCommand(`prism.shown.${word}`, () => this.said.fire(word))
   );
-  registered = vscode18.workspace.registerTextDocumentContentProvider(SCHEME, this);
+  registered = vscode16.workspace.registerTextDocumentContentProvider(SCHEME, this);
   provideTextDocumentContent(uri) {
     return this.texts.get(uri.toString()) ?? "This is over.\n";
   }
   /** Opens a change in a diff editor. `about` is the id under which it is closed again. */
-  async showChange(change2, about2) {
+  async showChange(change2, about) {
     const name = (0, import_node_path.basename)(change2.path);
     const before = await textBefore(change2);
     const after = before === void 0 ? void 0 : applied(before, change2.unified);
@@ -5863,52 +5560,52 @@ var Shelf = class {
         `${name}: what ${change2.agent} wants to change`,
         { name, text: before },
         { name, text: after },
-        about2
+        about
       );
       return;
     }
     const parts = placesOf(change2.unified);
     if (parts === void 0) {
       const head = [`${change2.agent} wants to change ${change2.path}`];
-      await this.showText(`${name}.diff`, underQuestion(head, change2.unified), about2);
+      await this.showText(`${name}.diff`, underQuestion(head, change2.unified), about);
       return;
     }
-    const title2 = `${name}: what ${change2.agent} wants to change (only these places)`;
-    await this.showTwo(title2, { name, text: parts.before }, { name, text: parts.after }, about2);
+    const title = `${name}: what ${change2.agent} wants to change (only these places)`;
+    await this.showTwo(title, { name, text: parts.before }, { name, text: parts.after }, about);
   }
-  async showTwo(title2, before, after, about2) {
-    const left2 = this.put(about2, "before", before);
-    const right = this.put(about2, "after", after);
+  async showTwo(title, before, after, about) {
+    const left2 = this.put(about, "before", before);
+    const right = this.put(about, "after", after);
     const options = { preview: true, preserveFocus: true };
-    await vscode18.commands.executeCommand("vscode.diff", left2, right, title2, options);
+    await vscode16.commands.executeCommand("vscode.diff", left2, right, title, options);
   }
-  async showText(name, text2, about2) {
-    const document = await vscode18.workspace.openTextDocument(this.put(about2, "all", { name, text: text2 }));
-    if (!name.endsWith(".diff")) await vscode18.languages.setTextDocumentLanguage(document, LANGUAGE);
-    await vscode18.window.showTextDocument(document, { preview: true, preserveFocus: true });
+  async showText(name, text2, about) {
+    const document = await vscode16.workspace.openTextDocument(this.put(about, "all", { name, text: text2 }));
+    if (!name.endsWith(".diff")) await vscode16.languages.setTextDocumentLanguage(document, LANGUAGE);
+    await vscode16.window.showTextDocument(document, { preview: true, preserveFocus: true });
   }
   /**
    * Lets the person look at what is open about it, with nothing above it. They go on by the buttons of the editor's title;
    * `undefined` if they closed it, or if it is gone.
    */
-  async look(about2, kind, gone) {
-    await vscode18.commands.executeCommand("setContext", "prism.looking", kind);
-    await vscode18.commands.executeCommand("workbench.action.focusActiveEditorGroup");
+  async look(about, kind, gone) {
+    await vscode16.commands.executeCommand("setContext", "prism.looking", kind);
+    await vscode16.commands.executeCommand("workbench.action.focusActiveEditorGroup");
     const parts = [];
     try {
-      return await new Promise((done2) => {
+      return await new Promise((done) => {
         parts.push(
-          this.said.event(done2),
-          gone.onCancellationRequested(() => done2(void 0)),
-          vscode18.window.tabGroups.onDidChangeTabs(() => {
-            if (tabsOf(about2).length === 0) done2(void 0);
+          this.said.event(done),
+          gone.onCancellationRequested(() => done(void 0)),
+          vscode16.window.tabGroups.onDidChangeTabs(() => {
+            if (tabsOf(about).length === 0) done(void 0);
           })
         );
-        if (gone.isCancellationRequested) done2(void 0);
+        if (gone.isCancellationRequested) done(void 0);
       });
     } finally {
-      vscode18.Disposable.from(...parts).dispose();
-      await vscode18.commands.executeCommand("setContext", "prism.looking", void 0);
+      vscode16.Disposable.from(...parts).dispose();
+      await vscode16.commands.executeCommand("setContext", "prism.looking", void 0);
     }
   }
   /** Leads whoever looks at something back to the question. */
@@ -5916,21 +5613,21 @@ var Shelf = class {
     this.said.fire("ask");
   }
   /** Closes all that was opened about it. */
-  async close(about2) {
-    const open = tabsOf(about2);
+  async close(about) {
+    const open = tabsOf(about);
     for (const key of [...this.texts.keys()]) {
-      if (isAbout(vscode18.Uri.parse(key), about2)) this.texts.delete(key);
+      if (isAbout(vscode16.Uri.parse(key), about)) this.texts.delete(key);
     }
-    if (open.length > 0) await vscode18.window.tabGroups.close(open, true);
+    if (open.length > 0) await vscode16.window.tabGroups.close(open, true);
   }
   dispose() {
-    vscode18.Disposable.from(this.registered, this.said, ...this.commands).dispose();
+    vscode16.Disposable.from(this.registered, this.said, ...this.commands).dispose();
     this.texts.clear();
   }
-  put(about2, side, { name, text: text2 }) {
-    const uri = vscode18.Uri.from({
+  put(about, side, { name, text: text2 }) {
+    const uri = vscode16.Uri.from({
       scheme: SCHEME,
-      authority: authority(about2),
+      authority: authority(about),
       path: `/${side}/${name.replaceAll("/", "\u2215")}`
     });
     this.texts.set(uri.toString(), text2);
@@ -5941,36 +5638,36 @@ function underQuestion(head, text2) {
   const rest = Array(Math.max(0, COVERED - head.length)).fill("");
   return [...head, ...rest, "\u2500".repeat(72), text2].join("\n");
 }
-function tabsOf(about2) {
-  const tabs = vscode18.window.tabGroups.all.flatMap((group) => group.tabs);
+function tabsOf(about) {
+  const tabs = vscode16.window.tabGroups.all.flatMap((group) => group.tabs);
   return tabs.filter(({ input }) => {
-    if (input instanceof vscode18.TabInputTextDiff) return isAbout(input.modified, about2);
-    return input instanceof vscode18.TabInputText && isAbout(input.uri, about2);
+    if (input instanceof vscode16.TabInputTextDiff) return isAbout(input.modified, about);
+    return input instanceof vscode16.TabInputText && isAbout(input.uri, about);
   });
 }
-function isAbout(uri, about2) {
-  return uri.scheme === SCHEME && uri.authority === authority(about2);
+function isAbout(uri, about) {
+  return uri.scheme === SCHEME && uri.authority === authority(about);
 }
-function authority(about2) {
-  return about2.toLowerCase().replace(/[^a-z0-9-]/g, "-");
+function authority(about) {
+  return about.toLowerCase().replace(/[^a-z0-9-]/g, "-");
 }
 async function textBefore({ path, digest }) {
   if (digest === "") return "";
-  const open = vscode18.workspace.textDocuments.find(({ uri }) => uri.scheme === "file" && uri.fsPath === path);
+  const open = vscode16.workspace.textDocuments.find(({ uri }) => uri.scheme === "file" && uri.fsPath === path);
   const texts2 = [async () => open?.getText(), async () => (0, import_promises3.readFile)(path, "utf8").catch(() => void 0)];
-  for (const read3 of texts2) {
-    const text2 = await read3();
+  for (const read2 of texts2) {
+    const text2 = await read2();
     if (text2 === void 0 || text2.length > MAX_WHOLE_BYTES) continue;
-    if ((0, import_node_crypto3.createHash)("sha256").update(text2, "utf8").digest("hex") === digest) return text2;
+    if (digestOf(text2) === digest) return text2;
   }
   return void 0;
 }
 
 // src/person/pick.ts
-var vscode19 = __toESM(require("vscode"));
+var vscode17 = __toESM(require("vscode"));
 var DEAF_MS = 500;
 function ask2(question, gone) {
-  const pick = vscode19.window.createQuickPick();
+  const pick = vscode17.window.createQuickPick();
   pick.title = question.title;
   pick.placeholder = question.hint;
   pick.ignoreFocusOut = true;
@@ -5981,61 +5678,61 @@ function ask2(question, gone) {
     deafUntil = Date.now() + DEAF_MS;
     pick.value = "";
   });
-  return shown(pick, gone, (done2) => {
+  return shown(pick, gone, (done) => {
     pick.onDidAccept(() => {
       const row = pick.selectedItems[0]?.row ?? pick.activeItems[0]?.row;
       if (row?.value === void 0) return;
       if (row.weighs && Date.now() < deafUntil) return;
-      done2(row.value);
+      done(row.value);
     });
   });
 }
-function askWhich(question, chosen3, gone) {
-  const pick = vscode19.window.createQuickPick();
+function askWhich(question, chosen2, gone) {
+  const pick = vscode17.window.createQuickPick();
   pick.title = question.title;
   pick.placeholder = question.hint;
   pick.ignoreFocusOut = true;
   pick.canSelectMany = true;
   pick.matchOnDescription = true;
   pick.items = question.rows.map(item);
-  pick.selectedItems = pick.items.filter((one) => one.row?.value !== void 0 && chosen3(one.row.value));
-  return shown(pick, gone, (done2) => {
+  pick.selectedItems = pick.items.filter((one) => one.row?.value !== void 0 && chosen2(one.row.value));
+  return shown(pick, gone, (done) => {
     pick.onDidAccept(
-      () => done2(pick.selectedItems.flatMap((one) => one.row?.value === void 0 ? [] : [one.row.value]))
+      () => done(pick.selectedItems.flatMap((one) => one.row?.value === void 0 ? [] : [one.row.value]))
     );
   });
 }
-function askText(title2, hint, gone) {
-  const input = vscode19.window.createInputBox();
-  input.title = title2;
+function askText(title, hint, gone) {
+  const input = vscode17.window.createInputBox();
+  input.title = title;
   input.placeholder = hint;
   input.ignoreFocusOut = true;
-  return shown(input, gone, (done2) => {
-    input.onDidAccept(() => done2(input.value));
+  return shown(input, gone, (done) => {
+    input.onDidAccept(() => done(input.value));
   });
 }
 function item(row) {
-  if ("heading" in row) return { label: row.heading, kind: vscode19.QuickPickItemKind.Separator };
+  if ("heading" in row) return { label: row.heading, kind: vscode17.QuickPickItemKind.Separator };
   return {
     label: row.label,
     alwaysShow: true,
     row,
-    ...row.icon && { iconPath: new vscode19.ThemeIcon(row.icon) },
+    ...row.icon && { iconPath: new vscode17.ThemeIcon(row.icon) },
     ...row.description && { description: row.description },
     ...row.detail && { detail: row.detail }
   };
 }
 function shown(input, gone, listen2) {
-  return new Promise((resolve5) => {
-    const done2 = (value) => {
-      resolve5(value);
+  return new Promise((resolve2) => {
+    const done = (value) => {
+      resolve2(value);
       cancelled.dispose();
       input.dispose();
     };
-    const cancelled = gone.onCancellationRequested(() => done2(void 0));
-    listen2(done2);
-    input.onDidHide(() => done2(void 0));
-    if (gone.isCancellationRequested) done2(void 0);
+    const cancelled = gone.onCancellationRequested(() => done(void 0));
+    listen2(done);
+    input.onDidHide(() => done(void 0));
+    if (gone.isCancellationRequested) done(void 0);
     else input.show();
   });
 }
@@ -6051,9 +5748,9 @@ async function askAboutConfirmation(view, board, shelf, gone) {
   };
   if (step.isLong) await look();
   for (; ; ) {
-    const title2 = `${label(view.agent)} wants to ${step.title}`;
+    const title = `${label(view.agent)} wants to ${step.title}`;
     const hint = "Nothing happens until you decide. Esc puts it aside.";
-    switch (await ask2({ title: title2, hint, rows: form(view, step) }, gone)) {
+    switch (await ask2({ title, hint, rows: form(view, step) }, gone)) {
       case void 0:
         return void 0;
       case "look":
@@ -6069,7 +5766,7 @@ async function askAboutConfirmation(view, board, shelf, gone) {
         }
         break;
       case "console":
-        await vscode20.commands.executeCommand("prism.openConsole");
+        await vscode18.commands.executeCommand("prism.openConsole");
         return void 0;
       case "allow":
         return decide(true);
@@ -6092,20 +5789,20 @@ function picture(view) {
   const { shown: shown2 } = view;
   switch (view.what) {
     case "command": {
-      const command2 = commandOf(shown2["command"]);
-      const environment2 = Object.entries(object(shown2["env"])).map(([name, value]) => `${name}=${text(value)}`);
+      const command = commandOf(shown2["command"]);
+      const environment = Object.entries(object(shown2["env"])).map(([name, value]) => `${name}=${text(value)}`);
       const facts = [
         `in ${text(shown2["cwd"])}`,
         typeof shown2["command"] === "string" ? "run by sh -c" : "run without a shell",
-        ...environment2.length > 0 ? [`with ${environment2.join(" ")}`] : [],
+        ...environment.length > 0 ? [`with ${environment.join(" ")}`] : [],
         `at most ${span(Math.ceil(number(shown2["timeout_ms"]) / 1e3))}`
       ];
-      return made("run a command", "terminal", command2, facts);
+      return made("run a command", "terminal", command, facts);
     }
     case "diff": {
       const unified2 = text(shown2["unified"]).split("\n");
-      const added = unified2.filter((line2) => line2.startsWith("+") && !line2.startsWith("+++")).length;
-      const removed = unified2.filter((line2) => line2.startsWith("-") && !line2.startsWith("---")).length;
+      const added = unified2.filter((line) => line.startsWith("+") && !line.startsWith("+++")).length;
+      const removed = unified2.filter((line) => line.startsWith("-") && !line.startsWith("---")).length;
       const isNew = shown2["old_text_digest"] === null || shown2["old_text_digest"] === void 0;
       const facts = [isNew ? "a new file" : "a difference", `+${added} \u2212${removed} lines`];
       return { ...made(isNew ? "create a file" : "change a file", "diff", text(shown2["path"]), facts), isLong: true };
@@ -6139,14 +5836,14 @@ function picture(view) {
       return { ...made("do this", "play", "see the editor below", []), full: pretty(shown2), isLong: true };
   }
 }
-function made(title2, icon, line2, facts) {
-  const isLong = line2.length > ROW || /[\r\n\t]/.test(line2) || facts.join(" \xB7 ").length > ROW;
+function made(title, icon, line, facts) {
+  const isLong = line.length > ROW || /[\r\n\t]/.test(line) || facts.join(" \xB7 ").length > ROW;
   return {
-    title: title2,
+    title,
     icon,
-    line: label(line2),
+    line: label(line),
     facts: label(facts.join(" \xB7 ")),
-    full: [line2, "", ...facts].join("\n"),
+    full: [line, "", ...facts].join("\n"),
     isLong
   };
 }
@@ -6185,8 +5882,8 @@ function form(view, step) {
 async function show2(view, step, shelf) {
   if (view.what === "diff" && !view.isCut) {
     const { path, old_text_digest, unified: unified2 } = view.shown;
-    const about2 = { path: text(path), digest: text(old_text_digest), unified: text(unified2), agent: view.agent };
-    await shelf.showChange(about2, view.id);
+    const about = { path: text(path), digest: text(old_text_digest), unified: text(unified2), agent: view.agent };
+    await shelf.showChange(about, view.id);
     return;
   }
   if (view.what === "definition") {
@@ -6210,9 +5907,9 @@ async function show2(view, step, shelf) {
   ];
   await shelf.showText(`What ${view.agent} wants to do.${extension2}`, underQuestion(head, visibleLines(body)), view.id);
 }
-function commandOf(command2) {
-  if (typeof command2 === "string") return command2;
-  return texts(command2).map((word) => /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`).join(" ");
+function commandOf(command) {
+  if (typeof command === "string") return command;
+  return texts(command).map((word) => /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`).join(" ");
 }
 function toolOf(shown2) {
   return [text(shown2["destination"]), text(shown2["tool"])].filter(Boolean).join(" \xB7 ");
@@ -6239,9 +5936,9 @@ async function askAboutRequest(request2, board, shelf, gone) {
   let seconds = request2.seconds;
   for (; ; ) {
     const rows = form2(request2, scopes, roots, seconds);
-    const title2 = `${label(request2.agent)} asks for access`;
+    const title = `${label(request2.agent)} asks for access`;
     const step = await ask2(
-      { title: title2, hint: "Choose a row. Esc puts it aside; nothing is allowed by that.", rows },
+      { title, hint: "Choose a row. Esc puts it aside; nothing is allowed by that.", rows },
       gone
     );
     switch (step) {
@@ -6352,28 +6049,28 @@ function form2(request2, scopes, roots, seconds) {
   );
   return rows;
 }
-async function chooseScopes(request2, chosen3, gone) {
+async function chooseScopes(request2, chosen2, gone) {
   const rows = riskyFirst(request2.scopes).map((scope) => {
     const marks = [isRisky(scope) ? "can run or delete" : "", request2.newScopes.includes(scope) ? "new" : ""].filter(
       Boolean
     );
     return { label: scopeInWords(scope), description: [scope, ...marks].join(" \xB7 "), value: scope };
   });
-  const title2 = `What may ${label(request2.agent)} do?`;
+  const title = `What may ${label(request2.agent)} do?`;
   return askWhich(
-    { title: title2, hint: "Click or Space takes one away; Enter goes on", rows },
-    (one) => chosen3.includes(one),
+    { title, hint: "Click or Space takes one away; Enter goes on", rows },
+    (one) => chosen2.includes(one),
     gone
   );
 }
-async function chooseRoots(request2, chosen3, gone) {
+async function chooseRoots(request2, chosen2, gone) {
   const rows = request2.roots.map((root) => {
     return { label: label(root), value: root, ...request2.newRoots.includes(root) && { description: "new" } };
   });
-  const title2 = `Where may ${label(request2.agent)} work?`;
+  const title = `Where may ${label(request2.agent)} work?`;
   return askWhich(
-    { title: title2, hint: "Click or Space takes one away; Enter goes on", rows },
-    (one) => chosen3.includes(one),
+    { title, hint: "Click or Space takes one away; Enter goes on", rows },
+    (one) => chosen2.includes(one),
     gone
   );
 }
@@ -6449,7 +6146,7 @@ var Asker = class {
   }
   /** Whether it is asked in this window by itself. */
   isHere(one) {
-    return placesOf2(one, this.board).some((place2) => this.folders().some((folder2) => touches(place2, folder2)));
+    return placesOf2(one, this.board).some((place) => this.folders().some((folder) => touches(place, folder)));
   }
   dispose() {
     this.isOver = true;
@@ -6469,9 +6166,9 @@ var Asker = class {
     if (next) void this.askAbout(next, true);
   }
   async askAbout(one, politely) {
-    const current2 = { key: keyOf2(one), one, gone: new vscode21.CancellationTokenSource() };
-    this.current = current2;
-    const gone = current2.gone.token;
+    const current = { key: keyOf2(one), one, gone: new vscode19.CancellationTokenSource() };
+    this.current = current;
+    const gone = current.gone.token;
     let isAnswered = false;
     try {
       if (politely) await this.pause.come(gone);
@@ -6479,19 +6176,19 @@ var Asker = class {
       const decided = one.kind === "request" ? await askAboutRequest(one, this.board, this.shelf, gone) : await askAboutConfirmation(one, this.board, this.shelf, gone);
       isAnswered = decided !== void 0;
       if (decided !== void 0) tell(decided);
-      if (isAnswered || !gone.isCancellationRequested) this.aside.add(current2.key);
+      if (isAnswered || !gone.isCancellationRequested) this.aside.add(current.key);
     } catch (error) {
       isAnswered = true;
-      this.aside.add(current2.key);
+      this.aside.add(current.key);
       const why = error instanceof Error ? error.message : String(error);
       this.log.warn(`the answer was not taken: ${why}`);
       if (error instanceof Objection && ["not_pending", "not_waiting", "lost"].includes(error.code)) tell(why);
-      else void vscode21.window.showWarningMessage(`Prism did not take the answer: ${visible(why)}`);
+      else void vscode19.window.showWarningMessage(`Prism did not take the answer: ${visible(why)}`);
     } finally {
       await this.shelf.close(one.id).then(void 0, (error) => this.log.warn(`a preview was not closed: ${String(error)}`));
-      if (this.current === current2) this.current = void 0;
-      if (!isAnswered && !this.isOver && this.isGone(current2.key)) tell(this.farewell(one));
-      current2.gone.dispose();
+      if (this.current === current) this.current = void 0;
+      if (!isAnswered && !this.isOver && this.isGone(current.key)) tell(this.farewell(one));
+      current.gone.dispose();
       if (!this.current) this.look();
     }
   }
@@ -6519,7 +6216,7 @@ function touches(one, other) {
   return a.startsWith(b) || b.startsWith(a);
 }
 function tell(what) {
-  vscode21.window.setStatusBarMessage(`Prism: ${visible(what)}`, TOLD_MS);
+  vscode19.window.setStatusBarMessage(`Prism: ${visible(what)}`, TOLD_MS);
 }
 var Pause = class {
   typedAt = 0;
@@ -6528,29 +6225,23 @@ var Pause = class {
     const typed2 = () => {
       this.typedAt = Date.now();
     };
-    this.typing = vscode21.Disposable.from(
+    this.typing = vscode19.Disposable.from(
       texts2.onChange(({ by, reason }) => {
         if (by === void 0 && reason === "edit") typed2();
       }),
-      vscode21.window.onDidChangeTextEditorSelection(({ kind }) => {
-        if (kind === vscode21.TextEditorSelectionChangeKind.Keyboard) typed2();
+      vscode19.window.onDidChangeTextEditorSelection(({ kind }) => {
+        if (kind === vscode19.TextEditorSelectionChangeKind.Keyboard) typed2();
       })
     );
   }
   /** Waits until they have stopped for a moment. */
   async come(gone) {
     const latest = Date.now() + MAX_WAIT_MS;
-    await vscode21.commands.executeCommand("setContext", "prism.asking", latest);
+    await vscode19.commands.executeCommand("setContext", "prism.asking", latest);
     while (!gone.isCancellationRequested) {
       const left2 = Math.min(this.typedAt + PAUSE_MS, latest) - Date.now();
       if (left2 <= 0) return;
-      await new Promise((done2) => {
-        const timer = setTimeout(done2, left2);
-        gone.onCancellationRequested(() => {
-          clearTimeout(timer);
-          done2();
-        });
-      });
+      await once(gone.onCancellationRequested, () => true, left2);
     }
   }
   dispose() {
@@ -6559,368 +6250,15 @@ var Pause = class {
 };
 
 // src/person/commands.ts
-var import_node_child_process4 = require("node:child_process");
-var vscode25 = __toESM(require("vscode"));
-
-// src/terminal/shell.ts
-var import_promises6 = require("node:timers/promises");
+var import_node_child_process = require("node:child_process");
 var vscode22 = __toESM(require("vscode"));
 
-// src/command/lookout.ts
-var import_node_child_process = require("node:child_process");
-var WAITS = `
-all=' '
-while read -r sign pid; do
-  case $sign in
-    +) all="$all$pid " ;;
-    -) all="\${all%% $pid *} \${all#* $pid }" ;;
-  esac
-done
-for pid in $all; do
-  ps -e -o sess= -o pgid= | while read -r session group; do
-    if [ "$session" = "$pid" ]; then kill -s KILL -- "-$group"; fi
-  done
-  kill -s KILL -- "-$pid"
-done
-`;
-var shell;
-function lookAfter(pid) {
-  if (shell === void 0) {
-    shell = (0, import_node_child_process.spawn)("sh", ["-c", WAITS], { detached: true, stdio: ["pipe", "ignore", "ignore"] });
-    shell.on("error", () => {
-    });
-    shell.stdin?.on("error", () => {
-    });
-    shell.unref();
-  }
-  shell.stdin?.write(`+ ${pid}
-`);
-}
-function lookAway(pid) {
-  shell?.stdin?.write(`- ${pid}
-`);
-}
-
-// src/command/strays.ts
-var import_node_crypto4 = require("node:crypto");
-var import_promises4 = require("node:fs/promises");
-var MARK = "PRISM_RUN";
-function beginRun() {
-  const mark = (0, import_node_crypto4.randomUUID)();
-  return { env: { [MARK]: mark }, end: () => endMarked(`${MARK}=${mark}\0`) };
-}
-async function endMarked(mark) {
-  const names = await (0, import_promises4.readdir)("/proc").catch(() => []);
-  const ends = names.filter((name) => /^\d+$/.test(name)).map(async (name) => {
-    const environment2 = await (0, import_promises4.readFile)(`/proc/${name}/environ`, "latin1").catch(() => "");
-    if (`\0${environment2}`.includes(`\0${mark}`)) kill(Number(name));
-  });
-  await Promise.all(ends);
-}
-function kill(pid) {
-  try {
-    process.kill(pid, "SIGKILL");
-  } catch {
-  }
-}
-
-// src/terminal/program.ts
-var import_node_child_process3 = require("node:child_process");
-var import_node_fs3 = require("node:fs");
-
-// src/command/child.ts
-var import_node_child_process2 = require("node:child_process");
-var import_node_os2 = require("node:os");
-var import_promises5 = require("node:timers/promises");
-
-// src/command/output.ts
-var HALF = 512 << 10;
-var MAX_LINE = 1 << 20;
-var Output = class {
-  /** `seen` is given each line. */
-  constructor(seen) {
-    this.seen = seen;
-  }
-  seen;
-  head = [];
-  headBytes = 0;
-  tail = [];
-  tailBytes = 0;
-  leftOut = 0;
-  line = [];
-  lineBytes = 0;
-  take(bytes) {
-    const room = HALF - this.headBytes;
-    if (room > 0) {
-      const first = bytes.subarray(0, room);
-      this.head.push(first);
-      this.headBytes += first.length;
-    }
-    const rest = bytes.subarray(Math.max(room, 0));
-    if (rest.length > 0) {
-      this.tail.push(rest);
-      this.tailBytes += rest.length;
-      this.cut();
-    }
-    if (this.seen !== void 0) this.lines(bytes);
-  }
-  /** Shows what there is of the last line. */
-  end() {
-    if (this.lineBytes > 0) this.endLine();
-  }
-  /** Returns it as text, with a mark where something was left out, and how many bytes that was. */
-  told() {
-    const mark = this.leftOut > 0 ? [Buffer.from(`
-[\u2026 ${this.leftOut} bytes left out \u2026]
-`)] : [];
-    return { text: Buffer.concat([...this.head, ...mark, ...this.tail]).toString("utf8"), leftOut: this.leftOut };
-  }
-  cut() {
-    while (this.tailBytes > HALF) {
-      const first = this.tail[0];
-      if (first === void 0) return;
-      const tooMany2 = Math.min(this.tailBytes - HALF, first.length);
-      if (tooMany2 === first.length) this.tail.shift();
-      else this.tail[0] = first.subarray(tooMany2);
-      this.tailBytes -= tooMany2;
-      this.leftOut += tooMany2;
-    }
-  }
-  lines(bytes) {
-    let from = 0;
-    for (let end = bytes.indexOf(10); end >= 0; end = bytes.indexOf(10, from)) {
-      this.add(bytes.subarray(from, end));
-      this.endLine();
-      from = end + 1;
-    }
-    this.add(bytes.subarray(from));
-  }
-  add(bytes) {
-    const fits = bytes.subarray(0, MAX_LINE - this.lineBytes);
-    if (fits.length === 0) return;
-    this.line.push(fits);
-    this.lineBytes += fits.length;
-  }
-  endLine() {
-    const line2 = Buffer.concat(this.line).toString("utf8");
-    this.line = [];
-    this.lineBytes = 0;
-    this.seen?.(line2.endsWith("\r") ? line2.slice(0, -1) : line2);
-  }
-};
-
-// src/command/child.ts
-var LAST_WORDS = 200;
-function attend(launch, stop, listener = {}) {
-  return new Promise((resolve5, reject) => {
-    if (stop.isCancellationRequested) return reject(new Refusal("timed_out", "nobody waits for it any more"));
-    const began = Date.now();
-    const [program = "", ...rest] = launch.words;
-    const [out, err] = [new Output(listener.line), new Output(listener.line)];
-    const run2 = beginRun();
-    const child = (0, import_node_child_process2.spawn)(program, rest, {
-      cwd: launch.cwd,
-      env: environment(launch.cwd, { ...launch.env, ...run2.env }),
-      detached: true,
-      stdio: ["pipe", "pipe", "pipe"]
-    });
-    let timedOut = false;
-    let isOver = false;
-    const kill2 = () => killGroup(child.pid, "SIGKILL");
-    const up = setTimeout(() => {
-      timedOut = true;
-      kill2();
-    }, launch.patience);
-    const stopped = stop.onCancellationRequested(kill2);
-    const over = (finish) => {
-      if (isOver) return;
-      isOver = true;
-      clearTimeout(up);
-      stopped.dispose();
-      child.stdout.destroy();
-      child.stderr.destroy();
-      finish();
-    };
-    const take = (output) => (bytes) => {
-      output.take(bytes);
-      listener.printed?.(bytes);
-    };
-    child.stdout.on("data", take(out));
-    child.stderr.on("data", take(err));
-    child.stdin.on("error", () => {
-    });
-    child.stdin.end(launch.input ?? "");
-    child.on("spawn", () => {
-      lookAfter(child.pid ?? 0);
-      listener.started?.(child.pid ?? 0);
-    });
-    child.on("error", (error) => over(() => reject(refusal(error, program, launch.cwd))));
-    const closed = new Promise((resolve6) => child.on("close", resolve6));
-    child.on("exit", async (code, signal) => {
-      kill2();
-      lookAway(child.pid ?? 0);
-      await run2.end();
-      await Promise.race([closed, (0, import_promises5.setTimeout)(LAST_WORDS)]);
-      over(() => {
-        out.end();
-        err.end();
-        const number2 = signal === null ? null : import_node_os2.constants.signals[signal] ?? null;
-        const duration = Date.now() - began;
-        resolve5({ exitCode: timedOut ? null : code, signal: number2, timedOut, out, err, duration });
-      });
-    });
-  });
-}
-function killGroup(pid, signal) {
-  if (pid === void 0) return;
-  try {
-    process.kill(-pid, signal);
-  } catch {
-  }
-}
-function environment(cwd, added) {
-  const env5 = {};
-  for (const [name, value] of Object.entries(process.env)) {
-    if (!isOwn(name) && !/^(VSCODE_|ELECTRON_|OLDPWD$)/.test(name)) env5[name] = value;
-  }
-  return { ...env5, PWD: cwd, ...added };
-}
-function isOwn(name) {
-  return name === "MCP_TOKEN" || name.startsWith("PRISM_");
-}
-function refusal(error, program, cwd) {
-  if (error.code === "ENOENT") {
-    return new Refusal(
-      "not_found",
-      `command ${JSON.stringify(program)} not found on the editor's PATH, or ${cwd} is no more`
-    );
-  }
-  return new Refusal("failed", `cannot start ${JSON.stringify(program)}: ${error.message}`);
-}
-
-// src/terminal/program.ts
-var SIGNALS = ["INT", "TERM", "KILL", "HUP", "QUIT", "TSTP", "CONT", "USR1", "USR2"];
-function signalNamed(name) {
-  const bare = name.replace(/^SIG/, "");
-  if (SIGNALS.includes(bare)) return `SIG${bare}`;
-  throw new Refusal("bad_arguments", `${JSON.stringify(name)} is no signal; there are ${SIGNALS.join(", ")}`);
-}
-function signalForeground(leader2, signal) {
-  const foreground = about(leader2)?.foreground ?? leader2;
-  killGroup(foreground > 0 ? foreground : leader2, signal);
-}
-function killSession(leader2) {
-  const groups = /* @__PURE__ */ new Set([leader2]);
-  for (const name of listed()) {
-    const found3 = about(Number(name));
-    if (found3?.session === leader2) groups.add(found3.group);
-  }
-  groups.forEach((group) => killGroup(group, "SIGKILL"));
-}
-function setSize(device, { rows, cols }) {
-  return new Promise((resolve5, reject) => {
-    (0, import_node_child_process3.execFile)("stty", ["-F", device, "rows", `${rows}`, "cols", `${cols}`], { timeout: 5e3 }, (error) => {
-      if (error) reject(new Refusal("failed", `cannot resize the terminal: ${error.message}`));
-      else resolve5();
-    });
-  });
-}
-function listed() {
-  try {
-    return (0, import_node_fs3.readdirSync)("/proc").filter((name) => /^\d+$/.test(name));
-  } catch {
-    return [];
-  }
-}
-function about(pid) {
-  try {
-    const text2 = (0, import_node_fs3.readFileSync)(`/proc/${pid}/stat`, "utf8");
-    const fields = text2.slice(text2.lastIndexOf(")") + 2).split(" ").map(Number);
-    const [, , group = 0, session = 0, , foreground = 0] = fields;
-    return { group, session, foreground };
-  } catch {
-    return void 0;
-  }
-}
-
-// src/terminal/shell.ts
-var INTEGRATING = 5e3;
-var hasFailed = false;
-var MARKS = /\x1b\]633;[^\x07\x1b]*(?:\x07|\x1b\\)/g;
-async function startShell(wanted, terminal2) {
-  if (!canIntegrate()) return void 0;
-  const run2 = beginRun();
-  const own = vscode22.window.createTerminal({
-    name: `Prism: ${terminal2.about.line}`,
-    cwd: wanted.cwd,
-    env: { ...wanted.env, ...run2.env },
-    isTransient: true
-  });
-  const pid = await Promise.race([own.processId, (0, import_promises6.setTimeout)(INTEGRATING, void 0)]);
-  if (pid === void 0 || !await isIntegrated(own)) {
-    own.dispose();
-    hasFailed = true;
-    return void 0;
-  }
-  const { ears } = terminal2;
-  lookAfter(pid);
-  const listening = [
-    vscode22.window.onDidStartTerminalShellExecution(async ({ terminal: where, execution }) => {
-      if (where !== own) return;
-      for await (const data of execution.read()) ears.printed(Buffer.from(data.replace(MARKS, "")));
-    }),
-    vscode22.window.onDidEndTerminalShellExecution(({ terminal: where, execution, exitCode }) => {
-      if (where === own) ears.executed(execution.commandLine.value, exitCode ?? null);
-    }),
-    vscode22.window.onDidCloseTerminal((closed) => {
-      if (closed !== own) return;
-      ears.ended({ exitCode: own.exitStatus?.code ?? null, signal: null });
-      lookAway(pid);
-      void run2.end();
-      listening.forEach((one) => one.dispose());
-    })
-  ];
-  terminal2.whenLeft(() => own.dispose());
-  return {
-    pid,
-    isTty: true,
-    type: (input) => own.sendText(input, false),
-    resize: () => Promise.reject(noSize()),
-    end() {
-      killSession(pid);
-      own.dispose();
-    }
-  };
-}
-function canIntegrate() {
-  const isOn = vscode22.workspace.getConfiguration("terminal.integrated.shellIntegration").get("enabled") !== false;
-  return isOn && !hasFailed && vscode22.window.onDidStartTerminalShellExecution !== void 0;
-}
-function isIntegrated(own) {
-  if (own.shellIntegration !== void 0) return Promise.resolve(true);
-  return new Promise((resolve5) => {
-    const over = (answer) => {
-      clearTimeout(late);
-      listening.forEach((one) => one.dispose());
-      resolve5(answer);
-    };
-    const late = setTimeout(() => over(false), INTEGRATING);
-    const listening = [
-      vscode22.window.onDidChangeTerminalShellIntegration(({ terminal: terminal2 }) => terminal2 === own && over(true)),
-      vscode22.window.onDidCloseTerminal((closed) => closed === own && over(false))
-    ];
-  });
-}
-function noSize() {
-  return new Refusal("unsupported", "this terminal has the size of its panel; open one with `rows` and `cols`");
-}
-
 // src/person/status.ts
-var vscode24 = __toESM(require("vscode"));
+var vscode21 = __toESM(require("vscode"));
 
 // src/person/configs.ts
 var import_node_path2 = require("node:path");
-var vscode23 = __toESM(require("vscode"));
+var vscode20 = __toESM(require("vscode"));
 var ROW3 = 400;
 var Configs = class {
   constructor(board, shelf, log) {
@@ -6967,17 +6305,17 @@ var Configs = class {
     for (const [id, view] of waiting2) if (!this.notices.has(id)) void this.notice(view);
   }
   async notice(view) {
-    const notice = { view, gone: new vscode23.CancellationTokenSource(), isAside: false };
+    const notice = { view, gone: new vscode20.CancellationTokenSource(), isAside: false };
     this.notices.set(view.id, notice);
-    const options = { location: vscode23.ProgressLocation.Notification, title: titleOf(view), cancellable: true };
-    await vscode23.window.withProgress(options, async (progress, aside) => {
+    const options = { location: vscode20.ProgressLocation.Notification, title: titleOf(view), cancellable: true };
+    await vscode20.window.withProgress(options, async (progress, aside) => {
       progress.report({ increment: 100 });
-      await new Promise((done2) => {
+      await new Promise((done) => {
         aside.onCancellationRequested(() => {
           notice.isAside = true;
-          done2();
+          done();
         });
-        notice.gone.token.onCancellationRequested(() => done2());
+        notice.gone.token.onCancellationRequested(() => done());
       });
     });
     notice.gone.dispose();
@@ -6987,8 +6325,8 @@ function configInShort(view) {
   return `${visible(view.path)} waits for you to see it`;
 }
 function titleOf(view) {
-  const link = (words3, command2) => {
-    return `[${words3}](command:prism.${command2}?${encodeURIComponent(JSON.stringify([view.id]))})`;
+  const link = (words2, command) => {
+    return `[${words2}](command:prism.${command}?${encodeURIComponent(JSON.stringify([view.id]))})`;
   };
   const why = cut(label(view.why), ROW3).replaceAll("](", "]\u2060(");
   const links = [link("Show the difference", "showConfig"), link("Type the command in a terminal", "typeTrust")];
@@ -7009,14 +6347,14 @@ var Status = class {
   }
   board;
   asker;
-  item = vscode24.window.createStatusBarItem("prism.status", vscode24.StatusBarAlignment.Left, 1);
+  item = vscode21.window.createStatusBarItem("prism.status", vscode21.StatusBarAlignment.Left, 1);
   changed;
   draw() {
     const { snapshot, isConnected } = this.board;
     const asked = waiting(snapshot);
     const working = snapshot.grants.filter(isAtWork);
     this.item.text = face(isConnected, asked.length, working.length);
-    this.item.backgroundColor = asked.length > 0 ? new vscode24.ThemeColor("statusBarItem.warningBackground") : void 0;
+    this.item.backgroundColor = asked.length > 0 ? new vscode21.ThemeColor("statusBarItem.warningBackground") : void 0;
     this.item.accessibilityInformation = { label: spoken(isConnected, asked.length, working.length) };
     this.item.tooltip = this.tooltip(asked, working);
   }
@@ -7059,7 +6397,7 @@ var Status = class {
         lines.push("", "This daemon lets no editor decide. Requests are in the console.");
       }
     }
-    return new vscode24.MarkdownString(lines.join("\n"));
+    return new vscode21.MarkdownString(lines.join("\n"));
   }
 };
 function oneLine(one) {
@@ -7070,10 +6408,10 @@ function isAtWork(grant2) {
   return grant2.sockets > 0 || grant2.actions > 0;
 }
 async function showMenu(board, asker) {
-  const command2 = (icon, title3, id) => {
-    return { label: title3, iconPath: new vscode24.ThemeIcon(icon), run: () => vscode24.commands.executeCommand(id) };
+  const command = (icon, title2, id) => {
+    return { label: title2, iconPath: new vscode21.ThemeIcon(icon), run: () => vscode21.commands.executeCommand(id) };
   };
-  const heading = (text2) => ({ label: text2, kind: vscode24.QuickPickItemKind.Separator });
+  const heading = (text2) => ({ label: text2, kind: vscode21.QuickPickItemKind.Separator });
   const entries = [];
   const asked = waiting(board.snapshot);
   const { configs, grants } = board.snapshot;
@@ -7082,32 +6420,32 @@ async function showMenu(board, asker) {
     entries.push(
       ...asked.map((one) => ({
         label: label(oneLine(one)),
-        iconPath: new vscode24.ThemeIcon("bell-dot"),
+        iconPath: new vscode21.ThemeIcon("bell-dot"),
         run: () => asker.show(one)
       })),
       ...configs.map((view) => ({
         label: label(configInShort(view)),
-        iconPath: new vscode24.ThemeIcon("diff"),
-        run: () => vscode24.commands.executeCommand("prism.showConfig", view.id)
+        iconPath: new vscode21.ThemeIcon("diff"),
+        run: () => vscode21.commands.executeCommand("prism.showConfig", view.id)
       }))
     );
   }
   entries.push(heading("Prism"));
   if (!board.isConnected) {
     entries.push(
-      command2("play", "Start Prism's daemon in a terminal", "prism.serve"),
-      command2("refresh", "Reconnect", "prism.reconnect")
+      command("play", "Start Prism's daemon in a terminal", "prism.serve"),
+      command("refresh", "Reconnect", "prism.reconnect")
     );
   } else {
-    entries.push(command2("list-tree", "Show who has access", "prism.grants.focus"));
-    if (grants.length > 0) entries.push(command2("circle-slash", "Revoke a grant\u2026", "prism.revoke"));
-    if (grants.length > 1) entries.push(command2("clear-all", "Revoke all\u2026", "prism.revokeAll"));
-    entries.push(command2("link-external", "Open the console", "prism.openConsole"));
+    entries.push(command("list-tree", "Show who has access", "prism.grants.focus"));
+    if (grants.length > 0) entries.push(command("circle-slash", "Revoke a grant\u2026", "prism.revoke"));
+    if (grants.length > 1) entries.push(command("clear-all", "Revoke all\u2026", "prism.revokeAll"));
+    entries.push(command("link-external", "Open the console", "prism.openConsole"));
   }
-  entries.push(command2("output", "Show the log", "prism.showLog"));
-  const title2 = board.isConnected ? "Prism" : "Prism is not connected";
-  const chosen3 = await vscode24.window.showQuickPick(entries, { title: title2, placeHolder: "What do you want to do?" });
-  await chosen3?.run?.();
+  entries.push(command("output", "Show the log", "prism.showLog"));
+  const title = board.isConnected ? "Prism" : "Prism is not connected";
+  const chosen2 = await vscode21.window.showQuickPick(entries, { title, placeHolder: "What do you want to do?" });
+  await chosen2?.run?.();
 }
 function face(isConnected, asked, working) {
   if (!isConnected) return "$(debug-disconnect) Prism";
@@ -7119,8 +6457,8 @@ function spoken(isConnected, asked, working) {
   if (!isConnected) return "Prism is not connected";
   return `Prism is connected, ${count(working, "agent")} at work, ${count(asked, "request")} waiting`;
 }
-function shortened(list, line2) {
-  const lines = list.slice(0, MAX_LINES).map(line2);
+function shortened(list, line) {
+  const lines = list.slice(0, MAX_LINES).map(line);
   return list.length > MAX_LINES ? [...lines, `- and ${list.length - MAX_LINES} more`] : lines;
 }
 
@@ -7128,16 +6466,16 @@ function shortened(list, line2) {
 var LINK_MS = 1e4;
 var SHELL_MS = 3e3;
 function commands9(board, asker, configs, hands) {
-  const made4 = (id, run2) => {
-    return vscode25.commands.registerCommand(`prism.${id}`, async (...args) => {
+  const made4 = (id, run) => {
+    return vscode22.commands.registerCommand(`prism.${id}`, async (...args) => {
       try {
-        await run2(...args);
+        await run(...args);
       } catch (error) {
-        void vscode25.window.showWarningMessage(`Prism: ${error instanceof Error ? error.message : String(error)}`);
+        void vscode22.window.showWarningMessage(`Prism: ${error instanceof Error ? error.message : String(error)}`);
       }
     });
   };
-  return vscode25.Disposable.from(
+  return vscode22.Disposable.from(
     made4("menu", () => showMenu(board, asker)),
     made4("showRequests", (id) => showRequests(board, asker, text(id))),
     made4("showConfig", (id) => configs.show(text(id))),
@@ -7146,7 +6484,7 @@ function commands9(board, asker, configs, hands) {
     made4("revokeAll", () => revokeAll(board)),
     made4("copySessionId", async (node) => {
       const grant2 = grantOf(node) ?? await chooseGrant(board, "Copy the session id of which grant?");
-      if (grant2) await vscode25.env.clipboard.writeText(grant2.id);
+      if (grant2) await vscode22.env.clipboard.writeText(grant2.id);
     }),
     made4("openConsole", () => openConsole(hands)),
     made4("reconnect", () => hands.reconnect()),
@@ -7160,14 +6498,14 @@ async function showRequests(board, asker, id) {
   if (named) return asker.show(named);
   if (asked.length === 0) {
     const why = board.isConnected ? "nothing waits for you" : "not connected to the daemon";
-    vscode25.window.setStatusBarMessage(`Prism: ${why}`, 5e3);
+    vscode22.window.setStatusBarMessage(`Prism: ${why}`, 5e3);
     return;
   }
   const only = asked.length === 1 ? asked[0] : void 0;
   if (only) return asker.show(only);
-  const entries = asked.map((one) => ({ label: label(oneLine(one)), iconPath: new vscode25.ThemeIcon("bell-dot"), one }));
-  const chosen3 = await vscode25.window.showQuickPick(entries, { title: "Waiting for you", placeHolder: "Which one?" });
-  if (chosen3) asker.show(chosen3.one);
+  const entries = asked.map((one) => ({ label: label(oneLine(one)), iconPath: new vscode22.ThemeIcon("bell-dot"), one }));
+  const chosen2 = await vscode22.window.showQuickPick(entries, { title: "Waiting for you", placeHolder: "Which one?" });
+  if (chosen2) asker.show(chosen2.one);
 }
 async function revokeOne(board, named) {
   const grant2 = named ?? await chooseGrant(board, "Revoke which grant?");
@@ -7181,7 +6519,7 @@ async function revokeOne(board, named) {
 async function revokeAll(board) {
   const { grants } = board.snapshot;
   if (grants.length === 0) {
-    vscode25.window.setStatusBarMessage("Prism: no agent has access", 5e3);
+    vscode22.window.setStatusBarMessage("Prism: no agent has access", 5e3);
     return;
   }
   const names = grants.map((grant2) => visible(grant2.agent)).join(", ");
@@ -7191,7 +6529,7 @@ async function revokeAll(board) {
   const failed = ended.find((one, i) => one.status === "rejected" && alive.has(grants[i]?.id ?? ""));
   if (failed?.status === "rejected") throw failed.reason;
 }
-async function chooseGrant(board, title2) {
+async function chooseGrant(board, title) {
   const now = Date.now();
   const entries = board.snapshot.grants.map((grant2) => ({
     label: label(grant2.agent),
@@ -7200,57 +6538,52 @@ async function chooseGrant(board, title2) {
     grant: grant2
   }));
   if (entries.length === 0) {
-    vscode25.window.setStatusBarMessage("Prism: no agent has access", 5e3);
+    vscode22.window.setStatusBarMessage("Prism: no agent has access", 5e3);
     return void 0;
   }
-  return (await vscode25.window.showQuickPick(entries, { title: title2, placeHolder: "Agents with access" }))?.grant;
+  return (await vscode22.window.showQuickPick(entries, { title, placeHolder: "Agents with access" }))?.grant;
 }
 async function sure(question, detail, act) {
-  return await vscode25.window.showWarningMessage(question, { modal: true, detail }, act) === act;
+  return await vscode22.window.showWarningMessage(question, { modal: true, detail }, act) === act;
 }
 async function openConsole(hands) {
-  const link = await new Promise((done2) => {
+  const link = await new Promise((done) => {
     const options = { timeout: LINK_MS, env: { ...process.env, PRISM_HOME: hands.home() } };
-    (0, import_node_child_process4.execFile)("prism", ["console", "--print", "--json"], options, (error, stdout) => {
-      if (error) return done2(error);
+    (0, import_node_child_process.execFile)("prism", ["console", "--print", "--json"], options, (error, stdout) => {
+      if (error) return done(error);
       try {
-        done2(text(object(JSON.parse(stdout))["url"]));
+        done(text(object(JSON.parse(stdout))["url"]));
       } catch {
-        done2(new Error("prism printed no link"));
+        done(new Error("prism printed no link"));
       }
     });
   });
   if (typeof link === "string" && link !== "") {
-    await vscode25.env.openExternal(vscode25.Uri.parse(link, true));
+    await vscode22.env.openExternal(vscode22.Uri.parse(link, true));
     return;
   }
   hands.log.info(`prism console: ${String(link)}`);
   inTerminal("prism console", hands);
 }
-function inTerminal(command2, hands) {
-  terminalOf(hands).sendText(command2);
+function inTerminal(command, hands) {
+  terminalOf(hands).sendText(command);
 }
-async function typed(command2, hands) {
-  const terminal2 = terminalOf(hands);
-  if (canIntegrate()) {
-    await new Promise((done2) => {
-      const late = setTimeout(() => over(), SHELL_MS);
-      const listening = vscode25.window.onDidChangeTerminalShellIntegration((change2) => {
-        if (change2.terminal === terminal2 && change2.shellIntegration.cwd) over();
-      });
-      const over = () => {
-        clearTimeout(late);
-        listening.dispose();
-        done2();
-      };
-    });
+async function typed(command, hands) {
+  const terminal = terminalOf(hands);
+  if (tellsWhenItListens()) {
+    const told6 = vscode22.window.onDidChangeTerminalShellIntegration;
+    await once(told6, (change2) => change2.terminal === terminal && change2.shellIntegration.cwd !== void 0, SHELL_MS);
   }
-  terminal2.sendText(command2, false);
+  terminal.sendText(command, false);
+}
+function tellsWhenItListens() {
+  const isOn = vscode22.workspace.getConfiguration("terminal.integrated.shellIntegration").get("enabled") !== false;
+  return isOn && vscode22.window.onDidChangeTerminalShellIntegration !== void 0;
 }
 function terminalOf(hands) {
-  const terminal2 = vscode25.window.createTerminal({ name: "Prism", env: { PRISM_HOME: hands.home() } });
-  terminal2.show();
-  return terminal2;
+  const terminal = vscode22.window.createTerminal({ name: "Prism", env: { PRISM_HOME: hands.home() } });
+  terminal.show();
+  return terminal;
 }
 function grantOf(node) {
   const grant2 = object(node)["grant"];
@@ -7259,7 +6592,7 @@ function grantOf(node) {
 
 // src/person/grants.ts
 var import_node_path3 = require("node:path");
-var vscode26 = __toESM(require("vscode"));
+var vscode23 = __toESM(require("vscode"));
 var MAX_ACTIONS = 10;
 var CALM_MS = 15e3;
 var LATE_MS = 1e3;
@@ -7267,7 +6600,7 @@ var Grants = class {
   constructor(board, asker) {
     this.board = board;
     this.asker = asker;
-    this.view = vscode26.window.createTreeView("prism.grants", { treeDataProvider: this });
+    this.view = vscode23.window.createTreeView("prism.grants", { treeDataProvider: this });
     this.parts = [
       this.changed,
       this.view,
@@ -7278,7 +6611,7 @@ var Grants = class {
   }
   board;
   asker;
-  changed = new vscode26.EventEmitter();
+  changed = new vscode23.EventEmitter();
   view;
   parts;
   timer;
@@ -7310,38 +6643,38 @@ var Grants = class {
       case "grant":
         return this.grantItem(node.grant);
       case "fact": {
-        const item2 = new vscode26.TreeItem(node.text);
+        const item2 = new vscode23.TreeItem(node.text);
         item2.id = node.id;
-        item2.iconPath = new vscode26.ThemeIcon(node.icon);
+        item2.iconPath = new vscode23.ThemeIcon(node.icon);
         if (node.more) item2.description = node.more;
         item2.tooltip = [node.text, node.more].filter(Boolean).join(" ");
         return item2;
       }
       case "scopes": {
         const { scopes, id } = node.grant;
-        const item2 = new vscode26.TreeItem(`may ${riskyFirst(scopes).slice(0, 2).map(scopeInShort).join(", ")}`);
+        const item2 = new vscode23.TreeItem(`may ${riskyFirst(scopes).slice(0, 2).map(scopeInShort).join(", ")}`);
         item2.id = `${id} scopes`;
-        item2.iconPath = new vscode26.ThemeIcon("key");
-        item2.collapsibleState = vscode26.TreeItemCollapsibleState.Collapsed;
+        item2.iconPath = new vscode23.ThemeIcon("key");
+        item2.collapsibleState = vscode23.TreeItemCollapsibleState.Collapsed;
         if (scopes.length > 2) item2.description = `and ${scopes.length - 2} more`;
         return item2;
       }
       case "history": {
         const last = node.grant.last[0];
-        const item2 = new vscode26.TreeItem(
+        const item2 = new vscode23.TreeItem(
           count(node.grant.actions, "action"),
-          vscode26.TreeItemCollapsibleState.Collapsed
+          vscode23.TreeItemCollapsibleState.Collapsed
         );
         item2.id = `${node.grant.id} history`;
-        item2.iconPath = new vscode26.ThemeIcon("history");
+        item2.iconPath = new vscode23.ThemeIcon("history");
         if (last) item2.description = `last ${ago(last.at, Date.now())}: ${visible(last.action)}`;
         return item2;
       }
       case "action": {
-        const item2 = new vscode26.TreeItem(visible(node.action.action));
+        const item2 = new vscode23.TreeItem(visible(node.action.action));
         item2.id = node.id;
         item2.description = cut(visible([node.action.about, node.action.result].filter(Boolean).join(" \xB7 ")), 120);
-        item2.iconPath = new vscode26.ThemeIcon(
+        item2.iconPath = new vscode23.ThemeIcon(
           node.action.result === "ok" || node.action.result === "allowed" ? "check" : "circle-outline"
         );
         item2.tooltip = `${new Date(node.action.at).toLocaleTimeString()} ${visible(node.action.about)}`;
@@ -7377,12 +6710,12 @@ var Grants = class {
     return [...nodes, ...children.map((child) => ({ kind: "grant", grant: child }))];
   }
   grantItem(grant2) {
-    const item2 = new vscode26.TreeItem(visible(grant2.agent), vscode26.TreeItemCollapsibleState.Expanded);
+    const item2 = new vscode23.TreeItem(visible(grant2.agent), vscode23.TreeItemCollapsibleState.Expanded);
     const now = Date.now();
     item2.id = grant2.id;
     item2.contextValue = "grant";
     item2.description = left(grant2.expiresAt, now);
-    item2.iconPath = new vscode26.ThemeIcon(isAtWork(grant2) ? "pulse" : "person");
+    item2.iconPath = new vscode23.ThemeIcon(isAtWork(grant2) ? "pulse" : "person");
     const lines = [
       `**${escaped(grant2.agent)}** ${isAtWork(grant2) ? "is at work" : "has access"}`,
       "",
@@ -7390,17 +6723,17 @@ var Grants = class {
       "",
       ...grant2.roots.map((root) => `- ${escaped(root)}`)
     ];
-    item2.tooltip = new vscode26.MarkdownString(lines.join("\n"));
+    item2.tooltip = new vscode23.MarkdownString(lines.join("\n"));
     item2.accessibilityInformation = { label: `${visible(grant2.agent)}, grant, ${left(grant2.expiresAt, now)}` };
     return item2;
   }
   waitingItem(one) {
     const what = one.kind === "request" ? "asks for access" : `wants to ${cut(inShort(one), 80)}`;
-    const item2 = new vscode26.TreeItem(`${label(one.agent)} ${what}`);
+    const item2 = new vscode23.TreeItem(`${label(one.agent)} ${what}`);
     item2.id = one.id;
     item2.contextValue = "waiting";
     item2.description = one.kind === "request" ? cut(visible(one.reason), 80) : "";
-    item2.iconPath = new vscode26.ThemeIcon("bell-dot", new vscode26.ThemeColor("editorWarning.foreground"));
+    item2.iconPath = new vscode23.ThemeIcon("bell-dot", new vscode23.ThemeColor("editorWarning.foreground"));
     item2.command = { command: "prism.showRequests", title: "Decide", arguments: [one.id] };
     if (!this.asker.isHere(one))
       item2.tooltip = "It is about another folder than this window's. You can decide here all the same.";
@@ -7409,7 +6742,7 @@ var Grants = class {
 };
 
 // src/person/marks.ts
-var vscode27 = __toESM(require("vscode"));
+var vscode24 = __toESM(require("vscode"));
 
 // src/person/places.ts
 function placesAfter(changes) {
@@ -7420,16 +6753,16 @@ function placesAfter(changes) {
     return { start, end: start + text2.length };
   });
 }
-function shift(place2, { rangeOffset, rangeLength, text: text2 }) {
+function shift(place, { rangeOffset, rangeLength, text: text2 }) {
   const [end, grown] = [rangeOffset + rangeLength, text2.length - rangeLength];
-  if (rangeOffset >= place2.end) return;
-  if (end <= place2.start) {
-    place2.start += grown;
-    place2.end += grown;
+  if (rangeOffset >= place.end) return;
+  if (end <= place.start) {
+    place.start += grown;
+    place.end += grown;
     return;
   }
-  place2.start = Math.min(place2.start, rangeOffset);
-  place2.end = Math.max(place2.end + grown, rangeOffset + text2.length);
+  place.start = Math.min(place.start, rangeOffset);
+  place.end = Math.max(place.end + grown, rangeOffset + text2.length);
 }
 
 // src/person/marks.ts
@@ -7445,13 +6778,13 @@ var Marks = class {
       this.names,
       this.badges,
       // The texts hear of a change first and know whose it is; the editor's own event, which comes after it, has the places.
-      texts2.onChange((changed2) => this.noted(changed2)),
+      texts2.onChange((changed) => this.noted(changed)),
       texts2.onDirty((document) => this.dirtied(document)),
-      vscode27.workspace.onDidChangeTextDocument((change2) => this.changed(change2)),
-      vscode27.workspace.onDidSaveTextDocument((document) => this.saved(document)),
-      vscode27.workspace.onDidCloseTextDocument((document) => this.saved(document)),
-      vscode27.window.onDidChangeVisibleTextEditors(() => this.draw()),
-      vscode27.window.registerFileDecorationProvider(this)
+      vscode24.workspace.onDidChangeTextDocument((change2) => this.changed(change2)),
+      vscode24.workspace.onDidSaveTextDocument((document) => this.saved(document)),
+      vscode24.workspace.onDidCloseTextDocument((document) => this.saved(document)),
+      vscode24.window.onDidChangeVisibleTextEditors(() => this.draw()),
+      vscode24.window.registerFileDecorationProvider(this)
     ];
   }
   board;
@@ -7460,11 +6793,11 @@ var Marks = class {
   unsaved = /* @__PURE__ */ new Map();
   /** Whose change each text had last, until the person changes it. */
   last = /* @__PURE__ */ new Map();
-  badges = new vscode27.EventEmitter();
+  badges = new vscode24.EventEmitter();
   fresh = light("prism.agentEditBackground", "prism.agentEditRuler");
   fading = light("prism.agentEditFadingBackground", void 0);
-  names = vscode27.window.createTextEditorDecorationType({
-    rangeBehavior: vscode27.DecorationRangeBehavior.ClosedClosed
+  names = vscode24.window.createTextEditorDecorationType({
+    rangeBehavior: vscode24.DecorationRangeBehavior.ClosedClosed
   });
   parts;
   timer;
@@ -7473,7 +6806,7 @@ var Marks = class {
     const agents = this.unsaved.get(uri.toString());
     if (!agents) return void 0;
     const tooltip = `Unsaved edits of ${[...agents].join(", ")}`;
-    return new vscode27.FileDecoration("\u270E", tooltip, new vscode27.ThemeColor("prism.agentForeground"));
+    return new vscode24.FileDecoration("\u270E", tooltip, new vscode24.ThemeColor("prism.agentForeground"));
   }
   dispose() {
     clearTimeout(this.timer);
@@ -7491,9 +6824,9 @@ var Marks = class {
     const places = this.places.get(key) ?? [];
     if (contentChanges.length === 0 || places.length === 0 && !last) return;
     const changes = [...contentChanges].sort((a, b) => b.rangeOffset - a.rangeOffset);
-    for (const place2 of places) for (const change2 of changes) shift(place2, change2);
+    for (const place of places) for (const change2 of changes) shift(place, change2);
     if (last?.version !== document.version) return;
-    const made4 = placesAfter(changes).map((place2) => ({ ...place2, agent: last.agent, at: Date.now() }));
+    const made4 = placesAfter(changes).map((place) => ({ ...place, agent: last.agent, at: Date.now() }));
     this.places.set(key, [...places, ...made4].slice(-MAX_PLACES));
     if (document.isDirty) this.dirtied(document);
     this.draw();
@@ -7515,11 +6848,11 @@ var Marks = class {
     clearTimeout(this.timer);
     const now = Date.now();
     for (const [key, places] of this.places) {
-      const lit = places.filter((place2) => place2.at + FRESH_MS + FADING_MS > now);
+      const lit = places.filter((place) => place.at + FRESH_MS + FADING_MS > now);
       if (lit.length > 0) this.places.set(key, lit);
       else this.places.delete(key);
     }
-    for (const editor of vscode27.window.visibleTextEditors) this.drawIn(editor, now);
+    for (const editor of vscode24.window.visibleTextEditors) this.drawIn(editor, now);
     const turns = [...this.places.values()].flat().flatMap(({ at: at2 }) => [at2 + FRESH_MS, at2 + FRESH_MS + FADING_MS]);
     const next = Math.min(...turns.filter((turn) => turn > now));
     if (Number.isFinite(next)) this.timer = setTimeout(() => this.draw(), next - now + 10);
@@ -7527,42 +6860,42 @@ var Marks = class {
   drawIn(editor, now) {
     const { document } = editor;
     const places = this.places.get(document.uri.toString()) ?? [];
-    const rangeOf = ({ start, end }) => new vscode27.Range(document.positionAt(start), document.positionAt(end));
+    const rangeOf = ({ start, end }) => new vscode24.Range(document.positionAt(start), document.positionAt(end));
     const isFresh = ({ at: at2 }) => at2 + FRESH_MS > now;
     editor.setDecorations(this.fresh, places.filter(isFresh).map(rangeOf));
-    editor.setDecorations(this.fading, places.filter((place2) => !isFresh(place2)).map(rangeOf));
+    editor.setDecorations(this.fading, places.filter((place) => !isFresh(place)).map(rangeOf));
     editor.setDecorations(this.names, beside(document, places, isFresh));
   }
 };
 function beside(document, places, isFresh) {
   const newest = /* @__PURE__ */ new Map();
-  for (const place2 of places) {
-    const other = newest.get(place2.agent);
-    if (!other || place2.at > other.at || place2.at === other.at && place2.end > other.end)
-      newest.set(place2.agent, place2);
+  for (const place of places) {
+    const other = newest.get(place.agent);
+    if (!other || place.at > other.at || place.at === other.at && place.end > other.end)
+      newest.set(place.agent, place);
   }
   const atLine = /* @__PURE__ */ new Map();
-  for (const place2 of newest.values()) {
-    const end = document.positionAt(place2.end);
-    const line2 = end.character === 0 && end.line > 0 && place2.end > place2.start ? end.line - 1 : end.line;
-    atLine.set(line2, [...atLine.get(line2) ?? [], place2]);
+  for (const place of newest.values()) {
+    const end = document.positionAt(place.end);
+    const line = end.character === 0 && end.line > 0 && place.end > place.start ? end.line - 1 : end.line;
+    atLine.set(line, [...atLine.get(line) ?? [], place]);
   }
-  return [...atLine].map(([line2, here]) => {
-    const range = document.lineAt(line2).range;
+  return [...atLine].map(([line, here]) => {
+    const range = document.lineAt(line).range;
     const text2 = cut(here.map(({ agent }) => agent).join(", "), 60);
-    const color = new vscode27.ThemeColor(here.some(isFresh) ? "prism.agentForeground" : "prism.agentFadingForeground");
+    const color = new vscode24.ThemeColor(here.some(isFresh) ? "prism.agentForeground" : "prism.agentFadingForeground");
     const after = { contentText: `\u270E ${text2}`, margin: "0 0 0 2ch", color, fontStyle: "italic" };
-    return { range: new vscode27.Range(range.end, range.end), renderOptions: { after } };
+    return { range: new vscode24.Range(range.end, range.end), renderOptions: { after } };
   });
 }
 function light(background, ruler) {
-  return vscode27.window.createTextEditorDecorationType({
-    backgroundColor: new vscode27.ThemeColor(background),
+  return vscode24.window.createTextEditorDecorationType({
+    backgroundColor: new vscode24.ThemeColor(background),
     borderRadius: "2px",
-    rangeBehavior: vscode27.DecorationRangeBehavior.ClosedClosed,
+    rangeBehavior: vscode24.DecorationRangeBehavior.ClosedClosed,
     ...ruler && {
-      overviewRulerColor: new vscode27.ThemeColor(ruler),
-      overviewRulerLane: vscode27.OverviewRulerLane.Center
+      overviewRulerColor: new vscode24.ThemeColor(ruler),
+      overviewRulerLane: vscode24.OverviewRulerLane.Center
     }
   });
 }
@@ -7574,21 +6907,21 @@ function showPerson(desk) {
   const shelf = new Shelf();
   const asker = new Asker(board, () => desk.roots.all, shelf, desk.texts, desk.log);
   const configs = new Configs(board, shelf, desk.log);
-  const status2 = new Status(board, asker);
+  const status = new Status(board, asker);
   const grants = new Grants(board, asker);
   const marks = new Marks(desk.texts, board);
   const hands = { log: desk.log, home, reconnect: () => desk.line.again() };
-  const say2 = () => {
+  const say = () => {
     const state = board.isTold ? "told" : board.isConnected ? "connected" : "off";
-    return vscode28.commands.executeCommand("setContext", "prism.state", state);
+    return vscode25.commands.executeCommand("setContext", "prism.state", state);
   };
-  say2();
-  return vscode28.Disposable.from(
+  say();
+  return vscode25.Disposable.from(
     commands9(board, asker, configs, hands),
-    board.onChange(say2),
+    board.onChange(say),
     marks,
     grants,
-    status2,
+    status,
     asker,
     configs,
     shelf,
@@ -7599,15 +6932,15 @@ function showPerson(desk) {
 // src/roots.ts
 var nodePath4 = __toESM(require("node:path"));
 var import_node_url = require("node:url");
-var vscode29 = __toESM(require("vscode"));
+var vscode26 = __toESM(require("vscode"));
 var Roots = class {
   folders = [];
-  changed = new vscode29.EventEmitter();
+  changed = new vscode26.EventEmitter();
   subscription;
   onChange = this.changed.event;
   constructor() {
     this.read();
-    this.subscription = vscode29.workspace.onDidChangeWorkspaceFolders(() => {
+    this.subscription = vscode26.workspace.onDidChangeWorkspaceFolders(() => {
       this.read();
       this.changed.fire();
     });
@@ -7618,7 +6951,7 @@ var Roots = class {
   }
   /** Where the folders really are. */
   get all() {
-    return this.folders.map((folder2) => folder2.real);
+    return this.folders.map((folder) => folder.real);
   }
   /** The first folder: relative paths are meant in it. */
   get first() {
@@ -7627,8 +6960,8 @@ var Roots = class {
     return first.real;
   }
   /** Whether a real path is one of the folders or beneath one. */
-  holds(real2) {
-    return this.folders.some((folder2) => isBeneath(real2, folder2.real));
+  holds(real) {
+    return this.folders.some((folder) => isBeneath(real, folder.real));
   }
   /** Returns the file or folder that a path leads to, as this window calls it. Refused if it leads elsewhere. */
   async file(written) {
@@ -7643,57 +6976,216 @@ var Roots = class {
     return this.checked(written, this.resolved(written, realNameOf));
   }
   /** How this window calls a real path. */
-  uri(real2) {
-    const folder2 = this.folderOf(real2);
-    if (!folder2 || folder2.path === folder2.real) return vscode29.Uri.file(real2);
-    return vscode29.Uri.joinPath(folder2.uri, ...nodePath4.relative(folder2.real, real2).split("/").filter(Boolean));
+  uri(real) {
+    const folder = this.folderOf(real);
+    if (!folder || folder.path === folder.real) return vscode26.Uri.file(real);
+    return vscode26.Uri.joinPath(folder.uri, ...nodePath4.relative(folder.real, real).split("/").filter(Boolean));
   }
   /** The real path of a file of this window's; `undefined` for what is no file, or in none of the folders. */
   path(uri) {
     if (uri.scheme !== "file") return void 0;
-    const real2 = realOr(uri.fsPath);
-    return this.holds(real2) ? real2 : void 0;
+    const real = realOr(uri.fsPath);
+    return this.holds(real) ? real : void 0;
   }
   /** The nearest folder above a real path. */
-  rootOf(real2) {
-    return this.folderOf(real2)?.real;
+  rootOf(real) {
+    return this.folderOf(real)?.real;
   }
-  folderOf(real2) {
-    const above = this.folders.filter((folder2) => isBeneath(real2, folder2.real));
+  folderOf(real) {
+    const above = this.folders.filter((folder) => isBeneath(real, folder.real));
     return above.sort((a, b) => b.real.length - a.real.length)[0];
   }
-  resolved(written, resolve5) {
+  resolved(written, resolve2) {
     if (written === "" || written.includes("\0")) throw wrong(`${JSON.stringify(written)} is no path`);
     try {
       const path = written.startsWith("file:") ? (0, import_node_url.fileURLToPath)(written) : written;
-      return resolve5(nodePath4.isAbsolute(path) ? path : nodePath4.join(this.first, path));
+      return resolve2(nodePath4.isAbsolute(path) ? path : nodePath4.join(this.first, path));
     } catch (error) {
       if (error instanceof Refusal) throw error;
       const why = error instanceof Error ? error.message : String(error);
       throw wrong(`${JSON.stringify(written)} cannot be found: ${why}`);
     }
   }
-  checked(written, real2) {
-    if (this.holds(real2)) return real2;
-    const folders = this.folders.map((folder2) => JSON.stringify(folder2.real)).join(", ");
+  checked(written, real) {
+    if (this.holds(real)) return real;
+    const folders = this.folders.map((folder) => JSON.stringify(folder.real)).join(", ");
     throw new Refusal(
       "outside_root",
       `${JSON.stringify(written)} is in none of this window's folders: ${folders || "none is open"}`
     );
   }
   read() {
-    const open = (vscode29.workspace.workspaceFolders ?? []).filter((folder2) => folder2.uri.scheme === "file");
+    const open = (vscode26.workspace.workspaceFolders ?? []).filter((folder) => folder.uri.scheme === "file");
     this.folders = open.map(({ uri }) => ({ uri, path: uri.fsPath, real: realOr(uri.fsPath) }));
   }
 };
 
+// src/runs.ts
+var vscode28 = __toESM(require("vscode"));
+
+// src/screen.ts
+var vscode27 = __toESM(require("vscode"));
+var MAX_KEPT = 1 << 17;
+var bold = (text2) => `\x1B[1m${text2}\x1B[0m`;
+var dim = (text2) => `\x1B[2m${text2}\x1B[0m`;
+var RESTORED = "\x1B[?1047l\x1B[?25h\x1B[0m";
+var Screen = class {
+  writes = new vscode27.EventEmitter();
+  sizes = new vscode27.EventEmitter();
+  names = new vscode27.EventEmitter();
+  closes = new vscode27.EventEmitter();
+  onDidWrite = this.writes.event;
+  onDidOverrideDimensions = this.sizes.event;
+  onDidChangeName = this.names.event;
+  /** The person has closed it. */
+  onClosedByPerson = this.closes.event;
+  isOpen = false;
+  kept = "";
+  size;
+  name = "";
+  isAtLineStart = true;
+  /** Has something new shown here, below what was shown before. */
+  begin({ kind, title, command, path, rows, cols }) {
+    this.rename(title);
+    this.resize(rows, cols);
+    if (kind === "command") this.line(`${bold(`$ ${command}`)}  ${dim(`in ${path}`)}`);
+  }
+  /** Shows it as it is. */
+  write(text2) {
+    if (text2 === "") return;
+    this.isAtLineStart = text2.endsWith("\n");
+    if (this.isOpen) return this.writes.fire(text2);
+    this.kept += text2;
+    if (this.kept.length > 2 * MAX_KEPT) this.kept = dim("[\u2026]") + this.kept.slice(-MAX_KEPT).replace(/^[^\n]*/, "\r");
+  }
+  /** Draws it as large as it is there; without a size as large as its panel is. */
+  resize(rows, columns) {
+    this.size = rows !== void 0 && columns !== void 0 ? { rows, columns } : void 0;
+    if (this.isOpen) this.sizes.fire(this.size);
+  }
+  /** Marks it as over, and how. */
+  end(title, ended) {
+    this.line(`${RESTORED}${dim(`[${endingOf(ended)}]`)}`);
+    this.rename(`${ended.exit_code === 0 ? "\u2713" : "\u2717"} ${title}`);
+  }
+  open() {
+    this.isOpen = true;
+    if (this.size) this.sizes.fire(this.size);
+    if (this.name !== "") this.names.fire(this.name);
+    this.writes.fire(this.kept);
+    this.kept = "";
+  }
+  close() {
+    this.isOpen = false;
+    this.closes.fire();
+  }
+  dispose() {
+    vscode27.Disposable.from(this.writes, this.sizes, this.names, this.closes).dispose();
+  }
+  /** Writes a line of ours, on a line of its own. */
+  line(text2) {
+    this.write(`${this.isAtLineStart ? "" : "\r\n"}${text2}\r
+`);
+  }
+  rename(name) {
+    this.name = name;
+    if (this.isOpen) this.names.fire(name);
+  }
+};
+function endingOf({ exit_code: code, signal, note }) {
+  const how = code !== void 0 ? `exit code ${code}` : signal !== void 0 ? `signal ${signal}` : void 0;
+  return ["ended", how, note].filter((part) => part !== void 0).join(", ");
+}
+
+// src/runs.ts
+var MAX_ENDED = 4;
+var MAX_RUNNING = 64;
+function showRuns(desk) {
+  const runs = new Runs();
+  const on = desk.line.onMessage.bind(desk.line);
+  desk.line.registerWith({ shows: true });
+  return vscode28.Disposable.from(
+    runs,
+    on("show", (message) => runs.begin(message)),
+    on("show_output", (message) => runs.print(message)),
+    on("show_resized", (message) => runs.resize(message)),
+    on("show_ended", (message) => runs.end(message)),
+    desk.line.onState(({ is }) => {
+      if (is !== "connected") runs.lose();
+    })
+  );
+}
+var Runs = class {
+  running = /* @__PURE__ */ new Map();
+  /** The oldest first. */
+  ended = [];
+  begin(show3) {
+    if (this.running.size >= MAX_RUNNING || this.running.has(show3.id)) return;
+    const pane = this.again(show3) ?? this.opened(show3);
+    this.running.set(show3.id, pane);
+    pane.screen.begin(show3);
+  }
+  print({ id, text: text2 }) {
+    this.running.get(id)?.screen.write(text2);
+  }
+  resize({ id, rows, cols }) {
+    this.running.get(id)?.screen.resize(rows, cols);
+  }
+  end({ id, ...ended }) {
+    const pane = this.running.get(id);
+    if (!pane) return;
+    this.running.delete(id);
+    pane.screen.end(pane.title, ended);
+    this.ended.push(pane);
+    this.tidy();
+  }
+  /** The connection is gone: what runs may run on, and nobody tells of it here. */
+  lose() {
+    for (const id of [...this.running.keys()]) this.end({ id, note: "or not; the connection to Prism was lost" });
+  }
+  dispose() {
+    for (const pane of [...this.running.values(), ...this.ended]) close(pane);
+    this.running.clear();
+    this.ended = [];
+  }
+  /** What is run again is shown where it was the last time. */
+  again({ title, kind }) {
+    const index = kind === "command" ? this.ended.findIndex((pane) => pane.title === title) : -1;
+    return index < 0 ? void 0 : this.ended.splice(index, 1)[0];
+  }
+  opened({ title }) {
+    const screen = new Screen();
+    const iconPath = new vscode28.ThemeIcon("robot");
+    const terminal = vscode28.window.createTerminal({ name: title, pty: screen, iconPath, isTransient: true });
+    const pane = { title, screen, terminal };
+    screen.onClosedByPerson(() => this.forget(pane));
+    return pane;
+  }
+  forget(pane) {
+    this.ended = this.ended.filter((one) => one !== pane);
+    for (const [id, one] of this.running) if (one === pane) this.running.delete(id);
+  }
+  /** Not the one that the person looks at. */
+  tidy() {
+    while (this.ended.length > MAX_ENDED) {
+      const index = this.ended.findIndex(({ terminal }) => terminal !== vscode28.window.activeTerminal);
+      const [pane] = this.ended.splice(Math.max(index, 0), 1);
+      if (pane) close(pane);
+    }
+  }
+};
+function close({ screen, terminal }) {
+  terminal.dispose();
+  screen.dispose();
+}
+
 // src/self.ts
-var import_node_crypto5 = require("node:crypto");
-var vscode30 = __toESM(require("vscode"));
+var import_node_crypto3 = require("node:crypto");
+var vscode29 = __toESM(require("vscode"));
 function self(context) {
-  const kind = kindOf2(vscode30.env.appName, vscode30.env.uriScheme);
+  const kind = kindOf2(vscode29.env.appName, vscode29.env.uriScheme);
   const version = context.extension.packageJSON.version;
-  return { pluginId: kind, kind, version: String(version), instanceId: (0, import_node_crypto5.randomUUID)(), startedAtMs: Date.now() };
+  return { pluginId: kind, kind, version: String(version), instanceId: (0, import_node_crypto3.randomUUID)(), startedAtMs: Date.now() };
 }
 function kindOf2(appName, uriScheme) {
   const name = `${appName} ${uriScheme}`.toLowerCase();
@@ -7705,16 +7197,16 @@ function kindOf2(appName, uriScheme) {
 }
 
 // src/spots.ts
-var vscode31 = __toESM(require("vscode"));
+var vscode30 = __toESM(require("vscode"));
 var MAX_SPOTS = 256;
 var Spots = class {
   spots = /* @__PURE__ */ new Map();
   subscriptions;
   constructor() {
-    for (const editor of vscode31.window.visibleTextEditors) this.note(editor);
-    this.subscriptions = vscode31.Disposable.from(
-      vscode31.window.onDidChangeTextEditorSelection(({ textEditor }) => this.note(textEditor)),
-      vscode31.workspace.onDidCloseTextDocument((document) => this.spots.delete(document.uri.toString()))
+    for (const editor of vscode30.window.visibleTextEditors) this.note(editor);
+    this.subscriptions = vscode30.Disposable.from(
+      vscode30.window.onDidChangeTextEditorSelection(({ textEditor }) => this.note(textEditor)),
+      vscode30.workspace.onDidCloseTextDocument((document) => this.spots.delete(document.uri.toString()))
     );
   }
   dispose() {
@@ -7722,21 +7214,21 @@ var Spots = class {
   }
   /** What is selected in a text; nothing, at its beginning, if it was never shown. */
   of(document) {
-    const active = vscode31.window.activeTextEditor;
-    const editors = active ? [active, ...vscode31.window.visibleTextEditors] : vscode31.window.visibleTextEditors;
+    const active = vscode30.window.activeTextEditor;
+    const editors = active ? [active, ...vscode30.window.visibleTextEditors] : vscode30.window.visibleTextEditors;
     const shown2 = editors.find((editor) => editor.document === document);
-    return shown2?.selection ?? this.spots.get(document.uri.toString()) ?? new vscode31.Selection(0, 0, 0, 0);
+    return shown2?.selection ?? this.spots.get(document.uri.toString()) ?? new vscode30.Selection(0, 0, 0, 0);
   }
   /** Waits until the selection of a text is as it should be, but not for long. */
   async until(document, holds, withinMs) {
     if (holds(this.of(document))) return;
-    const event = vscode31.window.onDidChangeTextEditorSelection;
+    const event = vscode30.window.onDidChangeTextEditorSelection;
     await once(event, ({ textEditor }) => textEditor.document === document && holds(textEditor.selection), withinMs);
   }
   /** Waits until a text is scrolled, but not for long: it may not have to be. */
   async untilViewport(document, withinMs) {
     await once(
-      vscode31.window.onDidChangeTextEditorVisibleRanges,
+      vscode30.window.onDidChangeTextEditorVisibleRanges,
       ({ textEditor }) => textEditor.document === document,
       withinMs
     );
@@ -7751,20 +7243,20 @@ var Spots = class {
 };
 
 // src/texts.ts
-var vscode33 = __toESM(require("vscode"));
+var vscode32 = __toESM(require("vscode"));
 
 // src/disk.ts
-var import_promises7 = require("node:fs/promises");
+var import_promises4 = require("node:fs/promises");
 var MAX_BYTES = 5 << 20;
 async function onDisk(path) {
   try {
-    const found3 = await (0, import_promises7.stat)(path);
+    const found3 = await (0, import_promises4.stat)(path);
     if (found3.isDirectory()) throw wrong(`${JSON.stringify(path)}: it is a folder`);
     if (!found3.isFile()) throw wrong(`${JSON.stringify(path)}: it is no regular file`);
-    const bytes = found3.size > MAX_BYTES ? void 0 : await (0, import_promises7.readFile)(path);
+    const bytes = found3.size > MAX_BYTES ? void 0 : await (0, import_promises4.readFile)(path);
     if (bytes === void 0 || bytes.length > MAX_BYTES) {
-      const message2 = `${JSON.stringify(path)} has more than ${MAX_BYTES} bytes; read a part of it with a command`;
-      throw new Refusal("too_large", message2);
+      const message = `${JSON.stringify(path)} has more than ${MAX_BYTES} bytes; read a part of it with a command`;
+      throw new Refusal("too_large", message);
     }
     return bytes;
   } catch (error) {
@@ -7790,17 +7282,17 @@ function applied2(text2, edits) {
   order2.sort((a, b) => at2(a).start - at2(b).start || at2(a).end - at2(b).end || a - b);
   const parts = [];
   const back = [];
-  let [done2, last, length] = [0, 0, 0];
+  let [done, last, length] = [0, 0, 0];
   for (const i of order2) {
     const { start, end, newText } = at2(i);
-    if (start < done2) throw wrong(`edits ${last} and ${i} overlap`);
-    parts.push(text2.slice(done2, start), newText);
-    length += start - done2;
+    if (start < done) throw wrong(`edits ${last} and ${i} overlap`);
+    parts.push(text2.slice(done, start), newText);
+    length += start - done;
     back.push({ start: length, end: length + newText.length, newText: text2.slice(start, end) });
     length += newText.length;
-    [done2, last] = [end, i];
+    [done, last] = [end, i];
   }
-  parts.push(text2.slice(done2));
+  parts.push(text2.slice(done));
   return { text: parts.join(""), back };
 }
 function offsets(text2, edits) {
@@ -7826,12 +7318,12 @@ function difference(from, to) {
 }
 
 // src/ledger.ts
-var vscode32 = __toESM(require("vscode"));
+var vscode31 = __toESM(require("vscode"));
 
 // src/history.ts
 var MAX_STEPS = 1e3;
 var MAX_CHARACTERS2 = 4 << 20;
-var History2 = class {
+var History = class {
   back = [];
   forth = [];
   /** Notes what leads back from a change that was just made. What had been undone before it cannot be redone. */
@@ -7921,16 +7413,16 @@ var SETTLED_MS2 = 30;
 var Ledger = class {
   constructor(roots) {
     this.roots = roots;
-    for (const document of vscode32.workspace.textDocuments) this.note(document);
-    this.subscriptions = vscode32.Disposable.from(
-      vscode32.workspace.onDidOpenTextDocument((document) => void this.note(document)),
-      vscode32.workspace.onDidChangeTextDocument((change2) => this.hear(change2)),
-      vscode32.workspace.onDidSaveTextDocument((document) => {
+    for (const document of vscode31.workspace.textDocuments) this.note(document);
+    this.subscriptions = vscode31.Disposable.from(
+      vscode31.workspace.onDidOpenTextDocument((document) => void this.note(document)),
+      vscode31.workspace.onDidChangeTextDocument((change2) => this.hear(change2)),
+      vscode31.workspace.onDidSaveTextDocument((document) => {
         const known = this.note(document);
         if (known) known.saved = Promise.resolve(digestOf(unbroken(document.getText())));
       }),
-      vscode32.workspace.onDidCloseTextDocument((document) => this.forget(document)),
-      vscode32.workspace.onDidRenameFiles(({ files: files2 }) => {
+      vscode31.workspace.onDidCloseTextDocument((document) => this.forget(document)),
+      vscode31.workspace.onDidRenameFiles(({ files: files2 }) => {
         for (const { oldUri, newUri } of files2) this.renamed(realOr(oldUri.fsPath), realOr(newUri.fsPath));
       })
     );
@@ -7938,9 +7430,9 @@ var Ledger = class {
   roots;
   versions = new Versions(Date.now());
   known = /* @__PURE__ */ new Map();
-  changes = new vscode32.EventEmitter();
-  dirtied = new vscode32.EventEmitter();
-  closes = new vscode32.EventEmitter();
+  changes = new vscode31.EventEmitter();
+  dirtied = new vscode31.EventEmitter();
+  closes = new vscode31.EventEmitter();
   subscriptions;
   /** A text has changed, and whose doing it was. */
   onChange = this.changes.event;
@@ -7963,10 +7455,10 @@ var Ledger = class {
   }
   /** The document of a real path, if the editor has it open. */
   at(path) {
-    return vscode32.workspace.textDocuments.find((document) => this.note(document)?.path === path);
+    return vscode31.workspace.textDocuments.find((document) => this.note(document)?.path === path);
   }
   historyOf(document) {
-    return this.note(document)?.history ?? new History2();
+    return this.note(document)?.history ?? new History();
   }
   /** Of the file that a text was made from, whatever its line breaks. */
   async savedDigest(document) {
@@ -8054,7 +7546,7 @@ var Ledger = class {
     const path = realOr(document.uri.fsPath);
     const known = {
       path,
-      history: new History2(),
+      history: new History(),
       version: document.version,
       saved: this.roots.holds(path) ? digestOnDisk(path) : Promise.resolve(void 0),
       follows: void 0,
@@ -8085,7 +7577,7 @@ var Texts = class {
     this.ledger = new Ledger(roots);
     this.onDirty = this.ledger.onDirty;
     this.listed = new Set(this.all().map((text2) => text2.path));
-    this.subscriptions = vscode33.Disposable.from(
+    this.subscriptions = vscode32.Disposable.from(
       this.ledger,
       this.ledger.onChange((change2) => {
         this.recount();
@@ -8093,8 +7585,8 @@ var Texts = class {
       }),
       this.ledger.onDirty(() => this.recount()),
       this.ledger.onClose((path) => this.close(path)),
-      vscode33.workspace.onDidOpenTextDocument(() => this.recount()),
-      vscode33.window.tabGroups.onDidChangeTabs(() => this.recount()),
+      vscode32.workspace.onDidOpenTextDocument(() => this.recount()),
+      vscode32.window.tabGroups.onDidChangeTabs(() => this.recount()),
       roots.onChange(() => this.recount())
     );
   }
@@ -8104,11 +7596,11 @@ var Texts = class {
   opened = /* @__PURE__ */ new Set();
   /** The buffers that were told of, by path. */
   listed;
-  changes = new vscode33.EventEmitter();
-  moves = new vscode33.EventEmitter();
+  changes = new vscode32.EventEmitter();
+  moves = new vscode32.EventEmitter();
   /** Texts that edits are on their way to. */
   busy = /* @__PURE__ */ new Set();
-  turns = new vscode33.EventEmitter();
+  turns = new vscode32.EventEmitter();
   subscriptions;
   /** A buffer has changed, and whose doing it was. Changes that change nothing are none. */
   onChange = this.changes.event;
@@ -8124,7 +7616,7 @@ var Texts = class {
   /** All buffers, by path. */
   all() {
     const shown2 = shownFiles();
-    const texts2 = vscode33.workspace.textDocuments.map((document) => this.of(document));
+    const texts2 = vscode32.workspace.textDocuments.map((document) => this.of(document));
     const buffers2 = texts2.filter((text2) => text2 !== void 0 && this.isBuffer(text2, shown2));
     return buffers2.sort((a, b) => a.path < b.path ? -1 : a.path > b.path ? 1 : 0);
   }
@@ -8169,7 +7661,7 @@ var Texts = class {
       throw new Refusal("not_found", `there is no file ${JSON.stringify(path)}`);
     }
     if (asText(bytes) === void 0 && !open?.isDirty) return { path, bytes };
-    const document = open ?? await vscode33.workspace.openTextDocument(uri);
+    const document = open ?? await vscode32.workspace.openTextDocument(uri);
     await this.follow(document, bytes);
     this.opened.add(path);
     this.recount();
@@ -8194,7 +7686,7 @@ var Texts = class {
   }
   /** Waits until something holds of a text, and no longer than that; it is looked at whenever a text has changed. */
   async until(holds, withinMs) {
-    if (!holds()) await once(vscode33.workspace.onDidChangeTextDocument, () => holds(), withinMs);
+    if (!holds()) await once(vscode32.workspace.onDidChangeTextDocument, () => holds(), withinMs);
   }
   // --- Changing ---
   /**
@@ -8203,10 +7695,10 @@ var Texts = class {
    */
   async apply(changes, by, reason = "edit") {
     const planned3 = [...changes].map(([uri, { version, edits }]) => {
-      let bound2 = version;
+      let bound = version;
       const plan = (text2) => {
-        bound2 ??= text2.version;
-        if (bound2 !== text2.version) throw stale(text2);
+        bound ??= text2.version;
+        if (bound !== text2.version) throw stale(text2);
         return offsets(text2.document.getText(), edits);
       };
       return { uri, edits: plan };
@@ -8271,28 +7763,28 @@ var Texts = class {
   }
   /** Has the editor make the edits. Returns what leads back. */
   async make(steps, by, reason) {
-    const edit = new vscode33.WorkspaceEdit();
+    const edit = new vscode32.WorkspaceEdit();
     const made4 = /* @__PURE__ */ new Map();
     const expected = steps.map(({ text: { document }, edits }) => {
-      const lineBreak = document.eol === vscode33.EndOfLine.CRLF ? "\r\n" : "\n";
+      const lineBreak = document.eol === vscode32.EndOfLine.CRLF ? "\r\n" : "\n";
       const fitted = edits.map((one) => ({ ...one, newText: withBreaks(one.newText, lineBreak) }));
       const { text: goal, back } = applied2(document.getText(), fitted);
       checkText(goal);
       made4.set(document, back);
       for (const { start, end, newText } of fitted) {
-        edit.replace(document.uri, new vscode33.Range(document.positionAt(start), document.positionAt(end)), newText);
+        edit.replace(document.uri, new vscode32.Range(document.positionAt(start), document.positionAt(end)), newText);
       }
       return { document, goal, version: document.version };
     });
     const landings = expected.map(({ document, goal }) => this.ledger.expect(document, goal, by, reason));
     try {
-      if (!await vscode33.workspace.applyEdit(edit)) {
+      if (!await vscode32.workspace.applyEdit(edit)) {
         const moved = expected.find(({ document, version }) => document.isClosed || document.version !== version);
         const text2 = moved && this.of(moved.document);
         if (text2) throw stale(text2);
         throw new Refusal("failed", "the editor did not make the edit; the file may be closed or read-only");
       }
-      await atMost(TOLD_WITHIN_MS, Promise.all(landings));
+      await within(TOLD_WITHIN_MS, Promise.all(landings));
     } finally {
       for (const { document } of expected) this.ledger.expectNoMore(document);
     }
@@ -8308,10 +7800,10 @@ var Texts = class {
   recount() {
     const all = this.all();
     const now = new Set(all.map((text2) => text2.path));
-    const opened3 = all.filter((text2) => !this.listed.has(text2.path));
+    const opened2 = all.filter((text2) => !this.listed.has(text2.path));
     const closed = [...this.listed].filter((path) => !now.has(path));
     this.listed = now;
-    if (opened3.length > 0 || closed.length > 0) this.moves.fire({ opened: opened3, closed });
+    if (opened2.length > 0 || closed.length > 0) this.moves.fire({ opened: opened2, closed });
   }
   /** Waits until a text that nobody has changed is what its file is. */
   async follow(document, bytes) {
@@ -8337,18 +7829,18 @@ function languageOf(text2) {
 }
 function shownFiles() {
   const shown2 = /* @__PURE__ */ new Set();
-  for (const { input } of vscode33.window.tabGroups.all.flatMap((group) => group.tabs)) {
-    if (input instanceof vscode33.TabInputText) shown2.add(input.uri.toString());
-    if (input instanceof vscode33.TabInputTextDiff) shown2.add(input.modified.toString());
+  for (const { input } of vscode32.window.tabGroups.all.flatMap((group) => group.tabs)) {
+    if (input instanceof vscode32.TabInputText) shown2.add(input.uri.toString());
+    if (input instanceof vscode32.TabInputTextDiff) shown2.add(input.modified.toString());
   }
   return shown2;
 }
 
 // src/verbs/advanced/fix.ts
-var vscode37 = __toESM(require("vscode"));
+var vscode36 = __toESM(require("vscode"));
 
 // src/language/changes.ts
-var vscode34 = __toESM(require("vscode"));
+var vscode33 = __toESM(require("vscode"));
 
 // src/unified.ts
 var CONTEXT = 3;
@@ -8383,16 +7875,16 @@ function linesOf2(text2) {
 function blocksOf(text2, lines, changes) {
   const starts = [];
   let offset = 0;
-  for (const line2 of lines) {
+  for (const line of lines) {
     starts.push(offset);
-    offset += line2.length;
+    offset += line.length;
   }
-  const startOf2 = (line2) => starts[line2] ?? text2.length;
-  const lineAt = (place2) => {
+  const startOf = (line) => starts[line] ?? text2.length;
+  const lineAt = (place) => {
     let [low, high] = [0, starts.length];
     while (low < high) {
       const middle = low + high + 1 >> 1;
-      if (startOf2(middle) <= place2) low = middle;
+      if (startOf(middle) <= place) low = middle;
       else high = middle - 1;
     }
     return low;
@@ -8408,7 +7900,7 @@ function blocksOf(text2, lines, changes) {
     } else groups.push({ from, to, changes: [change2] });
   }
   return groups.flatMap((group) => {
-    const [begin, end] = [startOf2(group.from), startOf2(group.to)];
+    const [begin, end] = [startOf(group.from), startOf(group.to)];
     const inside = group.changes.map(({ start, end: stop, newText }) => ({
       start: start - begin,
       end: stop - begin,
@@ -8436,21 +7928,21 @@ function blocksOf(text2, lines, changes) {
 function drawn(lines, hunk, shift2) {
   const from = Math.max(0, at(hunk, 0).from - CONTEXT);
   const to = Math.min(lines.length, at(hunk, hunk.length - 1).to + CONTEXT);
-  let [body, added, line2] = ["", 0, from];
-  const draw2 = (mark, text2) => {
+  let [body, added, line] = ["", 0, from];
+  const draw = (mark, text2) => {
     const bare = text2.replace(/\r?\n$|\r$/, "");
     body += `${mark}${bare}
 `;
     if (bare === text2) body += "\\ No newline at end of file\n";
   };
   for (const block of hunk) {
-    for (; line2 < block.from; line2 += 1) draw2(" ", at(lines, line2));
-    for (const old of block.old) draw2("-", old);
-    for (const text2 of block.new) draw2("+", text2);
+    for (; line < block.from; line += 1) draw(" ", at(lines, line));
+    for (const old of block.old) draw("-", old);
+    for (const text2 of block.new) draw("+", text2);
     added += block.new.length - block.old.length;
-    line2 = block.to;
+    line = block.to;
   }
-  for (; line2 < to; line2 += 1) draw2(" ", at(lines, line2));
+  for (; line < to; line += 1) draw(" ", at(lines, line));
   const [before, after] = [to - from, to - from + added];
   const side = (start, count2) => `${count2 === 0 ? start : start + 1}${count2 === 1 ? "" : `,${count2}`}`;
   return `@@ -${side(from, before)} +${side(from + shift2, after)} @@
@@ -8468,7 +7960,7 @@ var FILE_ENTRY = 1;
 var TEXT_ENTRY = 2;
 function versionsNow(desk) {
   const versions = /* @__PURE__ */ new Map();
-  for (const document of vscode34.workspace.textDocuments) {
+  for (const document of vscode33.workspace.textDocuments) {
     const text2 = desk.texts.of(document);
     if (text2) versions.set(document.uri.toString(), text2.version);
   }
@@ -8495,7 +7987,7 @@ async function planned(call, edit, before) {
     const known = before.get(text2.uri.toString());
     if (known === void 0 ? text2.isDirty : known !== text2.version) throw stale(text2);
     const { document } = text2;
-    const inside = edits.map((one) => new vscode34.TextEdit(document.validateRange(one.range), one.newText));
+    const inside = edits.map((one) => new vscode33.TextEdit(document.validateRange(one.range), one.newText));
     if (overlap(inside.map((one) => offsetsOf(text2, one))))
       throw new Refusal("failed", `the edits of ${JSON.stringify(name)} overlap; nothing was changed`);
     plan.push({ text: text2, edits: inside.filter((one) => document.getText(one.range) !== one.newText) });
@@ -8553,10 +8045,10 @@ function refuseOthers(edit) {
 }
 
 // src/language/site.ts
-var vscode36 = __toESM(require("vscode"));
+var vscode35 = __toESM(require("vscode"));
 
 // src/language/speakers.ts
-var vscode35 = __toESM(require("vscode"));
+var vscode34 = __toESM(require("vscode"));
 var KNOWN = {
   c: "llvm-vs-code-extensions.vscode-clangd",
   cpp: "llvm-vs-code-extensions.vscode-clangd",
@@ -8577,7 +8069,7 @@ var KNOWN = {
   zig: "ziglang.vscode-zig"
 };
 function speakersOf(language) {
-  return vscode35.extensions.all.filter((extension2) => {
+  return vscode34.extensions.all.filter((extension2) => {
     const manifest = extension2.packageJSON;
     if (manifest.main === void 0 && manifest.browser === void 0) return false;
     const declares = manifest.contributes?.languages?.some(({ id }) => id === language) ?? false;
@@ -8618,13 +8110,13 @@ var Site = class _Site {
     return this.document.languageId;
   }
   /** A place in the text as the editor takes it; refused if the text has none such. */
-  place(place2) {
-    const offset = new Lines(this.document.getText()).offset(place2);
+  place(place) {
+    const offset = new Lines(this.document.getText()).offset(place);
     if (typeof offset === "string") throw wrong(offset);
     return this.document.positionAt(offset);
   }
   span(span2) {
-    return new vscode36.Range(this.place(span2.start), this.place(span2.end));
+    return new vscode35.Range(this.place(span2.start), this.place(span2.end));
   }
   /** Waits until whoever serves the language can answer. */
   async ready() {
@@ -8635,12 +8127,12 @@ var Site = class _Site {
     if (sleeping.length > 0) await Promise.race([awake, pause(START_WITHIN_MS, stop)]);
   }
   /** Asks all who serve the language. `what` is what for: "finds definitions". */
-  async ask(what, command2, args, isEmpty) {
+  async ask(what, command, args, isEmpty) {
     await this.ready();
     const { stop } = this.call;
     const until = warm.has(this.language) || isTypeScript(this.document) ? 0 : Date.now() + COLD_MS;
     for (; ; ) {
-      const answer = await vscode36.commands.executeCommand(command2, ...args) ?? void 0;
+      const answer = await vscode35.commands.executeCommand(command, ...args) ?? void 0;
       if (stop.isCancellationRequested) throw new Refusal("timed_out", "nobody waits for it any more");
       if (!isEmpty(answer)) {
         warm.add(this.language);
@@ -8656,11 +8148,11 @@ var Site = class _Site {
   }
 };
 function pause(milliseconds, stop) {
-  return new Promise((done2) => {
+  return new Promise((done) => {
     const end = () => {
       clearTimeout(timer);
       stopped.dispose();
-      done2();
+      done();
     };
     const timer = setTimeout(end, milliseconds);
     const stopped = stop.onCancellationRequested(end);
@@ -8674,7 +8166,7 @@ var ASK_AGAIN_MS2 = 200;
 async function apply_quick_fix(call) {
   const path = call.args.text("path");
   const span2 = call.args.range("range");
-  const title2 = call.args.maybeText("title");
+  const title = call.args.maybeText("title");
   const version = call.args.number("version", 0, Number.MAX_SAFE_INTEGER);
   const isPreview = call.args.flag("preview");
   call.args.done();
@@ -8682,30 +8174,30 @@ async function apply_quick_fix(call) {
   const site = await Site.open(call, path, version);
   const range = site.span(span2);
   const before = versionsNow(call.desk);
-  if (title2 === void 0) {
+  if (title === void 0) {
     const fixes = await offered(site, range, 0);
     return { fixes: fixes.slice(0, MAX_FIXES).map(told), is_complete: fixes.length <= MAX_FIXES };
   }
-  const { edit, leaves } = await editOf(site, range, title2);
+  const { edit, leaves } = await editOf(site, range, title);
   const plan = await planned(call, edit, before);
   const left2 = leaves === void 0 ? {} : { command_not_run: leaves };
   if (isPreview) return { ...previewed(plan), ...left2 };
   return { files: await made2(call, plan, "quick_fix"), is_preview: false, ...left2 };
 }
-async function offered(site, range, resolved2) {
+async function offered(site, range, resolved) {
   const { document, call } = site;
   await site.ready();
   const until = Date.now() + ERRORS_WITHIN_MS;
   const lent = await lentErrors(site, range, until);
   try {
     for (; ; ) {
-      const command2 = "vscode.executeCodeActionProvider";
-      const all = await vscode37.commands.executeCommand(
-        command2,
+      const command = "vscode.executeCodeActionProvider";
+      const all = await vscode36.commands.executeCommand(
+        command,
         document.uri,
         range,
         void 0,
-        resolved2
+        resolved
       ) ?? [];
       if (all.length === 0 && speakersOf(site.language).length === 0) throw nobody(site.language, "offers quick fixes");
       const isEarly = isTypeScript(document) && lent.hasErrors && !all.some(isFix);
@@ -8721,20 +8213,20 @@ async function lentErrors(site, range, until) {
   const { uri } = document;
   if (!isTypeScript(document)) {
     const isServed = speakersOf(site.language).length > 0 && !isSilent(document);
-    if (isServed && vscode37.languages.getDiagnostics(uri).length === 0) await untilHeard(document, until, call.stop);
+    if (isServed && vscode36.languages.getDiagnostics(uri).length === 0) await untilHeard(document, until, call.stop);
     return { hasErrors: false, dispose: () => void 0 };
   }
   const found3 = (await diagnose(document, call.stop) ?? []).filter((error) => error.range.intersection(range));
-  const hasErrors = found3.some((error) => error.severity === vscode37.DiagnosticSeverity.Error);
-  const shown2 = vscode37.languages.getDiagnostics(uri);
+  const hasErrors = found3.some((error) => error.severity === vscode36.DiagnosticSeverity.Error);
+  const shown2 = vscode36.languages.getDiagnostics(uri);
   const isShown = (error) => shown2.some((one) => one.code === error.code && one.range.isEqual(error.range));
   const missing = found3.filter((error) => !isShown(error));
-  for (const error of missing) error.severity = vscode37.DiagnosticSeverity.Hint;
+  for (const error of missing) error.severity = vscode36.DiagnosticSeverity.Hint;
   const lent = missing.length > 0 ? lend(document, missing) : void 0;
   return { hasErrors, dispose: () => void lent?.dispose() };
 }
 function isFix(action) {
-  return !isCommand(action) && action.kind !== void 0 && vscode37.CodeActionKind.QuickFix.contains(action.kind);
+  return !isCommand(action) && action.kind !== void 0 && vscode36.CodeActionKind.QuickFix.contains(action.kind);
 }
 function isCommand(action) {
   return typeof action.command === "string";
@@ -8743,21 +8235,21 @@ function told(action) {
   if (isCommand(action)) return { title: action.title, kind: null, is_preferred: false };
   return { title: action.title, kind: action.kind?.value ?? null, is_preferred: action.isPreferred ?? false };
 }
-async function editOf(site, range, title2) {
+async function editOf(site, range, title) {
   const first = await offered(site, range, 0);
-  const at2 = first.findIndex((action) => action.title === title2);
+  const at2 = first.findIndex((action) => action.title === title);
   if (at2 < 0 || at2 >= MAX_FIXES) {
     const titles = first.slice(0, 10).map((action) => JSON.stringify(action.title));
     const others = titles.length === 0 ? "nothing is offered" : `offered are ${titles.join(", ")}`;
-    throw new Refusal("not_found", `no quick fix ${JSON.stringify(title2)} is offered there by now; ${others}`);
+    throw new Refusal("not_found", `no quick fix ${JSON.stringify(title)} is offered there by now; ${others}`);
   }
   const fix = fixIn(site, first[at2]) ?? fixIn(
     site,
-    (await offered(site, range, at2 + 1)).find((action) => action.title === title2)
+    (await offered(site, range, at2 + 1)).find((action) => action.title === title)
   );
   if (fix) return fix;
   const why = "runs a command of an extension; only fixes that are edits can be applied";
-  throw new Refusal("unsupported", `the quick fix ${JSON.stringify(title2)} ${why}`);
+  throw new Refusal("unsupported", `the quick fix ${JSON.stringify(title)} ${why}`);
 }
 function fixIn(site, action) {
   if (!action) return void 0;
@@ -8766,14 +8258,14 @@ function fixIn(site, action) {
   const leaves = isCommand(action) ? void 0 : action.command?.command;
   return { edit, leaves: leaves?.startsWith("_typescript.") ? void 0 : leaves };
 }
-function editBehind({ document }, { command: command2, arguments: args }) {
-  if (command2 !== "_css.applyCodeAction" || !Array.isArray(args)) return void 0;
+function editBehind({ document }, { command, arguments: args }) {
+  if (command !== "_css.applyCodeAction" || !Array.isArray(args)) return void 0;
   const [uri, version, edits] = args;
   if (uri !== document.uri.toString() || version !== document.version || !Array.isArray(edits)) return void 0;
-  const edit = new vscode37.WorkspaceEdit();
+  const edit = new vscode36.WorkspaceEdit();
   for (const { range, newText } of edits) {
     const { start, end } = range;
-    edit.replace(document.uri, new vscode37.Range(start.line, start.character, end.line, end.character), newText);
+    edit.replace(document.uri, new vscode36.Range(start.line, start.character, end.line, end.character), newText);
   }
   return edit;
 }
@@ -8787,23 +8279,23 @@ async function get_code_lens(call) {
   const args = [site.document.uri, MAX_LENSES + 1];
   const isEmpty = (lenses2) => !lenses2 || lenses2.length === 0;
   const found3 = await site.ask("shows code lenses", "vscode.executeCodeLensProvider", args, isEmpty) ?? [];
-  const lenses = found3.slice(0, MAX_LENSES).map(({ range, command: command2 }) => ({
+  const lenses = found3.slice(0, MAX_LENSES).map(({ range, command }) => ({
     range: toldSpan(range),
-    title: command2?.title ?? null,
-    command: command2?.command ?? null
+    title: command?.title ?? null,
+    command: command?.command ?? null
   }));
   const version = call.desk.texts.of(site.document)?.version ?? site.text.version;
-  const isComplete = found3.length <= MAX_LENSES && lenses.every(({ command: command2 }) => command2 !== null);
+  const isComplete = found3.length <= MAX_LENSES && lenses.every(({ command }) => command !== null);
   return { lenses, version, is_complete: isComplete };
 }
 
 // src/verbs/advanced/rename.ts
-var vscode38 = __toESM(require("vscode"));
+var vscode37 = __toESM(require("vscode"));
 var MAX_NAME = 200;
 async function refactor_symbol(call) {
   const path = call.args.text("path");
-  const position2 = call.args.position("position");
-  if (!position2) throw wrong("`position` is missing: {line, character}");
+  const position = call.args.position("position");
+  if (!position) throw wrong("`position` is missing: {line, character}");
   const newName = call.args.text("new_name");
   const version = call.args.number("version", 0, Number.MAX_SAFE_INTEGER);
   const isPreview = call.args.flag("preview");
@@ -8812,23 +8304,23 @@ async function refactor_symbol(call) {
     throw wrong(`\`new_name\` must be a name of 1 to ${MAX_NAME} letters`);
   }
   const site = await Site.open(call, path, version);
-  const place2 = site.place(position2);
+  const place = site.place(position);
   await site.ready();
   const before = versionsNow(call.desk);
-  const plan = await planned(call, await renamed(site, place2, newName), before);
+  const plan = await planned(call, await renamed(site, place, newName), before);
   if (plan.length === 0) return { files: [], is_preview: isPreview };
   if (isPreview) return previewed(plan);
   return { files: await made2(call, plan, "rename"), is_preview: false };
 }
-async function renamed(site, place2, newName) {
+async function renamed(site, place, newName) {
   const none = "there is nothing at `position` that could be renamed";
   let edit;
   try {
-    const command2 = "vscode.executeDocumentRenameProvider";
-    edit = await vscode38.commands.executeCommand(
-      command2,
+    const command = "vscode.executeDocumentRenameProvider";
+    edit = await vscode37.commands.executeCommand(
+      command,
       site.document.uri,
-      place2,
+      place,
       newName
     ) ?? void 0;
   } catch (error) {
@@ -8839,11 +8331,8 @@ async function renamed(site, place2, newName) {
   throw wrong(none);
 }
 
-// src/verbs/advanced.ts
-var advanced = { get_code_lens, apply_quick_fix, refactor_symbol };
-
 // src/verbs/analysis/completions.ts
-var vscode39 = __toESM(require("vscode"));
+var vscode38 = __toESM(require("vscode"));
 
 // src/language/rank.ts
 function typedIn(before) {
@@ -8868,18 +8357,18 @@ var MAX_WORDS = 1e3;
 var KINDS = "text method function constructor field variable class interface module property unit value enum keyword snippet color file reference folder enum_member constant struct event operator type_parameter".split(" ");
 async function get_completions(call) {
   const path = call.args.text("path");
-  const position2 = call.args.position("position");
+  const position = call.args.position("position");
   const limit = call.args.number("limit", 1, MAX_LIMIT) ?? USUAL_LIMIT;
   call.args.done();
-  if (!position2) throw wrong("`position` is missing: {line, character}");
+  if (!position) throw wrong("`position` is missing: {line, character}");
   const site = await Site.open(call, path);
-  const place2 = site.place(position2);
-  const command2 = "vscode.executeCompletionItemProvider";
+  const place = site.place(position);
+  const command = "vscode.executeCompletionItemProvider";
   const isEmpty = (list2) => !list2 || list2.items.every(isWord);
-  const list = await site.ask("completes code", command2, [site.document.uri, place2], isEmpty);
+  const list = await site.ask("completes code", command, [site.document.uri, place], isEmpty);
   const items = list?.items ?? [];
   if (items.every(isWord) && speakersOf(site.language).length === 0) throw nobody(site.language, "completes code");
-  const fitting = chosen(items, typedIn(site.document.lineAt(place2.line).text.slice(0, place2.character)));
+  const fitting = chosen(items, typedIn(site.document.lineAt(place.line).text.slice(0, place.character)));
   const version = call.desk.texts.of(site.document)?.version ?? site.text.version;
   return {
     items: fitting.slice(0, limit).map(told2),
@@ -8888,7 +8377,7 @@ async function get_completions(call) {
   };
 }
 function isWord(item2) {
-  return item2.kind === vscode39.CompletionItemKind.Text;
+  return item2.kind === vscode38.CompletionItemKind.Text;
 }
 function chosen(items, typed2) {
   const ranked = items.flatMap((item2) => {
@@ -8904,7 +8393,7 @@ function labelOf(item2) {
 function told2(item2) {
   const label2 = labelOf(item2);
   const { insertText, documentation } = item2;
-  const words3 = typeof documentation === "string" ? documentation : documentation?.value;
+  const words2 = typeof documentation === "string" ? documentation : documentation?.value;
   return {
     label: label2,
     kind: item2.kind === void 0 ? null : KINDS[item2.kind] ?? null,
@@ -8912,24 +8401,24 @@ function told2(item2) {
     insert_text: typeof insertText === "string" ? insertText : insertText?.value ?? label2,
     // With places to fill in: `${1:name}`.
     ...typeof insertText === "object" ? { is_snippet: true } : {},
-    ...words3 ? { documentation: [...words3].slice(0, MAX_WORDS).join("") } : {}
+    ...words2 ? { documentation: [...words2].slice(0, MAX_WORDS).join("") } : {}
   };
 }
 
 // src/verbs/analysis/definition.ts
-var import_promises8 = require("node:fs/promises");
-var vscode40 = __toESM(require("vscode"));
+var import_promises5 = require("node:fs/promises");
+var vscode39 = __toESM(require("vscode"));
 
 // src/search/words.ts
-var MAX_LINE2 = 300;
+var MAX_LINE = 300;
 var MAX_LENGTH = 8 * 1024;
-function faultOf(words3) {
-  if (words3 === "" || /[\r\n]/.test(words3)) return "must be a part of one line";
-  if (Buffer.byteLength(words3) > MAX_LENGTH) return `must have at most ${MAX_LENGTH} bytes`;
+function faultOf(words2) {
+  if (words2 === "" || /[\r\n]/.test(words2)) return "must be a part of one line";
+  if (Buffer.byteLength(words2) > MAX_LENGTH) return `must have at most ${MAX_LENGTH} bytes`;
   return void 0;
 }
-function find2(text2, words3, ignoresCase, limit) {
-  const pattern = new RegExp(words3.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&"), ignoresCase ? "giu" : "gu");
+function find2(text2, words2, ignoresCase, limit) {
+  const pattern = new RegExp(words2.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&"), ignoresCase ? "giu" : "gu");
   const places = [];
   for (const found3 of text2.matchAll(pattern)) {
     places.push([found3.index, found3.index + found3[0].length]);
@@ -8947,9 +8436,9 @@ function hitsAt(text2, places, limit) {
   return { hits, isCut: places.length > limit };
 }
 function lineFrom(text2, start) {
-  const line2 = text2.slice(start, start + 2 * MAX_LINE2);
-  const end = line2.search(/[\r\n]/);
-  return [...end < 0 ? line2 : line2.slice(0, end)].slice(0, MAX_LINE2).join("");
+  const line = text2.slice(start, start + 2 * MAX_LINE);
+  const end = line.search(/[\r\n]/);
+  return [...end < 0 ? line : line.slice(0, end)].slice(0, MAX_LINE).join("");
 }
 
 // src/verbs/analysis/definition.ts
@@ -8966,7 +8455,7 @@ var KINDS2 = {
 var SYMBOLS = "file module namespace package class method property field constructor enum interface function variable constant string number boolean array object key null enum_member struct event operator type_parameter".split(" ");
 async function goto_definition(call) {
   const path = call.args.text("path");
-  const position2 = call.args.position("position");
+  const position = call.args.position("position");
   const word = call.args.maybeText("kind") ?? "definition";
   call.args.done();
   const kind = Object.hasOwn(KINDS2, word) ? KINDS2[word] : void 0;
@@ -8974,9 +8463,9 @@ async function goto_definition(call) {
     const kinds = "definition, declaration, type_definition, implementation, references or symbols";
     throw wrong(`\`kind\` is ${kinds}, not ${JSON.stringify(word)}`);
   }
-  if (!position2 && word !== "symbols") throw wrong("`position` is missing: {line, character}");
+  if (!position && word !== "symbols") throw wrong("`position` is missing: {line, character}");
   const site = await Site.open(call, path);
-  const place2 = position2 && site.place(position2);
+  const place = position && site.place(position);
   if (word === "declaration" && isTypeScript(site.document)) {
     throw new Refusal(
       "unsupported",
@@ -8985,39 +8474,39 @@ async function goto_definition(call) {
   }
   const { uri } = site.document;
   const isEmpty = (list) => !list || list.length === 0;
-  const found3 = await (word === "symbols" ? site.ask(kind.what, kind.command, [uri], isEmpty).then((symbols) => symbolsOf(uri, symbols ?? [])) : site.ask(kind.what, kind.command, [uri, place2], isEmpty).then((all) => (all ?? []).map(foundAt)));
+  const found3 = await (word === "symbols" ? site.ask(kind.what, kind.command, [uri], isEmpty).then((symbols) => symbolsOf(uri, symbols ?? [])) : site.ask(kind.what, kind.command, [uri, place], isEmpty).then((all) => (all ?? []).map(foundAt)));
   const lines = new ShownLines(call);
   const locations = [];
   for (const one of found3.slice(0, MAX_PLACES2)) locations.push(await told3(call, one, lines));
   return { locations, is_complete: found3.length <= MAX_PLACES2 };
 }
-function foundAt(place2) {
-  if ("targetUri" in place2) return { uri: place2.targetUri, range: place2.targetSelectionRange ?? place2.targetRange };
-  return { uri: place2.uri, range: place2.range };
+function foundAt(place) {
+  if ("targetUri" in place) return { uri: place.targetUri, range: place.targetSelectionRange ?? place.targetRange };
+  return { uri: place.uri, range: place.range };
 }
 function symbolsOf(uri, symbols, within3 = null) {
   return symbols.flatMap((symbol) => {
     const isNested = "children" in symbol;
     const container = within3 ?? ("containerName" in symbol && symbol.containerName || null);
-    const about2 = { name: symbol.name, kind: SYMBOLS[symbol.kind] ?? "symbol", container };
+    const about = { name: symbol.name, kind: SYMBOLS[symbol.kind] ?? "symbol", container };
     const found3 = {
       uri: isNested ? uri : symbol.location.uri,
       range: isNested ? symbol.range : symbol.location.range,
-      symbol: about2
+      symbol: about
     };
     return [found3, ...isNested ? symbolsOf(uri, symbol.children, symbol.name) : []];
   });
 }
 async function told3(call, found3, lines) {
-  const isFile2 = found3.uri.scheme === "file";
-  const path = isFile2 ? call.desk.roots.path(found3.uri) ?? realOr(found3.uri.fsPath) : found3.uri.toString();
-  const isGranted2 = isFile2 && call.desk.roots.holds(path);
-  const line2 = isGranted2 ? await lines.at(found3.uri, path, found3.range.start.line) : void 0;
+  const isFile = found3.uri.scheme === "file";
+  const path = isFile ? call.desk.roots.path(found3.uri) ?? realOr(found3.uri.fsPath) : found3.uri.toString();
+  const isGranted = isFile && call.desk.roots.holds(path);
+  const line = isGranted ? await lines.at(found3.uri, path, found3.range.start.line) : void 0;
   return {
     path,
     range: toldSpan(found3.range),
-    is_granted: isGranted2,
-    ...line2 === void 0 ? {} : { line_text: line2 },
+    is_granted: isGranted,
+    ...line === void 0 ? {} : { line_text: line },
     ...found3.symbol ?? {}
   };
 }
@@ -9027,32 +8516,32 @@ var ShownLines = class {
   }
   call;
   files = /* @__PURE__ */ new Map();
-  async at(uri, path, line2) {
+  async at(uri, path, line) {
     const key = uri.toString();
     let lines = this.files.get(key);
     if (!lines) {
       if (this.files.size >= MAX_FILES2 || this.call.stop.isCancellationRequested) return void 0;
-      const open = vscode40.workspace.textDocuments.find((document) => document.uri.toString() === key);
+      const open = vscode39.workspace.textDocuments.find((document) => document.uri.toString() === key);
       lines = (open ? open.getText() : await textAt(path)).split(/\r\n|\r|\n/);
       this.files.set(key, lines);
     }
-    const text2 = lines[line2];
+    const text2 = lines[line];
     return text2 === void 0 ? void 0 : lineFrom(text2, 0);
   }
 };
 async function textAt(path) {
   try {
-    return (await (0, import_promises8.stat)(path)).size > MAX_BYTES ? "" : await (0, import_promises8.readFile)(path, "utf8");
+    return (await (0, import_promises5.stat)(path)).size > MAX_BYTES ? "" : await (0, import_promises5.readFile)(path, "utf8");
   } catch {
     return "";
   }
 }
 
 // src/verbs/analysis/errors.ts
-var vscode41 = __toESM(require("vscode"));
+var vscode40 = __toESM(require("vscode"));
 var USUAL_WAIT_MS = 1e4;
 var LONGEST_WAIT_MS2 = 6e4;
-var MAX_TOLD2 = 5e3;
+var MAX_TOLD = 5e3;
 var MAX_ASKED2 = 50;
 var UNHEARD = "nobody has told errors of this text yet; some extensions look only at files in a tab, where switch_buffer puts them";
 var SEVERITIES = ["error", "warning", "information", "hint"];
@@ -9071,20 +8560,20 @@ async function ofTypeScript(site, until) {
   for (; ; ) {
     const before = document.version;
     const asked = diagnose(document, call.stop);
-    const answer = await within(until, asked, call.stop);
-    if (answer === "late") return told4(site, vscode41.languages.getDiagnostics(document.uri), void 0);
+    const answer = await within2(until, asked, call.stop);
+    if (answer === "late") return told4(site, vscode40.languages.getDiagnostics(document.uri), void 0);
     if (!answer) return void 0;
     if (document.version !== before && Date.now() < until && !call.stop.isCancellationRequested) continue;
-    const others = vscode41.languages.getDiagnostics(document.uri).filter((one) => !isItsOwn(one));
+    const others = vscode40.languages.getDiagnostics(document.uri).filter((one) => !isItsOwn(one));
     return told4(site, [...answer, ...others], document.version - before);
   }
 }
 async function ofOthers(site, until) {
   const { document, call } = site;
-  const known = () => vscode41.languages.getDiagnostics(document.uri);
+  const known = () => vscode40.languages.getDiagnostics(document.uri);
   if (known().length === 0 && ageOf(document) === void 0) {
     if (speakersOf(site.language).length === 0) throw nobody(site.language, "tells errors");
-    await within(until, site.ready(), call.stop);
+    await within2(until, site.ready(), call.stop);
   }
   await untilHeard(document, until, call.stop);
   return told4(site, known(), ageOf(document));
@@ -9094,34 +8583,34 @@ function told4(site, diagnostics, age) {
   const now = desk.texts.of(site.document)?.version ?? site.text.version;
   const speakers = speakersOf(site.language).map((extension2) => extension2.id);
   return {
-    diagnostics: diagnostics.slice(0, MAX_TOLD2).map((one) => toldOne(site.text.path, one)),
+    diagnostics: diagnostics.slice(0, MAX_TOLD).map((one) => toldOne(site.text.path, one)),
     version: now,
     analyzed_version: age === void 0 ? null : now - age,
-    is_complete: age === 0 && diagnostics.length <= MAX_TOLD2,
+    is_complete: age === 0 && diagnostics.length <= MAX_TOLD,
     server: { name: speakers.join(", ") || null, root: desk.roots.rootOf(site.text.path) ?? null, busy_with: null },
     ...age === void 0 && !hasTab(site.document) ? { why: UNHEARD } : {}
   };
 }
 async function ofAll({ desk, stop }, until) {
   const found3 = /* @__PURE__ */ new Map();
-  for (const [uri, diagnostics] of vscode41.languages.getDiagnostics()) {
+  for (const [uri, diagnostics] of vscode40.languages.getDiagnostics()) {
     const path = desk.roots.path(uri);
     if (path !== void 0) found3.set(path, diagnostics);
   }
   let isComplete = true;
   let asked = 0;
   for (const { path, document } of desk.texts.all()) {
-    const own = isTypeScript(document) && (asked += 1) <= MAX_ASKED2 ? await within(until, diagnose(document, stop), stop) : void 0;
+    const own = isTypeScript(document) && (asked += 1) <= MAX_ASKED2 ? await within2(until, diagnose(document, stop), stop) : void 0;
     if (Array.isArray(own)) found3.set(path, [...own, ...(found3.get(path) ?? []).filter((one) => !isItsOwn(one))]);
     else if (speakersOf(document.languageId).length > 0) isComplete &&= ageOf(document) === 0;
   }
   const told6 = [...found3].flatMap(([path, diagnostics]) => diagnostics.map((one) => toldOne(path, one)));
   const sources = new Set([...found3.values()].flat().map(({ source }) => source));
   return {
-    diagnostics: told6.slice(0, MAX_TOLD2),
+    diagnostics: told6.slice(0, MAX_TOLD),
     version: null,
     analyzed_version: null,
-    is_complete: isComplete && asked <= MAX_ASKED2 && told6.length <= MAX_TOLD2,
+    is_complete: isComplete && asked <= MAX_ASKED2 && told6.length <= MAX_TOLD,
     server: [...sources].filter((source) => source !== void 0).sort()
   };
 }
@@ -9136,12 +8625,12 @@ function toldOne(path, one) {
     code: code ?? null
   };
 }
-async function within(until, doing, stop) {
+async function within2(until, doing, stop) {
   let timer;
   let stopped;
-  const late = new Promise((done2) => {
-    timer = setTimeout(() => done2("late"), Math.max(0, until - Date.now()));
-    stopped = stop.onCancellationRequested(() => done2("late"));
+  const late = new Promise((done) => {
+    timer = setTimeout(() => done("late"), Math.max(0, until - Date.now()));
+    stopped = stop.onCancellationRequested(() => done("late"));
   });
   try {
     return await Promise.race([doing, late]);
@@ -9152,7 +8641,7 @@ async function within(until, doing, stop) {
 }
 
 // src/verbs/analysis/format.ts
-var vscode42 = __toESM(require("vscode"));
+var vscode41 = __toESM(require("vscode"));
 async function format_code(call) {
   const path = call.args.text("path");
   const version = call.args.number("version", 0, Number.MAX_SAFE_INTEGER);
@@ -9169,7 +8658,7 @@ async function format_code(call) {
   const before = versionsNow(call.desk);
   const edits = await formatted(site.document, range, options);
   if (!edits) await refuseNobody(site, range, options);
-  const edit = new vscode42.WorkspaceEdit();
+  const edit = new vscode41.WorkspaceEdit();
   edit.set(site.document.uri, edits ?? []);
   const plan = await planned(call, edit, before);
   const [file] = await made2(call, plan, "format");
@@ -9182,7 +8671,7 @@ async function format_code(call) {
   };
 }
 function optionsFor(document, tabSize, insertSpaces) {
-  const usual = vscode42.workspace.getConfiguration("editor", document);
+  const usual = vscode41.workspace.getConfiguration("editor", document);
   return {
     tabSize: tabSize ?? usual.get("tabSize", 4),
     insertSpaces: insertSpaces ?? usual.get("insertSpaces", true)
@@ -9190,8 +8679,8 @@ function optionsFor(document, tabSize, insertSpaces) {
 }
 async function formatted(document, range, options) {
   const { uri } = document;
-  const [command2, args] = range ? ["vscode.executeFormatRangeProvider", [uri, range, options]] : ["vscode.executeFormatDocumentProvider", [uri, options]];
-  return await vscode42.commands.executeCommand(command2, ...args) ?? void 0;
+  const [command, args] = range ? ["vscode.executeFormatRangeProvider", [uri, range, options]] : ["vscode.executeFormatDocumentProvider", [uri, options]];
+  return await vscode41.commands.executeCommand(command, ...args) ?? void 0;
 }
 async function refuseNobody(site, range, options) {
   const odd = { tabSize: options.tabSize === 7 ? 5 : 7, insertSpaces: !options.insertSpaces };
@@ -9200,27 +8689,24 @@ async function refuseNobody(site, range, options) {
     const { categories } = packageJSON;
     return categories?.includes("Formatters") ?? false;
   };
-  const formatters = vscode42.extensions.all.filter(isFormatter);
+  const formatters = vscode41.extensions.all.filter(isFormatter);
   if (speakersOf(site.language).length + formatters.length === 0) throw nobody(site.language, "formats code");
 }
 
-// src/verbs/analysis.ts
-var analysis = { get_errors, get_completions, goto_definition, format_code };
-
 // src/verbs/buffers.ts
-var vscode44 = __toESM(require("vscode"));
+var vscode43 = __toESM(require("vscode"));
 
 // src/asked.ts
 var MAX_EDITS3 = 1e3;
 var MAX_FILES3 = 200;
 function askedEdits(args) {
-  const listed2 = args.list("edits");
+  const listed = args.list("edits");
   const [oldText, newText] = [args.take("old_text"), args.take("new_text")];
-  if (listed2) {
+  if (listed) {
     if (oldText !== void 0 || newText !== void 0) {
       throw wrong("give `edits`, or `old_text` and `new_text`, not both");
     }
-    return read(listed2);
+    return read(listed);
   }
   if (oldText === void 0 && newText === void 0) return void 0;
   return read([{ old_text: oldText ?? null, new_text: newText ?? null }]);
@@ -9257,11 +8743,11 @@ function atWords(text2, oldText) {
   }
   return [start, start + oldText.length];
 }
-function read(listed2) {
-  if (listed2.length === 0 || listed2.length > MAX_EDITS3) {
-    throw wrong(`\`edits\` must hold 1 to ${MAX_EDITS3} edits, not ${listed2.length}`);
+function read(listed) {
+  if (listed.length === 0 || listed.length > MAX_EDITS3) {
+    throw wrong(`\`edits\` must hold 1 to ${MAX_EDITS3} edits, not ${listed.length}`);
   }
-  return listed2.map((edit, i) => {
+  return listed.map((edit, i) => {
     if (kindOf(edit) !== "an object") throw wrong(`edit ${i} must be an object, not ${kindOf(edit)}`);
     try {
       return readOne(new Args(edit));
@@ -9282,8 +8768,8 @@ function readOne(args) {
 }
 
 // src/saving.ts
-var import_promises9 = require("node:fs/promises");
-var vscode43 = __toESM(require("vscode"));
+var import_promises6 = require("node:fs/promises");
+var vscode42 = __toESM(require("vscode"));
 var SAVED_WITHIN_MS = 1e3;
 async function save(desk, text2, overwrites, session) {
   const there = await onDisk(text2.path);
@@ -9302,7 +8788,7 @@ async function discard(desk, text2, session) {
     const edits = (now2) => {
       if (now2.version !== text2.version) throw stale(now2);
       const content = document.getText();
-      const lineBreak = document.eol === vscode43.EndOfLine.CRLF ? "\r\n" : "\n";
+      const lineBreak = document.eol === vscode42.EndOfLine.CRLF ? "\r\n" : "\n";
       const edit = difference(content, withBreaks(goal, lineBreak));
       return edit.start === edit.end && edit.newText === "" ? [] : [edit];
     };
@@ -9311,19 +8797,19 @@ async function discard(desk, text2, session) {
   const end = desk.doing.note("discard", path, session);
   await write(desk, text2, there);
   end();
-  if (!there) return vscode43.workspace.fs.delete(uri);
+  if (!there) return vscode42.workspace.fs.delete(uri);
   const now = await onDisk(path);
   if (now && Buffer.compare(now, there) === 0) return;
-  await vscode43.workspace.fs.writeFile(uri, there);
+  await vscode42.workspace.fs.writeFile(uri, there);
   await desk.texts.caughtUp(path);
 }
 async function write(desk, text2, there) {
   const { document, path } = text2;
   if (there) {
-    await (0, import_promises9.access)(path, import_promises9.constants.W_OK).catch(() => {
+    await (0, import_promises6.access)(path, import_promises6.constants.W_OK).catch(() => {
       throw new Refusal("failed", `${JSON.stringify(path)}: it is read-only`);
     });
-    if (await desk.texts.isChangedOnDisk(text2)) await (0, import_promises9.utimes)(path, /* @__PURE__ */ new Date(0), /* @__PURE__ */ new Date(0));
+    if (await desk.texts.isChangedOnDisk(text2)) await (0, import_promises6.utimes)(path, /* @__PURE__ */ new Date(0), /* @__PURE__ */ new Date(0));
   }
   const before = document.version;
   await document.save();
@@ -9336,7 +8822,7 @@ async function write(desk, text2, there) {
 // src/verbs/buffers.ts
 async function getBuffers({ args, desk }) {
   args.done();
-  const active = vscode44.window.activeTextEditor?.document;
+  const active = vscode43.window.activeTextEditor?.document;
   const buffers2 = await Promise.all(
     desk.texts.all().map(async (text2) => {
       const content = text2.document.getText();
@@ -9431,8 +8917,8 @@ function numberedNow(index, doing) {
   }
 }
 function numberedRefusal(index, error) {
-  const { code, message: message2 } = Refusal.of(error);
-  return new Refusal(code, `file ${index}: ${message2}`);
+  const { code, message } = Refusal.of(error);
+  return new Refusal(code, `file ${index}: ${message}`);
 }
 async function saveBuffer({ args, desk, session }) {
   const path = args.maybeText("path");
@@ -9443,8 +8929,8 @@ async function saveBuffer({ args, desk, session }) {
   if (path !== void 0 && !savesAll) {
     const text2 = await desk.texts.open(await desk.roots.file(path));
     if (version !== void 0 && version !== text2.version) {
-      const message2 = `${JSON.stringify(path)}: version ${version} was to be saved, and it is at ${text2.version}`;
-      throw new Refusal("changed", message2);
+      const message = `${JSON.stringify(path)}: version ${version} was to be saved, and it is at ${text2.version}`;
+      throw new Refusal("changed", message);
     }
     return saved(desk, text2, overwrites, session);
   }
@@ -9453,8 +8939,8 @@ async function saveBuffer({ args, desk, session }) {
   for (const text2 of desk.texts.all().filter((one) => one.isDirty)) {
     all.push(
       await saved(desk, text2, overwrites, session).catch((error) => {
-        const { code, message: message2 } = Refusal.of(error);
-        return { path: text2.path, error: { code, message: message2 } };
+        const { code, message } = Refusal.of(error);
+        return { path: text2.path, error: { code, message } };
       })
     );
   }
@@ -9480,13 +8966,13 @@ async function closeBuffer({ args, desk, session }) {
   }
   desk.doing.note("file_closed", path, session);
   if (text2.isDirty) await discard(desk, text2, session);
-  const tabs = vscode44.window.tabGroups.all.flatMap((group) => group.tabs.filter((tab) => isOf(tab, text2.uri)));
-  if (tabs.length > 0) await vscode44.window.tabGroups.close(tabs, true);
+  const tabs = vscode43.window.tabGroups.all.flatMap((group) => group.tabs.filter((tab) => isOf(tab, text2.uri)));
+  if (tabs.length > 0) await vscode43.window.tabGroups.close(tabs, true);
   desk.texts.close(path);
   return { path, discarded: text2.isDirty };
 }
 function isOf(tab, uri) {
-  return tab.input instanceof vscode44.TabInputText && tab.input.uri.toString() === uri.toString();
+  return tab.input instanceof vscode43.TabInputText && tab.input.uri.toString() === uri.toString();
 }
 var buffers = {
   get_buffers: getBuffers,
@@ -9495,1244 +8981,10 @@ var buffers = {
   close_buffer: closeBuffer
 };
 
-// src/verbs/build.ts
-var vscode49 = __toESM(require("vscode"));
-
-// src/command/fence.ts
-var FENCE = { enforced: "none", why: "it ran in the editor" };
-
-// src/command/unsaved.ts
-var import_node_fs4 = require("node:fs");
-var import_node_path4 = require("node:path");
-var vscode45 = __toESM(require("vscode"));
-function unsavedBeneath(folder2) {
-  const dirty = vscode45.workspace.textDocuments.filter((document) => document.isDirty && document.uri.scheme === "file");
-  return dirty.map((document) => real(document.uri.fsPath)).filter((path) => path.startsWith(folder2 + import_node_path4.sep));
-}
-function real(path) {
-  try {
-    return (0, import_node_fs4.realpathSync)(path);
-  } catch {
-    return path;
-  }
-}
-
-// src/command/upwards.ts
-var import_node_path5 = require("node:path");
-function upwards(call, folder2) {
-  const found3 = [folder2];
-  for (let above = (0, import_node_path5.dirname)(folder2); isGranted(call, above); above = (0, import_node_path5.dirname)(above)) found3.push(above);
-  return found3;
-}
-function isGranted({ desk, mayChange }, path) {
-  const isSaid = !mayChange("/");
-  return isSaid && mayChange(path) && desk.roots.holds(path);
-}
-
-// src/command/words.ts
-var import_promises10 = require("node:fs/promises");
-var MAX_WORDS2 = 128 << 10;
-var MAX_LINE3 = 500;
-function words(given) {
-  if (given === void 0) {
-    throw new Refusal("bad_arguments", "`command` is missing: a line for the shell, or a program and its arguments");
-  }
-  const isList = Array.isArray(given) && given.every((word) => typeof word === "string");
-  if (typeof given !== "string" && !isList) {
-    throw new Refusal("bad_arguments", "`command` must be a string, or an array of strings");
-  }
-  const found3 = typeof given === "string" ? ["sh", "-c", given] : given;
-  if (typeof given === "string" ? given.trim() === "" : !found3[0]) {
-    throw new Refusal("bad_arguments", "`command` is empty");
-  }
-  if (found3.some((word) => word.includes("\0"))) throw new Refusal("bad_arguments", "`command` has a NUL in it");
-  return found3;
-}
-function additions(given) {
-  if (given === void 0) return {};
-  if (typeof given !== "object" || given === null || Array.isArray(given)) {
-    throw new Refusal("bad_arguments", "`env` must be an object");
-  }
-  const env5 = {};
-  for (const [name, value] of Object.entries(given)) {
-    const shown2 = JSON.stringify(name);
-    if (typeof value !== "string") throw new Refusal("bad_arguments", `\`env\`: ${shown2} must be a string`);
-    if (name === "" || /[=\0]/.test(name) || value.includes("\0")) {
-      throw new Refusal("bad_arguments", `\`env\`: ${shown2} cannot be a variable`);
-    }
-    if (isOwn(name)) throw new Refusal("bad_arguments", `\`env\`: ${shown2} is Prism's own`);
-    env5[name] = value;
-  }
-  return env5;
-}
-function refuseLong(words3, env5) {
-  const parts = [...words3, ...Object.entries(env5).map(([name, value]) => `${name}=${value}`)];
-  const bytes = parts.reduce((sum, part) => sum + Buffer.byteLength(part) + 1, 0);
-  if (bytes > MAX_WORDS2) {
-    throw new Refusal("too_large", `a command of ${bytes} bytes; at most ${MAX_WORDS2} are allowed`);
-  }
-}
-function line(words3) {
-  const isShell = words3.length === 3 && words3[0] === "sh" && words3[1] === "-c";
-  return (isShell ? words3[2] ?? "" : words3.join(" ")).slice(0, MAX_LINE3);
-}
-async function folder(desk, cwd) {
-  const path = await desk.roots.real(cwd ?? ".");
-  const about2 = await (0, import_promises10.stat)(path).catch(() => void 0);
-  if (about2 === void 0) throw new Refusal("not_found", `there is no folder ${path}`);
-  if (!about2.isDirectory()) throw new Refusal("bad_arguments", `\`cwd\` must be a folder, and ${path} is none`);
-  return path;
-}
-
-// src/project/findings.ts
-var import_node_fs5 = require("node:fs");
-var import_node_path6 = require("node:path");
-var MAX_DIAGNOSTICS = 500;
-var MAX_CASES = 1e3;
-var MAX_FAILED = 500;
-var MAX_MESSAGE = 4096;
-var Findings = class {
-  diagnostics = [];
-  /** What was told already: a file that is compiled twice warns twice. */
-  told = /* @__PURE__ */ new Set();
-  cases = [];
-  counted = { passed: 0, failed: 0, ignored: 0 };
-  /** What the tool itself counts, where it does: it knows of tests that it does not name. */
-  summary;
-  errors = 0;
-  warnings = 0;
-  isComplete = true;
-  /** Tests that it says there will be. */
-  expected = 0;
-  diagnostic(diagnostic) {
-    const found3 = { ...diagnostic, message: cut3(diagnostic.message) };
-    const key = JSON.stringify([found3.path, found3.start, found3.message]);
-    if (this.told.has(key)) return;
-    if (this.told.size < 8 * MAX_DIAGNOSTICS) this.told.add(key);
-    const severity = found3.severity ?? "error";
-    if (severity === "error") this.errors += 1;
-    if (severity === "warning") this.warnings += 1;
-    if (this.diagnostics.length < MAX_DIAGNOSTICS) this.diagnostics.push(found3);
-    else this.isComplete = false;
-  }
-  case(told6) {
-    const found3 = {
-      ...told6,
-      name: cut3(told6.name),
-      message: told6.message === void 0 ? void 0 : cut3(told6.message)
-    };
-    this.counted[found3.outcome] += 1;
-    const isFailed = found3.outcome === "failed";
-    const kept = isFailed ? this.counted.failed : this.counted.passed + this.counted.ignored;
-    if (kept <= (isFailed ? MAX_FAILED : MAX_CASES)) this.cases.push(found3);
-    else this.isComplete = false;
-  }
-  /** A case that was told of before, to say more about it. */
-  failedCase(name) {
-    return this.cases.filter((one) => one.outcome === "failed" && one.name === name).at(-1);
-  }
-  /** Adds what a tool counts for one of its parts. */
-  addSummary(counts) {
-    this.summary ??= { passed: 0, failed: 0, ignored: 0 };
-    this.summary.passed += counts.passed ?? 0;
-    this.summary.failed += counts.failed ?? 0;
-    this.summary.ignored += counts.ignored ?? 0;
-  }
-  get counts() {
-    return this.summary ?? this.counted;
-  }
-  /** How many tests have ended. */
-  get ended() {
-    return this.counted.passed + this.counted.failed + this.counted.ignored;
-  }
-  toldDiagnostics(base) {
-    return this.diagnostics.map(({ path, start = [0, 0], end, severity = "error", message: message2, source, code }) => ({
-      path: path === void 0 ? null : resolved(base, path),
-      range: { start: position(start), end: position(end !== void 0 && !isBefore(end, start) ? end : start) },
-      severity,
-      message: message2,
-      source,
-      code: code ?? null
-    }));
-  }
-  toldTests(base) {
-    const cases = this.cases.map(({ name, outcome, message: message2, path, durationMs }) => ({
-      name,
-      outcome,
-      ...message2 === void 0 ? {} : { message: message2 },
-      ...path === void 0 ? {} : { path: resolved(base, path) },
-      ...durationMs === void 0 ? {} : { duration_ms: durationMs }
-    }));
-    return { ...this.counts, cases };
-  }
-};
-function resolved({ folder: folder2, root }, path) {
-  for (let above = folder2; above === root || above.startsWith(root + import_node_path6.sep); above = (0, import_node_path6.dirname)(above)) {
-    const found3 = (0, import_node_path6.resolve)(above, path);
-    if ((0, import_node_fs5.existsSync)(found3)) return found3;
-    if (above === (0, import_node_path6.dirname)(above)) break;
-  }
-  return (0, import_node_path6.resolve)(folder2, path);
-}
-function position([line2, character2]) {
-  return { line: line2, character: character2 };
-}
-function isBefore([line2, character2], [otherLine, otherCharacter]) {
-  return line2 < otherLine || line2 === otherLine && character2 < otherCharacter;
-}
-function severityOf2(word) {
-  const bare = word.trim().toLowerCase();
-  if (bare === "warning" || bare === "warn") return "warning";
-  return ["note", "info", "information", "help", "hint"].includes(bare) ? "information" : "error";
-}
-function cut3(text2) {
-  return text2.length > MAX_MESSAGE ? `${text2.slice(0, MAX_MESSAGE)}\u2026` : text2;
-}
-function place(text2) {
-  const found3 = /^(.+?):(\d+)(?::(\d+))?:*$/.exec(text2);
-  const [, path = "", line2 = "", column = "1"] = found3 ?? [];
-  if (found3 === null || Number(line2) < 1 || Number(column) < 1) return void 0;
-  return { path, start: [Number(line2) - 1, Number(column) - 1] };
-}
-function placedLine(line2) {
-  const found3 = /^([^ :]+):(\d+)(?::(\d+))?: ?(.*)$/.exec(line2);
-  if (found3 === null) return void 0;
-  const [, path = "", row = "", column = "1", rest = ""] = found3;
-  const isFile2 = (path.includes("/") || path.includes(".")) && Number(row) > 0 && Number(column) > 0;
-  return isFile2 ? { path, start: [Number(row) - 1, Number(column) - 1], rest: rest.trimStart() } : void 0;
-}
-
-// src/project/show.ts
-var vscode47 = __toESM(require("vscode"));
-
-// src/terminal/screen.ts
-var vscode46 = __toESM(require("vscode"));
-var MAX_DUE = 1 << 20;
-var LEFT_OUT = Buffer.from("\r\n[\u2026]\r\n");
-var SHOWING = 15;
-var Screen = class {
-  /** With a size it is drawn as large, however large its panel is. */
-  constructor(hands, size) {
-    this.hands = hands;
-    this.size = size;
-  }
-  hands;
-  size;
-  writes = new vscode46.EventEmitter();
-  sizes = new vscode46.EventEmitter();
-  closes = new vscode46.EventEmitter();
-  onDidWrite = this.writes.event;
-  onDidOverrideDimensions = this.sizes.event;
-  onDidClose = this.closes.event;
-  isOpen = false;
-  /** What is not shown yet. */
-  due = [];
-  dueBytes = 0;
-  timer;
-  exitCode;
-  /** Letters that come in two pieces are shown when they are whole. */
-  letters = new TextDecoder("utf-8");
-  open() {
-    this.isOpen = true;
-    this.letters = new TextDecoder("utf-8");
-    if (this.size !== void 0) this.resize(this.size);
-    this.print(this.hands.printed());
-    if (this.exitCode !== void 0) this.end(this.exitCode);
-  }
-  close() {
-    this.isOpen = false;
-    this.hands.closed();
-  }
-  handleInput(input) {
-    try {
-      this.hands.typed?.(input);
-    } catch {
-    }
-  }
-  /** Shows it soon: what comes together is shown together, and of very much only the end. */
-  print(bytes) {
-    if (!this.isOpen) return;
-    this.due.push(bytes);
-    this.dueBytes += bytes.length;
-    if (this.dueBytes > MAX_DUE) this.cut();
-    this.timer ??= setTimeout(() => this.flush(), SHOWING);
-  }
-  cut() {
-    const end = Buffer.concat(this.due).subarray(-MAX_DUE / 2);
-    this.due = [LEFT_OUT, end];
-    this.dueBytes = LEFT_OUT.length + end.length;
-  }
-  flush() {
-    clearTimeout(this.timer);
-    this.timer = void 0;
-    const printed = this.letters.decode(Buffer.concat(this.due), { stream: true });
-    const text2 = this.hands.isPlain ? printed.replace(/\r?\n/g, "\r\n") : printed;
-    this.due = [];
-    this.dueBytes = 0;
-    if (text2 !== "") this.writes.fire(text2);
-  }
-  resize(size) {
-    this.size = size;
-    this.sizes.fire({ columns: size.cols, rows: size.rows });
-  }
-  /** Says that nothing more comes, and lets the editor close it. */
-  end(exitCode) {
-    this.exitCode = exitCode;
-    if (!this.isOpen) return;
-    this.flush();
-    this.closes.fire(exitCode);
-  }
-  dispose() {
-    clearTimeout(this.timer);
-    this.writes.dispose();
-    this.sizes.dispose();
-    this.closes.dispose();
-  }
-};
-
-// src/project/show.ts
-var begun = 0;
-function showRun(name, command2, stop) {
-  const printed = new History();
-  printed.push(Buffer.from(`> ${command2}
-`));
-  const screen = new Screen({ isPlain: true, printed: () => printed.bytes(), closed: stop });
-  const close = wouldSave() ? inTerminal2(name, screen) : asTask(name, screen);
-  return {
-    line(line2) {
-      const text2 = readable(line2);
-      if (text2 === void 0) return;
-      const bytes = Buffer.from(`${text2}
-`);
-      printed.push(bytes);
-      screen.print(bytes);
-    },
-    end: (exitCode) => close(exitCode ?? 1)
-  };
-}
-function wouldSave() {
-  const saves = vscode47.workspace.getConfiguration("task").get("saveBeforeRun") !== "never";
-  return saves && vscode47.workspace.textDocuments.some((document) => document.isDirty);
-}
-function asTask(name, screen) {
-  begun += 1;
-  const definition2 = { type: "prism", run: begun };
-  const task = new vscode47.Task(
-    definition2,
-    vscode47.TaskScope.Workspace,
-    name,
-    "Prism",
-    new vscode47.CustomExecution(() => Promise.resolve(screen))
-  );
-  task.presentationOptions = { reveal: vscode47.TaskRevealKind.Never, focus: false, showReuseMessage: false };
-  vscode47.tasks.executeTask(task).then(void 0, () => {
-  });
-  return (exitCode) => screen.end(exitCode);
-}
-function inTerminal2(name, screen) {
-  const options = { name: `Prism: ${name}`, pty: screen, iconPath: new vscode47.ThemeIcon("robot"), isTransient: true };
-  const terminal2 = vscode47.window.createTerminal(options);
-  return () => terminal2.dispose();
-}
-function readable(line2) {
-  if (!line2.startsWith('{"')) return line2;
-  try {
-    const said = JSON.parse(line2);
-    return (said.message?.rendered ?? said.Output)?.trimEnd();
-  } catch {
-    return line2;
-  }
-}
-
-// src/project/tests.ts
-var vscode48 = __toESM(require("vscode"));
-var controller;
-function showTests(label2, found3, base) {
-  const all = controller ??= vscode48.tests.createTestController("prism", "Prism");
-  const shown2 = found3.toldTests(base).cases.map((one, i) => {
-    const uri = one.path === void 0 ? void 0 : vscode48.Uri.file(one.path);
-    return { ...one, item: all.createTestItem(`${i} ${one.name}`, one.name, uri) };
-  });
-  const items = shown2.map(({ item: item2 }) => item2);
-  all.items.replace(items);
-  const run2 = all.createTestRun(new vscode48.TestRunRequest(items), label2);
-  for (const { item: item2, outcome, message: message2, duration_ms: duration } of shown2) {
-    if (outcome === "passed") run2.passed(item2, duration);
-    if (outcome === "failed") run2.failed(item2, new vscode48.TestMessage(message2 ?? "it failed"), duration);
-    if (outcome === "ignored") run2.skipped(item2);
-  }
-  run2.end();
-}
-
-// src/project/tool.ts
-var import_node_fs6 = require("node:fs");
-var import_node_path8 = require("node:path");
-
-// src/project/cargo.ts
-var MAX_WORDS3 = 8 << 10;
-var Cargo = class {
-  /** The failed test whose words are being read, and the words. */
-  telling;
-  line(line2, found3) {
-    if (line2.startsWith('{"reason":')) return message(line2, found3);
-    const name = /^---- (.*) stdout ----$/.exec(line2)?.[1];
-    if (name !== void 0) {
-      this.tell(found3);
-      this.telling = { name, words: "" };
-    } else if (this.telling !== void 0) {
-      if (line2 === "failures:") this.tell(found3);
-      else if (this.telling.words.length + line2.length < MAX_WORDS3) this.telling.words += `${line2}
-`;
-    } else {
-      report(line2, found3);
-    }
-  }
-  end(found3) {
-    this.tell(found3);
-  }
-  tell(found3) {
-    if (this.telling === void 0) return;
-    const { name, words: words3 } = this.telling;
-    this.telling = void 0;
-    const told6 = found3.failedCase(name);
-    if (told6 === void 0) return;
-    const panicked = / panicked at (.*)/.exec(words3)?.[1];
-    told6.path = panicked === void 0 ? void 0 : place(panicked)?.path;
-    told6.message = words3.trim();
-  }
-};
-function message(line2, found3) {
-  const { reason, message: message2 } = parsed2(line2);
-  if (reason !== "compiler-message" || message2 === void 0) return;
-  const spans = message2.spans ?? [];
-  const span2 = spans.find((one) => one.is_primary) ?? spans[0];
-  const isSum = message2.message.startsWith("aborting due to") || message2.message.endsWith(" emitted");
-  if (span2 === void 0 && (isSum || message2.level === "failure-note")) return;
-  found3.diagnostic({
-    severity: severityOf2(message2.level),
-    source: "rustc",
-    code: message2.code?.code,
-    // The short form leaves out what helps most; the rendered one has it, and the place a second time.
-    message: message2.rendered?.trimEnd() ?? message2.message,
-    ...span2 === void 0 ? {} : { path: span2.file_name, start: startOf(span2), end: endOf(span2) }
-  });
-}
-function parsed2(line2) {
-  try {
-    return JSON.parse(line2);
-  } catch {
-    return {};
-  }
-}
-function startOf(span2) {
-  return [span2.line_start - 1, character(span2.text?.[0]?.text, span2.column_start)];
-}
-function endOf(span2) {
-  return [span2.line_end - 1, character(span2.text?.at(-1)?.text, span2.column_end)];
-}
-function character(text2, column) {
-  if (text2 === void 0) return column - 1;
-  const letters = [...text2];
-  const before = letters.slice(0, column - 1).join("");
-  return before.length + Math.max(column - 1 - letters.length, 0);
-}
-function report(line2, found3) {
-  const running3 = /^running (\d+) tests?$/.exec(line2)?.[1];
-  if (running3 !== void 0) {
-    found3.expected += Number(running3);
-  } else if (line2.startsWith("test result: ")) {
-    const counts = summary(line2);
-    if (counts !== void 0) found3.addSummary(counts);
-  } else {
-    const told6 = caseOf(line2);
-    if (told6 !== void 0) found3.case(told6);
-  }
-}
-function caseOf(line2) {
-  const parts = /^test (.*) \.\.\. (ok|FAILED|ignored)(?:, (.*))?$/.exec(line2);
-  if (parts === null) return void 0;
-  const [, name = "", verdict = "", reason] = parts;
-  const outcome = verdict === "ok" ? "passed" : verdict === "FAILED" ? "failed" : "ignored";
-  return { name: name.replace(/ - should panic$/, ""), outcome, message: reason };
-}
-function summary(line2) {
-  const counts = /(\d+) passed; (\d+) failed; (\d+) ignored/.exec(line2);
-  if (counts === null) return void 0;
-  return { passed: Number(counts[1]), failed: Number(counts[2]), ignored: Number(counts[3]) };
-}
-
-// src/project/go.ts
-var MAX_RUNNING = 1e3;
-var MAX_WORDS4 = 8 << 10;
-var OUTCOMES = { pass: "passed", fail: "failed", skip: "ignored" };
-var Go = class {
-  /** What running tests have printed so far. */
-  words = /* @__PURE__ */ new Map();
-  line(line2, found3) {
-    const event = line2.startsWith("{") ? parsed3(line2) : void 0;
-    if (event === void 0) return compiled(line2, found3);
-    if (event.Action === "build-output" || event.Test === void 0) {
-      return compiled((event.Output ?? "").trimEnd(), found3);
-    }
-    this.test(event, event.Test, found3);
-  }
-  test(event, test, found3) {
-    const name = `${event.Package ?? ""}.${test}`;
-    if (event.Action === "run") found3.expected += 1;
-    if (event.Action === "output") this.output(name, event.Output ?? "");
-    const outcome = OUTCOMES[event.Action ?? ""];
-    if (outcome === void 0) return;
-    const words3 = (this.words.get(name) ?? "").trim();
-    this.words.delete(name);
-    const message2 = outcome !== "passed" && words3 !== "" ? words3 : void 0;
-    const places = message2?.split("\n").map((line2) => placedLine(line2.trim())?.path);
-    const durationMs = event.Elapsed === void 0 ? void 0 : Math.round(event.Elapsed * 1e3);
-    found3.case({ name, outcome, message: message2, path: places?.find((path) => path !== void 0), durationMs });
-  }
-  output(name, output) {
-    const words3 = this.words.get(name);
-    if (words3 === void 0 && this.words.size >= MAX_RUNNING) return;
-    if (/^\s*(=== |--- (PASS|FAIL|SKIP))/.test(output)) return;
-    if ((words3 ?? "").length + output.length < MAX_WORDS4) this.words.set(name, (words3 ?? "") + output);
-  }
-};
-function parsed3(line2) {
-  try {
-    return JSON.parse(line2);
-  } catch {
-    return void 0;
-  }
-}
-function compiled(line2, found3) {
-  const placed3 = placedLine(line2.replace(/^vet: /, ""));
-  if (placed3 === void 0 || !placed3.path.endsWith(".go")) return;
-  found3.diagnostic({ path: placed3.path, start: placed3.start, message: placed3.rest, source: "go" });
-}
-
-// src/project/make.ts
-var import_node_path7 = require("node:path");
-var MAX_DEPTH = 64;
-var Make = class {
-  /** The folders that make has gone into: paths are relative to the last. */
-  folders = [];
-  line(line2, found3) {
-    if (line2.startsWith("make")) return this.make(line2, found3);
-    const placed3 = placedLine(line2);
-    const said = /^(fatal error|error|warning):\s*(.*)$/.exec(placed3?.rest ?? "");
-    if (placed3 === void 0 || said === null) return;
-    const [, severity = "", message2 = ""] = said;
-    const folder2 = this.folders.at(-1);
-    found3.diagnostic({
-      path: folder2 === void 0 || (0, import_node_path7.isAbsolute)(placed3.path) ? placed3.path : `${folder2}/${placed3.path}`,
-      start: placed3.start,
-      severity: severityOf2(severity),
-      message: message2.trim(),
-      source: "cc",
-      // `-Wunused-variable` stands at the end, in brackets.
-      code: / \[([^\]]*)\]$/.exec(message2)?.[1]
-    });
-  }
-  /** `make[1]: Entering directory '/p/sub'`, `make: *** [Makefile:3: all] Error 1` */
-  make(line2, found3) {
-    const said = line2.slice(line2.indexOf(": ") + 2);
-    const folder2 = /^Entering directory '(.*)'$/.exec(said)?.[1];
-    if (folder2 !== void 0 && this.folders.length < MAX_DEPTH) this.folders.push(folder2);
-    if (said.startsWith("Leaving directory ")) this.folders.pop();
-    const stop = /^\*\*\* (.*)$/.exec(said)?.[1];
-    if (stop !== void 0 && !/^\[.*\] Error /.test(stop)) found3.diagnostic({ message: stop, source: "make" });
-  }
-};
-
-// src/project/tap.ts
-var MAX_DEPTH2 = 64;
-var MAX_WORDS5 = 4 << 10;
-var KNOWN2 = new Set(
-  "duration_ms type location failureType error code name expected actual operator stack severity".split(" ")
-);
-var Tap = class {
-  /** The names of the tests and suites that are open, by depth. */
-  names = [];
-  /** What the lines that follow are about. */
-  last;
-  /** Whether the lines are the rest of its message. */
-  isTelling = false;
-  line(line2, found3) {
-    const text2 = line2.trimStart();
-    const depth = Math.min(Math.floor((line2.length - text2.length) / 4), MAX_DEPTH2);
-    const subtest = /^# Subtest: (.*)$/.exec(text2)?.[1];
-    const told6 = this.caseOf(text2, depth);
-    if (subtest !== void 0) {
-      this.end(found3);
-      this.names = [...this.names.slice(0, depth), subtest];
-    } else if (told6 !== void 0) {
-      this.end(found3);
-      this.last = { told: told6, isSuite: false };
-    } else if (text2.startsWith("# ") && depth === 0) {
-      this.end(found3);
-      const sum = /^# (\S+) (\d+)$/.exec(text2);
-      if (sum !== null) found3.addSummary(counted2(sum[1] ?? "", Number(sum[2])));
-    } else if (text2 === "...") {
-      this.end(found3);
-    } else {
-      this.about(text2);
-    }
-  }
-  /** Tells of the last test, once all about it is known. */
-  end(found3) {
-    this.isTelling = false;
-    if (this.last !== void 0 && !this.last.isSuite) {
-      const { told: told6 } = this.last;
-      found3.case({ ...told6, message: told6.message?.trimEnd() });
-    }
-    this.last = void 0;
-  }
-  /** `not ok 2 - lies`, `ok 3 - later # SKIP not yet` */
-  caseOf(text2, depth) {
-    const found3 = /^(not )?ok \d+ - (.*?)(?: # (?:(?:SKIP|TODO)\s*(.*)|.*))?$/.exec(text2);
-    if (found3 === null) return void 0;
-    const [, not, bare = "", why] = found3;
-    const outcome = why !== void 0 ? "ignored" : not === void 0 ? "passed" : "failed";
-    const name = [...this.names.slice(0, depth), bare].join(" > ");
-    return { name, outcome, message: why === "" ? void 0 : why };
-  }
-  about(text2) {
-    if (this.last === void 0) return;
-    const { told: told6 } = this.last;
-    const [, key = "", written = ""] = /^(\w+):(.*)$/.exec(text2) ?? [];
-    if (!KNOWN2.has(key)) {
-      const message2 = told6.message ?? "";
-      if (this.isTelling && message2.length + text2.length < MAX_WORDS5) told6.message = `${message2}${text2}
-`;
-      return;
-    }
-    const value = written.trim();
-    const bare = value.replace(/^'+|'+$/g, "");
-    this.isTelling = false;
-    if (key === "duration_ms") told6.durationMs = Math.round(Number(value));
-    if (key === "type") this.last.isSuite = bare === "suite";
-    if (key === "location") told6.path = place(bare)?.path;
-    if (key === "error") {
-      this.isTelling = /^[|>]/.test(value);
-      told6.message = this.isTelling ? "" : bare;
-    }
-  }
-};
-
-// src/project/runners.ts
-var MAX_DEPTH3 = 64;
-var MAX_WORDS6 = 4 << 10;
-var Runners = class {
-  tap;
-  /** Suites that node has begun and not ended: their end looks like a test. */
-  suites = [];
-  /** What is being said of a failed test. */
-  telling;
-  /** Node tells of the failed ones a second time. */
-  isRepeating = false;
-  /** Tells whether the line was one of theirs. */
-  line(line2, found3) {
-    if (line2.startsWith("TAP version ")) this.tap ??= new Tap();
-    if (this.tap !== void 0) {
-      this.tap.line(line2, found3);
-      return true;
-    }
-    const section = sectionOf(line2);
-    if (section !== void 0) {
-      this.tell(found3);
-      this.telling = { name: section, words: "", isSection: true };
-      return true;
-    }
-    if (summed(line2, found3)) {
-      this.tell(found3);
-      return true;
-    }
-    const mark = markOf(line2);
-    if (mark !== void 0) {
-      this.tell(found3);
-      this.mark(mark, found3);
-      return true;
-    }
-    const suite = /^\s*▶ (.*)$/.exec(line2)?.[1];
-    if (suite !== void 0) {
-      if (this.suites.length < MAX_DEPTH3) this.suites.push(suite.trim());
-      return true;
-    }
-    return this.word(line2, found3);
-  }
-  end(found3) {
-    this.tell(found3);
-    this.tap?.end(found3);
-  }
-  word(line2, found3) {
-    if (this.telling === void 0) return false;
-    const isOver = this.telling.isSection ? line2.startsWith("\u23AF") : line2.trim() === "";
-    if (isOver) this.tell(found3);
-    else if (this.telling.words.length + line2.length < MAX_WORDS6) this.telling.words += `${line2}
-`;
-    return true;
-  }
-  mark({ outcome, name, durationMs }, found3) {
-    if (name === "failing tests:") this.isRepeating = true;
-    if (this.isRepeating) return;
-    if (this.suites.at(-1) === name) {
-      this.suites.pop();
-      return;
-    }
-    if (outcome === "failed") this.telling = { name, words: "", isSection: false };
-    found3.case({ name, outcome, durationMs });
-  }
-  /** Gives a failed test its words. */
-  tell(found3) {
-    if (this.telling === void 0) return;
-    const { name, words: words3, isSection } = this.telling;
-    this.telling = void 0;
-    const told6 = found3.failedCase(name.split(/ > | › /).at(-1) ?? name);
-    if (told6 === void 0 || words3.trim() === "") return;
-    told6.path = words3.split("\n").map(placed2).find((path) => path !== void 0);
-    if (isSection) told6.name = name;
-    told6.message = words3.trim();
-  }
-};
-function summed(line2, found3) {
-  const bare = line2.trimStart();
-  const listed2 = /^Tests(?:: |  )(.*)$/.exec(bare)?.[1];
-  if (listed2 !== void 0) {
-    found3.summary = { passed: 0, failed: 0, ignored: 0 };
-    for (const part of listed2.split(/[|,]/)) {
-      const [number2 = "", what = ""] = part.trim().split(/\s+/);
-      if (/^\d+$/.test(number2)) found3.addSummary(counted2(what, Number(number2)));
-    }
-    return true;
-  }
-  if (bare.startsWith("\u2139 ")) {
-    const node = /^ℹ (\S+) (\d+)$/.exec(bare);
-    if (node !== null) found3.addSummary(counted2(node[1] ?? "", Number(node[2])));
-    return node !== null || /^ℹ \S+ /.test(bare);
-  }
-  const mocha = /^(\d+) (passing|failing|pending)\b/.exec(bare);
-  if (mocha !== null) found3.addSummary(counted2(mocha[2] ?? "", Number(mocha[1])));
-  return mocha !== null;
-}
-function counted2(what, number2) {
-  if (["pass", "passed", "passing"].includes(what)) return { passed: number2 };
-  if (["fail", "failed", "failing", "cancelled"].includes(what)) return { failed: number2 };
-  return ["skipped", "todo", "pending"].includes(what) ? { ignored: number2 } : {};
-}
-function markOf(line2) {
-  const found3 = /^\s*(?:([✔✓])|([✖✕×])|[﹣○↓]) (.*)$/u.exec(line2);
-  if (found3 === null) return void 0;
-  const outcome = found3[1] !== void 0 ? "passed" : found3[2] !== void 0 ? "failed" : "ignored";
-  const rest = (found3[3] ?? "").trim().replace(/^skipped /, "").replace(/ # .*$/, "");
-  const { name, durationMs } = timed(rest);
-  const isSum = / tests?\)$| tests \| | problems? \(/.test(name);
-  return isSum || name === "" ? void 0 : { outcome, name, durationMs };
-}
-function timed(text2) {
-  const found3 = /^(.*?)[ (]+(\d+(?:\.\d+)?)\s*ms\)?$/.exec(text2);
-  if (found3 === null) return { name: text2, durationMs: void 0 };
-  return { name: found3[1] ?? "", durationMs: Math.round(Number(found3[2])) };
-}
-function sectionOf(line2) {
-  return /^\s*(?:● (.*)|FAIL  (.* > .*))$/.exec(line2)?.slice(1).find((name) => name !== void 0)?.trim();
-}
-function placed2(line2) {
-  const at2 = /^\s*(?:❯|at) (.*)$/.exec(line2)?.[1];
-  const bare = at2?.replace(/^.*\(/, "").replace(/\)+$/, "").split(/\s+/).at(-1);
-  const path = bare === void 0 ? void 0 : place(bare)?.path;
-  return path === void 0 || path.startsWith("node:") || path.includes("node_modules/") ? void 0 : path;
-}
-
-// src/project/npm.ts
-var Npm = class {
-  runners = new Runners();
-  /** The file whose findings eslint lists. */
-  file;
-  /** What esbuild says, until it says where. */
-  pending;
-  line(coloured, found3) {
-    const line2 = plain(coloured);
-    if (!this.runners.line(line2, found3)) this.finding(line2, found3);
-  }
-  end(found3) {
-    this.runners.end(found3);
-  }
-  finding(line2, found3) {
-    const typed2 = typescript(line2);
-    if (typed2 !== void 0) return found3.diagnostic(typed2);
-    const bundled = /^(?:✘ \[(ERROR)\]|▲ \[(WARNING)\]) (.*)$/.exec(line2);
-    if (bundled !== null) {
-      this.pending = { severity: bundled[1] === void 0 ? "warning" : "error", message: bundled[3] ?? "" };
-      return;
-    }
-    const at2 = this.pending !== void 0 && line2.startsWith("    ") ? place(line2.trim()) : void 0;
-    if (at2 !== void 0 && this.pending !== void 0) {
-      found3.diagnostic({ ...at2, ...this.pending, source: "esbuild" });
-      this.pending = void 0;
-    } else if (line2.startsWith("/") && !line2.includes(": ") && !line2.endsWith(":")) {
-      this.file = line2.trimEnd();
-    } else if (line2.trim() === "") {
-      this.file = void 0;
-    } else if (this.file !== void 0) {
-      const linted = eslint(this.file, line2);
-      if (linted !== void 0) found3.diagnostic(linted);
-    }
-  }
-};
-function plain(line2) {
-  return line2.replace(/\x1b(?:\[[^@-~]*[@-~]?|.)?/g, "");
-}
-function typescript(line2) {
-  const found3 = /^(.+?)(?:\((\d+),(\d+)\):|:(\d+):(\d+) -) (\w+) (TS\d+): (.*)$/.exec(line2);
-  if (found3 === null) return void 0;
-  const [, path = "", row, column, otherRow, otherColumn, severity = "", code = "", message2 = ""] = found3;
-  const start = [Number(row ?? otherRow) - 1, Number(column ?? otherColumn) - 1];
-  return { path, start, severity: severityOf2(severity), message: message2, source: "tsc", code };
-}
-function eslint(file, line2) {
-  const found3 = /^ {2}\s*(\d+):(\d+) {2,}(error|warning) {2,}(.*)$/.exec(line2);
-  if (found3 === null) return void 0;
-  const [, row, column, severity = "", rest = ""] = found3;
-  const words3 = rest.split(/ {2,}/).map((word) => word.trim()).filter((word) => word !== "");
-  const code = words3.length > 1 ? words3.pop() : void 0;
-  const start = [Math.max(Number(row) - 1, 0), Math.max(Number(column) - 1, 0)];
-  return { path: file, start, severity: severityOf2(severity), message: words3.join("  "), source: "eslint", code };
-}
-
-// src/project/pytest.ts
-var MAX_TOLD3 = 500;
-var MAX_WORDS7 = 8 << 10;
-var OUTCOMES2 = {
-  PASSED: "passed",
-  XPASS: "passed",
-  FAILED: "failed",
-  ERROR: "failed",
-  SKIPPED: "ignored",
-  XFAIL: "ignored"
-};
-var Pytest = class {
-  part = "before";
-  /** The failed test whose words are being read. */
-  telling;
-  /** What was said of failed tests; their names come later. */
-  said = [];
-  /** The file and line of a syntax error, until the error itself is said. */
-  place;
-  line(line2, found3) {
-    const heading = title(line2, "=");
-    if (heading !== void 0) return this.heading(heading, found3);
-    if (this.part === "failures") return this.words(line2);
-    if (this.part === "summary") {
-      const counts = countsOf(line2);
-      if (counts === void 0) this.verdict(line2, found3);
-      else found3.summary = counts;
-    }
-    if (this.part === "before") this.syntax(line2, found3);
-  }
-  heading(heading, found3) {
-    this.take();
-    if (heading === "FAILURES" || heading === "ERRORS") this.part = "failures";
-    else if (heading === "PASSES") this.part = "passes";
-    else if (heading.startsWith("short test summary")) this.part = "summary";
-    else {
-      found3.summary = countsOf(heading) ?? found3.summary;
-      this.part = "before";
-    }
-  }
-  words(line2) {
-    const name = title(line2, "_");
-    if (name !== void 0) {
-      this.take();
-      this.telling = { name: name.replace(/^ERROR at setup of /, ""), words: "" };
-    } else if (this.telling !== void 0 && this.telling.words.length + line2.length < MAX_WORDS7) {
-      this.telling.words += `${line2}
-`;
-    }
-  }
-  take() {
-    if (this.telling !== void 0 && this.said.length < MAX_TOLD3) this.said.push(this.telling);
-    this.telling = void 0;
-  }
-  /** `FAILED tests/test_a.py::test_b - AssertionError: …` */
-  verdict(line2, found3) {
-    const [, verdict = "", rest = ""] = /^([A-Z]+) (.*)$/.exec(line2) ?? [];
-    const outcome = OUTCOMES2[verdict];
-    if (outcome === void 0) return;
-    if (verdict === "SKIPPED") {
-      const [, where = "", why = ""] = /^(?:\[\d+\] )?(.*?)(?:: (.*))?$/.exec(rest) ?? [];
-      return found3.case({ name: where, outcome, message: why, path: place(where)?.path });
-    }
-    const at2 = rest.indexOf(" - ");
-    const name = at2 < 0 ? rest : rest.slice(0, at2);
-    const [file = "", ...inner] = name.split("::");
-    const heading = inner.join(".");
-    const told6 = this.said.findIndex((one) => one.name === heading || one.name.endsWith(file));
-    const words3 = told6 >= 0 && outcome === "failed" ? this.said.splice(told6, 1)[0]?.words.trim() : void 0;
-    const reason = at2 < 0 ? void 0 : rest.slice(at2 + 3);
-    found3.case({ name, outcome, message: words3 ?? reason, path: file });
-  }
-  /** `  File "./a.py", line 1`, and some lines later `SyntaxError: …` */
-  syntax(line2, found3) {
-    const at2 = /^\s*File "(.*)", line (\d+)/.exec(line2);
-    if (at2 !== null) {
-      this.place = { path: at2[1] ?? "", line: Number(at2[2]) };
-    } else if (this.place !== void 0 && /^(Sorry: )?(SyntaxError|IndentationError|TabError): /.test(line2)) {
-      const start = [Math.max(this.place.line - 1, 0), 0];
-      found3.diagnostic({ path: this.place.path, start, message: line2, source: "python" });
-      this.place = void 0;
-    }
-  }
-};
-function title(line2, mark) {
-  return new RegExp(`^${mark}+ (.*) ${mark}+$`).exec(line2)?.[1]?.trim();
-}
-function countsOf(text2) {
-  const at2 = text2.lastIndexOf(" in ");
-  if (at2 < 0) return void 0;
-  const sum = { passed: 0, failed: 0, ignored: 0 };
-  for (const part of text2.slice(0, at2).split(", ")) {
-    const [, number2 = "", what = ""] = /^(\d+) (.*)$/.exec(part) ?? [];
-    if (/^x?passed$/.test(what)) sum.passed += Number(number2);
-    else if (/^(failed|errors?)$/.test(what)) sum.failed += Number(number2);
-    else if (/^(skipped|xfailed)$/.test(what)) sum.ignored += Number(number2);
-    else if (!/^(deselected|warnings?|rerun)$/.test(what)) return void 0;
-  }
-  return sum;
-}
-
-// src/project/tool.ts
-var TOOLS = ["cargo", "go", "npm", "pytest", "make"];
-var MARKS2 = {
-  cargo: "Cargo.toml",
-  go: "go.mod",
-  npm: "package.json with scripts",
-  pytest: "pyproject.toml, pytest.ini or tests/test_*.py",
-  make: "Makefile"
-};
-var MAKEFILES = ["GNUmakefile", "makefile", "Makefile"];
-var MAX_MANIFEST = 1 << 20;
-function toolNamed(name) {
-  const found3 = TOOLS.find((tool) => tool === name);
-  if (found3 !== void 0) return found3;
-  throw new Refusal("bad_arguments", `\`tool\` is cargo, npm, pytest, go or make, not ${JSON.stringify(name)}`);
-}
-function readerOf(tool) {
-  switch (tool) {
-    case "cargo":
-      return new Cargo();
-    case "go":
-      return new Go();
-    case "npm":
-      return new Npm();
-    case "pytest":
-      return new Pytest();
-    case "make":
-      return new Make();
-  }
-}
-function findProject([start = "", ...above], wanted) {
-  const candidates = wanted === void 0 ? TOOLS : [wanted];
-  const root = above.at(-1) ?? start;
-  for (const folder2 of [start, ...above]) {
-    const tool = candidates.find((one) => isFor(one, folder2));
-    if (tool !== void 0) return { tool, folder: folder2, root };
-  }
-  if ((wanted ?? "pytest") === "pytest" && hasTests(start)) return { tool: "pytest", folder: start, root };
-  const marks = candidates.map((tool) => MARKS2[tool]).join(", ");
-  const looked = above.length > 0 ? `${start} or above it, up to ${root}` : start;
-  throw new Refusal("not_found", `no project in ${looked}: no ${marks}; name its folder as \`cwd\``);
-}
-function planOf(project2, goal, part) {
-  const env5 = { NO_COLOR: "1" };
-  if (project2.tool === "make") env5["LC_MESSAGES"] = "C";
-  return { words: goal === "build" ? building(project2, part) : testing(project2, part), env: env5 };
-}
-function building({ tool, folder: folder2 }, part) {
-  switch (tool) {
-    case "cargo":
-      return ["cargo", "build", "--message-format=json", "--color=never", ...option("--package", part)];
-    // What is built is looked at, not kept.
-    case "go":
-      return ["go", "build", "-o", "/dev/null", part ?? "./..."];
-    case "npm":
-      return ["npm", "run", script(folder2, part ?? "build").name];
-    case "pytest": {
-      const skipped = String.raw`(^|/)(\.venv|venv|\.tox|\.git|node_modules)/`;
-      return [python(folder2), "-m", "compileall", "-q", "-x", skipped, part ?? "."];
-    }
-    case "make":
-      return ["make", ...part === void 0 ? [] : [part]];
-  }
-}
-function testing({ tool, folder: folder2 }, part) {
-  const named = part === void 0 ? [] : [part];
-  switch (tool) {
-    case "cargo":
-      return ["cargo", "test", "--no-fail-fast", "--message-format=json", "--color=never", ...named];
-    case "go":
-      return ["go", "test", "-json", ...option("-run", part), "./..."];
-    case "npm":
-      return ["npm", "run", "test", ...chosen2(script(folder2, "test").line, part)];
-    case "pytest": {
-      const isPlace = part !== void 0 && (/::|\//.test(part) || part.endsWith(".py"));
-      const which = isPlace ? named : option("-k", part);
-      return [python(folder2), "-m", "pytest", "-rA", "--tb=short", "-q", "--color=no", ...which];
-    }
-    case "make":
-      return ["make", part ?? testRule(folder2)];
-  }
-}
-function option(name, value) {
-  return value === void 0 ? [] : [name, value];
-}
-function chosen2(line2, part) {
-  if (part === void 0) return [];
-  if (/vitest|jest/.test(line2)) return ["--", "-t", part];
-  return line2.includes("mocha") ? ["--", "-g", part] : ["--", part];
-}
-function isFor(tool, folder2) {
-  const has = (name) => isFile((0, import_node_path8.join)(folder2, name));
-  switch (tool) {
-    case "cargo":
-      return has("Cargo.toml");
-    case "go":
-      return has("go.mod");
-    case "npm":
-      return Object.keys(scripts(folder2)).length > 0;
-    case "pytest": {
-      const isSetUp = ["pytest.ini", "pyproject.toml", "conftest.py", "setup.py"].some(has);
-      return isSetUp || (read2(folder2, "setup.cfg") ?? "").includes("[tool:pytest]") || hasTests((0, import_node_path8.join)(folder2, "tests"));
-    }
-    case "make":
-      return MAKEFILES.some(has);
-  }
-}
-function script(folder2, name) {
-  const all = scripts(folder2);
-  const line2 = all[name];
-  if (line2 !== void 0) return { name, line: line2 };
-  const known = Object.keys(all).join(", ");
-  throw new Refusal("not_found", `package.json has no script ${JSON.stringify(name)}; it has ${known}`);
-}
-function scripts(folder2) {
-  try {
-    const manifest = JSON.parse(read2(folder2, "package.json") ?? "{}");
-    const all = Object.entries(manifest.scripts ?? {});
-    return Object.fromEntries(all.filter((one) => typeof one[1] === "string"));
-  } catch {
-    return {};
-  }
-}
-function python(folder2) {
-  const own = [".venv", "venv"].map((name) => (0, import_node_path8.join)(folder2, name, "bin/python"));
-  return own.find((path) => isFile(path) && isProgram(path)) ?? "python3";
-}
-function testRule(folder2) {
-  const text2 = MAKEFILES.map((name) => read2(folder2, name)).find((found3) => found3 !== void 0) ?? "";
-  return !/^test\s*:/m.test(text2) && /^check\s*:/m.test(text2) ? "check" : "test";
-}
-function hasTests(folder2) {
-  try {
-    return (0, import_node_fs6.readdirSync)(folder2).some((name) => /^test_.*\.py$|_test\.py$/.test(name));
-  } catch {
-    return false;
-  }
-}
-function isFile(path) {
-  return (0, import_node_fs6.statSync)(path, { throwIfNoEntry: false })?.isFile() ?? false;
-}
-function isProgram(path) {
-  try {
-    (0, import_node_fs6.accessSync)(path, import_node_fs6.constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
-function read2(folder2, name) {
-  const path = (0, import_node_path8.join)(folder2, name);
-  const about2 = (0, import_node_fs6.statSync)(path, { throwIfNoEntry: false });
-  return about2?.isFile() && about2.size <= MAX_MANIFEST ? (0, import_node_fs6.readFileSync)(path, "utf8") : void 0;
-}
-
-// src/verbs/build.ts
-var USUAL_TIME = 3e5;
-var LONGEST_TIME = 18e5;
-var END = 16 << 10;
-var TELLING2 = 100;
-var MAX_AT_ONCE = 4;
-var running = 0;
-var build = {
-  build_project: (call) => run(call, "build"),
-  run_tests: (call) => run(call, "test")
-};
-async function run(call, goal) {
-  const { args, desk } = call;
-  const wanted = args.maybeText("cwd");
-  const named = args.maybeText("tool");
-  const partName = goal === "build" ? "target" : "filter";
-  const part = args.maybeText(partName);
-  const patience = args.number("timeout_ms", 1, LONGEST_TIME) ?? USUAL_TIME;
-  args.done();
-  if (part !== void 0 && (part === "" || part.startsWith("-") || part.includes("\0"))) {
-    throw wrong(`\`${partName}\` must be a name, and cannot begin with \`-\``);
-  }
-  const tool = named === void 0 ? void 0 : toolNamed(named);
-  const project2 = findProject(upwards(call, await folder(desk, wanted)), tool);
-  const plan = planOf(project2, goal, part);
-  if (running >= MAX_AT_ONCE) {
-    throw new Refusal("rate_limited", "too many builds run already; try again when one has ended", 5e3);
-  }
-  running += 1;
-  try {
-    return await done(call, goal, { ...plan, ...project2, patience });
-  } finally {
-    running -= 1;
-  }
-}
-async function done(call, goal, { words: words3, env: env5, tool, folder: cwd, root, patience }) {
-  const { desk, session: by } = call;
-  const command2 = line(words3);
-  const tell2 = (event, data) => desk.voice.tell(event, cwd, { tool, by, ...data });
-  const found3 = new Findings();
-  const reader = readerOf(tool);
-  const stop = new vscode49.CancellationTokenSource();
-  const stopped = call.stop.onCancellationRequested(() => stop.cancel());
-  const shown2 = showRun(`${goal} ${tool}`, command2, () => stop.cancel());
-  const unsaved = unsavedBeneath(cwd);
-  let told6 = 0;
-  let isOk = false;
-  let exitCode = null;
-  let hasStarted = false;
-  try {
-    const ended = await attend({ words: words3, cwd, env: env5, patience }, stop.token, {
-      started() {
-        hasStarted = true;
-        if (goal === "build") tell2("build_started", { command: command2 });
-        call.progress(command2);
-      },
-      line(line2) {
-        shown2.line(line2);
-        reader.line(line2, found3);
-        if (Date.now() - told6 < TELLING2) return;
-        told6 = Date.now();
-        say(call, goal, line2, found3);
-      }
-    });
-    reader.end?.(found3);
-    exitCode = ended.exitCode;
-    isOk = exitCode === 0;
-    const base = { folder: cwd, root };
-    if (goal === "test") {
-      tell2("test_results", { is_ok: isOk, ...found3.counts });
-      showTests(`${tool} in ${cwd}`, found3, base);
-    }
-    return {
-      tool,
-      command: words3,
-      cwd,
-      is_ok: isOk,
-      exit_code: exitCode,
-      signal: ended.signal,
-      timed_out: ended.timedOut,
-      diagnostics: found3.toldDiagnostics(base),
-      errors: found3.errors,
-      warnings: found3.warnings,
-      is_complete: found3.isComplete,
-      stdout: endOf2(ended.out),
-      stderr: endOf2(ended.err),
-      duration_ms: ended.duration,
-      fence: FENCE,
-      unsaved,
-      ...goal === "test" ? { tests: found3.toldTests(base) } : {}
-    };
-  } finally {
-    stopped.dispose();
-    stop.dispose();
-    shown2.end(exitCode);
-    if (goal === "build" && hasStarted) {
-      tell2("build_completed", { is_ok: isOk, errors: found3.errors, warnings: found3.warnings });
-    }
-  }
-}
-function say(call, goal, line2, found3) {
-  const { ended, expected } = found3;
-  if (goal === "test" && ended > 0) {
-    call.progress(`${ended} tests have ended`, ended, expected >= ended ? expected : void 0);
-  } else if (!line2.startsWith("{") && line2.trim() !== "") {
-    call.progress(line2.trim().slice(0, 200));
-  }
-}
-function endOf2(output) {
-  const lines = output.told().text.split("\n").filter((line2) => !line2.startsWith('{"'));
-  if (lines.at(-1) === "") lines.pop();
-  let letters = 0;
-  let first = lines.length;
-  while (first > 0) {
-    letters += (lines[first - 1]?.length ?? 0) + 1;
-    if (letters > END) break;
-    first -= 1;
-  }
-  return (first > 0 ? "[\u2026]\n" : "") + lines.slice(first).join("\n");
-}
-
-// src/verbs/command.ts
-var USUAL_TIME2 = 6e4;
-var LONGEST_TIME2 = 6e5;
-var MAX_AT_ONCE2 = 16;
-var running2 = 0;
-var command = { exec_command };
-async function exec_command(call) {
-  const { args, desk, session } = call;
-  const run2 = words(args.take("command"));
-  const env5 = additions(args.take("env"));
-  const patience = args.number("timeout_ms", 1, LONGEST_TIME2) ?? USUAL_TIME2;
-  const wanted = args.maybeText("cwd");
-  args.done();
-  const cwd = await folder(desk, wanted);
-  refuseLong(run2, env5);
-  if (running2 >= MAX_AT_ONCE2) {
-    throw new Refusal("rate_limited", "too many commands run already; try again when one has ended");
-  }
-  running2 += 1;
-  const said = line(run2);
-  const tell2 = (event, data) => desk.voice.tell(event, cwd, { command: said, by: session, ...data });
-  let pid = 0;
-  let exitCode = null;
-  try {
-    const started = (number2) => {
-      pid = number2;
-      tell2("process_started", { pid });
-    };
-    const unsaved = unsavedBeneath(cwd);
-    const ended = await attend({ words: run2, cwd, env: env5, patience }, call.stop, { started });
-    exitCode = ended.exitCode;
-    const [out, err] = [ended.out.told(), ended.err.told()];
-    return {
-      exit_code: exitCode,
-      signal: ended.signal,
-      timed_out: ended.timedOut,
-      stdout: out.text,
-      stderr: err.text,
-      stdout_bytes_left_out: out.leftOut,
-      stderr_bytes_left_out: err.leftOut,
-      duration_ms: ended.duration,
-      cwd,
-      fence: FENCE,
-      unsaved
-    };
-  } finally {
-    running2 -= 1;
-    if (pid !== 0) {
-      tell2("process_ended", { pid, exit_code: exitCode });
-      tell2("command_executed", { exit_code: exitCode });
-    }
-  }
-}
-
 // src/verbs/files.ts
-var import_promises11 = require("node:fs/promises");
+var import_promises7 = require("node:fs/promises");
 var nodePath5 = __toESM(require("node:path"));
-var vscode50 = __toESM(require("vscode"));
+var vscode44 = __toESM(require("vscode"));
 var MOST_LINES2 = 4294967295;
 async function openFile({ args, desk }) {
   const path = args.text("path");
@@ -10787,12 +9039,12 @@ async function createFile({ args, desk }) {
   }
   const uri = desk.roots.uri(path);
   if (kind === "folder") {
-    await vscode50.workspace.fs.createDirectory(uri);
+    await vscode44.workspace.fs.createDirectory(uri);
     return { path };
   }
   const bytes = content ?? new Uint8Array();
   checkSize(bytes.length);
-  const edit = new vscode50.WorkspaceEdit();
+  const edit = new vscode44.WorkspaceEdit();
   edit.createFile(uri, { contents: bytes, overwrite: false });
   await made3(edit, async () => {
     if (await found(path))
@@ -10810,7 +9062,7 @@ async function writeFile({ args, desk, session }) {
   const path = await desk.roots.real(written);
   const there = await onDisk(path);
   if (!there) throw new Refusal("not_found", `there is no file ${JSON.stringify(written)}`);
-  await (0, import_promises11.access)(path, import_promises11.constants.W_OK).catch(() => {
+  await (0, import_promises7.access)(path, import_promises7.constants.W_OK).catch(() => {
     throw new Refusal("failed", `${JSON.stringify(written)}: it is read-only`);
   });
   refuseDirty(desk, path);
@@ -10819,7 +9071,7 @@ async function writeFile({ args, desk, session }) {
     throw new Refusal("changed", `${JSON.stringify(written)}: ${why}`);
   }
   desk.texts.follows(path, content, session);
-  await vscode50.workspace.fs.writeFile(desk.roots.uri(path), content);
+  await vscode44.workspace.fs.writeFile(desk.roots.uri(path), content);
   await desk.texts.caughtUp(path);
   return { path, bytes: content.length, digest: digestOf(content) };
 }
@@ -10834,11 +9086,11 @@ async function deleteFile({ args, desk }) {
   const path = await desk.roots.realName(written);
   const what = await existing(written, path);
   if (desk.roots.all.includes(path)) throw wrong(`${JSON.stringify(written)}: it is a folder of this window itself`);
-  if (what === "folder" && (await (0, import_promises11.readdir)(path)).length > 0) {
+  if (what === "folder" && (await (0, import_promises7.readdir)(path)).length > 0) {
     throw wrong(`${JSON.stringify(written)}: the folder is not empty; delete what is in it first`);
   }
   refuseDirty(desk, path);
-  const edit = new vscode50.WorkspaceEdit();
+  const edit = new vscode44.WorkspaceEdit();
   edit.deleteFile(desk.roots.uri(path), { recursive: false, ignoreIfNotExists: false });
   await made3(edit, async () => {
     if (!await found(path))
@@ -10862,7 +9114,7 @@ async function renameFile({ args, desk }) {
     throw wrong(`${JSON.stringify(newWritten)}: it is already there; \`overwrite\` replaces it`);
   }
   refuseDirty(desk, newPath);
-  const edit = new vscode50.WorkspaceEdit();
+  const edit = new vscode44.WorkspaceEdit();
   edit.renameFile(desk.roots.uri(path), desk.roots.uri(newPath), { overwrite });
   await made3(edit, async () => {
     if (!await found(path)) throw new Refusal("changed", `${JSON.stringify(written)}: it has changed meanwhile`);
@@ -10873,7 +9125,7 @@ async function renameFile({ args, desk }) {
   return { path, new_path: newPath };
 }
 async function made3(edit, why) {
-  if (await vscode50.workspace.applyEdit(edit)) return;
+  if (await vscode44.workspace.applyEdit(edit)) return;
   await why();
   throw new Refusal("failed", "the editor did not do it, and does not say why");
 }
@@ -10885,7 +9137,7 @@ function refuseDirty(desk, path) {
 }
 async function found(path) {
   try {
-    const stats = await (0, import_promises11.lstat)(path);
+    const stats = await (0, import_promises7.lstat)(path);
     if (stats.isSymbolicLink()) return "link";
     if (stats.isDirectory()) return "folder";
     return stats.isFile() ? "file" : "other";
@@ -10906,557 +9158,17 @@ var files = {
   rename_file: renameFile
 };
 
-// src/verbs/git.ts
-var import_node_path11 = require("node:path");
-var vscode53 = __toESM(require("vscode"));
-
-// src/git/call.ts
-var import_node_child_process5 = require("node:child_process");
-var import_promises12 = require("node:timers/promises");
-var PATIENCE = 25e3;
-var MAX_TRIES2 = 20;
-var PAUSE2 = 100;
-var MAX_STDOUT = 4 << 20;
-var SETTINGS = {
-  "core.hooksPath": "/dev/null",
-  "core.fsmonitor": "false",
-  "core.pager": "cat",
-  "core.editor": ":",
-  "core.askPass": "",
-  "core.sshCommand": "false",
-  "credential.helper": "",
-  "commit.gpgSign": "false",
-  "log.showSignature": "false",
-  "diff.external": "",
-  "protocol.allow": "never",
-  "gc.auto": "0",
-  "maintenance.auto": "false",
-  "submodule.recurse": "false",
-  "diff.submodule": "short",
-  "diff.ignoreSubmodules": "dirty",
-  "color.ui": "false",
-  "core.quotePath": "false",
-  // Nobody is made up where the person has not said who they are.
-  "user.useConfigOnly": "true"
-};
-var KEPT = /^GIT_(AUTHOR|COMMITTER)_(NAME|EMAIL)$|^GIT_CONFIG_(GLOBAL|SYSTEM|NOSYSTEM)$|^GIT_ATTR_NOSYSTEM$/;
-var FIXED = {
-  GIT_TERMINAL_PROMPT: "0",
-  GIT_LITERAL_PATHSPECS: "1",
-  GIT_NO_LAZY_FETCH: "1",
-  GIT_ALLOW_PROTOCOL: "",
-  GIT_EDITOR: ":",
-  GIT_PAGER: "cat",
-  GIT_ASKPASS: "",
-  SSH_ASKPASS: "",
-  GIT_SSH_COMMAND: "false",
-  // Its words are passed on to agents, and some are looked for.
-  LC_ALL: "C"
-};
-var Git = class {
-  constructor(program, worktree, stop) {
-    this.program = program;
-    this.worktree = worktree;
-    this.stop = stop;
-  }
-  program;
-  worktree;
-  stop;
-  /** Runs it, and fails if it does. */
-  async ask(words3) {
-    const said = await this.run(words3);
-    if (said.code === 0) return said.stdout;
-    throw refusal2(said, `git ${words3[0] ?? ""} failed`);
-  }
-  async run(words3, { input = "", most = MAX_STDOUT } = {}) {
-    for (let tries = 1; ; tries += 1) {
-      const said = await this.once(words3, input, most);
-      const isLocked = said.code !== 0 && /index\.lock': File exists/.test(said.stderr);
-      if (!isLocked || tries === MAX_TRIES2 || this.stop.isCancellationRequested) return said;
-      await (0, import_promises12.setTimeout)(PAUSE2);
-    }
-  }
-  once(words3, input, most) {
-    const end = new AbortController();
-    const stopped = this.stop.onCancellationRequested(() => end.abort());
-    return new Promise((resolve5, reject) => {
-      const options = {
-        cwd: this.worktree,
-        env: guarded(this.worktree),
-        timeout: PATIENCE,
-        maxBuffer: most,
-        signal: end.signal
-      };
-      const child = (0, import_node_child_process5.execFile)(this.program, ["--no-pager", ...words3], options, (error, stdout, stderr) => {
-        const code = error === null ? 0 : error.code;
-        if (typeof code === "number") resolve5({ code, stdout, stderr });
-        else if (error?.code === "ERR_CHILD_PROCESS_STDIO_MAXBUFFER") {
-          resolve5({ code: void 0, stdout, stderr });
-        } else if (error?.killed || end.signal.aborted) {
-          reject(new Refusal("timed_out", "git was not done in time; try a smaller part"));
-        } else reject(new Refusal("failed", `git cannot be run: ${error?.message ?? ""}`));
-      });
-      child.stdin?.on("error", () => {
-      });
-      child.stdin?.end(input);
-    }).finally(() => stopped.dispose());
-  }
-};
-function refusal2(said, what) {
-  const lines = said.stderr.split("\n").filter((line2) => line2.trim() !== "" && !line2.startsWith("hint:"));
-  const first = lines.map((line2) => /^(fatal|error):/.test(line2)).lastIndexOf(true);
-  const complaint = lines.slice(first).join("\n").slice(0, 2e3);
-  return new Refusal(
-    "failed",
-    complaint === "" ? `${what} (exit code ${said.code ?? "none"})` : `${what}: ${complaint}`
-  );
-}
-function guarded(worktree) {
-  const given = Object.entries(environment(worktree, {}));
-  const env5 = Object.fromEntries(
-    given.filter(([name]) => !name.startsWith("GIT_") || KEPT.test(name))
-  );
-  Object.assign(env5, FIXED, { GIT_CONFIG_COUNT: `${Object.keys(SETTINGS).length}` });
-  Object.entries(SETTINGS).forEach(([name, value], i) => {
-    env5[`GIT_CONFIG_KEY_${i}`] = name;
-    env5[`GIT_CONFIG_VALUE_${i}`] = value;
-  });
-  return env5;
-}
-
-// src/git/api.ts
-var vscode51 = __toESM(require("vscode"));
-var NAME = "vscode.git";
-var READY = 1e4;
-function hasGit() {
-  return vscode51.extensions.getExtension(NAME) !== void 0 && vscode51.workspace.getConfiguration("git").get("enabled") !== false;
-}
-async function gitApi() {
-  const extension2 = vscode51.extensions.getExtension(NAME);
-  if (extension2 === void 0) {
-    throw new Refusal("unsupported", "this editor has no git extension, or this folder is not trusted in it");
-  }
-  const { enabled, getAPI } = await bound(extension2);
-  if (!enabled) throw new Refusal("unsupported", "git is switched off in this editor; its setting is `git.enabled`");
-  const api = getAPI(1);
-  await ready(api);
-  return api;
-}
-async function bound(extension2) {
-  const found3 = extension2.isActive ? extension2.exports : await extension2.activate();
-  return { enabled: found3.enabled, getAPI: found3.getAPI.bind(found3) };
-}
-function ready(api) {
-  if (api.state === "initialized") return Promise.resolve();
-  return new Promise((resolve5, reject) => {
-    const over = (finish) => {
-      clearTimeout(late);
-      listening.dispose();
-      finish();
-    };
-    const refusal3 = new Refusal("timed_out", "the editor's git extension is not ready; try again");
-    const late = setTimeout(() => over(() => reject(refusal3)), READY);
-    const listening = api.onDidChangeState((state) => state === "initialized" && over(resolve5));
-  });
-}
-
-// src/git/entries.ts
-var INDEX = ["modified", "added", "deleted", "renamed", "copied"];
-var WORKTREE = {
-  5: "modified",
-  6: "deleted",
-  7: "untracked",
-  8: "ignored",
-  9: "added",
-  10: "renamed",
-  11: "type_changed"
-};
-function entriesOf(state, real2) {
-  const entries = /* @__PURE__ */ new Map();
-  const entry = (change2) => {
-    const path = real2(change2.uri.fsPath);
-    const found3 = entries.get(path) ?? { path, index: null, worktree: null };
-    entries.set(path, found3);
-    const from = real2(change2.originalUri.fsPath);
-    if (from !== path) found3.renamed_from = from;
-    return found3;
-  };
-  state.mergeChanges.forEach((change2) => Object.assign(entry(change2), { index: "unmerged", worktree: "unmerged" }));
-  state.indexChanges.forEach((change2) => {
-    entry(change2).index = INDEX[change2.status] ?? "modified";
-  });
-  [...state.workingTreeChanges, ...state.untrackedChanges ?? []].forEach((change2) => {
-    entry(change2).worktree = WORKTREE[change2.status] ?? "modified";
-  });
-  return [...entries.values()];
-}
-function numbersOf(output, real2) {
-  const records = output.split("\0");
-  const files2 = [];
-  for (let i = 0; i < records.length; i += 1) {
-    const [, added = "", removed = "", path = ""] = /^(\d+|-)\t(\d+|-)\t(.*)$/s.exec(records[i] ?? "") ?? [];
-    if (added === "") continue;
-    const lines = { added: added === "-" ? null : Number(added), removed: removed === "-" ? null : Number(removed) };
-    if (path !== "") {
-      files2.push({ path: real2(path), ...lines });
-      continue;
-    }
-    const [from, to] = [records[i + 1], records[i + 2]];
-    i += 2;
-    if (from !== void 0 && to !== void 0) files2.push({ path: real2(to), ...lines, renamed_from: real2(from) });
-  }
-  return files2;
-}
-
-// src/git/repository.ts
-var import_node_fs8 = require("node:fs");
-var import_node_path10 = require("node:path");
-var vscode52 = __toESM(require("vscode"));
-
-// src/git/folder.ts
-var import_node_fs7 = require("node:fs");
-var import_node_path9 = require("node:path");
-function gitFolderOf(worktree) {
-  const dot = (0, import_node_path9.join)(worktree, ".git");
-  const isFile2 = (0, import_node_fs7.statSync)(dot, { throwIfNoEntry: false })?.isFile();
-  const target = isFile2 ? firstLine(dot)?.replace(/^gitdir: /, "") : void 0;
-  return target === void 0 ? dot : (0, import_node_path9.resolve)(worktree, target);
-}
-function firstLine(path) {
-  try {
-    return (0, import_node_fs7.readFileSync)(path, "utf8").split("\n")[0];
-  } catch {
-    return void 0;
-  }
-}
-
-// src/git/repository.ts
-var OPENING = 15e3;
-var Repository = class _Repository {
-  constructor(worktree, git2, editors) {
-    this.worktree = worktree;
-    this.git = git2;
-    this.editors = editors;
-  }
-  worktree;
-  git;
-  editors;
-  static async open(call, folder2) {
-    const { desk, stop } = call;
-    const looked = upwards(call, folder2);
-    const worktree = looked.find(isWorktree);
-    if (worktree === void 0) {
-      const where = looked.length > 1 ? `${folder2}, nor above it up to the granted folder ${looked.at(-1)}` : folder2;
-      const next = "further up is not looked; name its folder as `cwd`";
-      throw new Refusal("not_found", `there is no git repository at ${where}; ${next}`);
-    }
-    const own = await desk.roots.real(gitFolderOf(worktree));
-    const common = firstLine((0, import_node_path10.join)(own, "commondir"));
-    for (const place2 of [own, common === void 0 ? own : await desk.roots.real((0, import_node_path10.resolve)(own, common))]) {
-      if (isBeneath(place2, worktree) || isGranted(call, place2)) continue;
-      throw new Refusal("outside_root", `its repository lies at ${place2}, outside of the granted folders`);
-    }
-    const api = await gitApi();
-    const uri = desk.roots.uri(worktree);
-    const known = api.getRepository(uri);
-    const isIt = (one) => one !== null && desk.roots.path(one.rootUri) === worktree;
-    const editors = isIt(known) ? known : await within2(api.openRepository(uri), "the editor did not open it in time");
-    if (!isIt(editors)) {
-      const why = "the editor's git extension does not open this repository; the person may have closed or hidden it there";
-      throw new Refusal("unsupported", why);
-    }
-    return new _Repository(worktree, new Git(api.git.path, worktree, stop), editors);
-  }
-  /** Has the editor look how it stands now: the person sees what was done. */
-  async refresh() {
-    await within2(this.editors.status(), "the editor did not say in time how the repository stands");
-  }
-  async add(paths) {
-    await within2(this.editors.add(paths), "git did not add it in time");
-  }
-  get state() {
-    return this.editors.state;
-  }
-  /** A path of the editor's, as it really is. */
-  real(path) {
-    return (0, import_node_path10.join)(this.worktree, (0, import_node_path10.relative)(this.editors.rootUri.fsPath, path));
-  }
-  /** Refuses a path that is not in the work tree. */
-  check(path) {
-    if (path !== this.worktree && !path.startsWith(this.worktree + import_node_path10.sep)) {
-      throw wrong(`${path} is not in the work tree ${this.worktree}`);
-    }
-    if ((0, import_node_path10.relative)(this.worktree, path).split(import_node_path10.sep)[0] === ".git") throw wrong(`${path} is git's own`);
-    return path;
-  }
-  /** Whether a setting of the editor's git keeps something from being listed. */
-  get hidesUntracked() {
-    return vscode52.workspace.getConfiguration("git").get("untrackedChanges") === "hidden";
-  }
-};
-function isWorktree(folder2) {
-  return (0, import_node_fs8.statSync)((0, import_node_path10.join)(gitFolderOf(folder2), "HEAD"), { throwIfNoEntry: false }) !== void 0;
-}
-async function within2(work, late) {
-  let timer;
-  const up = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new Refusal("timed_out", late)), OPENING);
-  });
-  try {
-    return await Promise.race([work, up]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-// src/verbs/git.ts
-var MAX_ENTRIES = 5e3;
-var MAX_PATHS = 1e3;
-var MAX_MESSAGE2 = 64 << 10;
-var MAX_DIFF2 = 1 << 20;
-var MAX_BRANCHES = 1e3;
-var FORM = [
-  "--no-ext-diff",
-  "--no-textconv",
-  "--no-color",
-  "--ignore-submodules=dirty",
-  "--submodule=short",
-  "--src-prefix=a/",
-  "--dst-prefix=b/"
-];
-var git = hasGit() ? { git_status, git_add, git_commit, git_diff, git_branch } : {};
-async function opened2(call, cwd) {
-  return Repository.open(call, await folder(call.desk, cwd));
-}
-async function git_status(call) {
-  const cwd = call.args.maybeText("cwd");
-  call.args.done();
-  return status(await opened2(call, cwd));
-}
-async function status(repository) {
-  await repository.refresh();
-  const { state, worktree } = repository;
-  const entries = entriesOf(state, (path) => repository.real(path));
-  const head = state.HEAD;
-  const limit = vscode53.workspace.getConfiguration("git").get("statusLimit") ?? Infinity;
-  const isCut = entries.length > MAX_ENTRIES || limit > 0 && entries.length >= limit;
-  return {
-    path: worktree,
-    branch: head?.name ?? null,
-    commit: head?.commit ?? null,
-    upstream: head?.upstream === void 0 ? null : `${head.upstream.remote}/${head.upstream.name}`,
-    ahead: head?.ahead ?? null,
-    behind: head?.behind ?? null,
-    is_complete: !isCut && !repository.hidesUntracked,
-    entries: entries.slice(0, MAX_ENTRIES),
-    is_clean: entries.every((entry) => entry.worktree === "ignored"),
-    unsaved: unsavedBeneath(worktree),
-    fence: FENCE
-  };
-}
-async function git_add(call) {
-  const { args, desk } = call;
-  const cwd = args.maybeText("cwd");
-  const wanted = pathsOf(args);
-  args.done();
-  const repository = await opened2(call, cwd);
-  const real2 = await Promise.all(wanted.map((path) => desk.roots.realName(path)));
-  const paths = real2.map((path) => repository.check(path));
-  try {
-    await repository.add(paths.includes(repository.worktree) ? [] : paths);
-  } catch (error) {
-    throw addRefusal(error);
-  }
-  return status(repository);
-}
-function pathsOf(args) {
-  const [path, listed2, all] = [args.maybeText("path"), args.list("paths"), args.flag("all")];
-  const given = [path !== void 0, listed2 !== void 0, all].filter(Boolean);
-  if (given.length !== 1) throw wrong("give one of `path`, `paths` and `all: true`");
-  if (path !== void 0) return [path];
-  if (listed2 === void 0) return [];
-  if (listed2.length < 1 || listed2.length > MAX_PATHS) throw wrong(`\`paths\` must hold 1 to ${MAX_PATHS} paths`);
-  return listed2.map((one) => {
-    if (typeof one !== "string") throw wrong("`paths` must hold strings");
-    return one;
-  });
-}
-function addRefusal(error) {
-  if (error instanceof Refusal) return error;
-  const said = error.stderr ?? String(error);
-  if (said.includes("did not match any files")) {
-    return new Refusal("not_found", "one of the paths is neither there nor known to git");
-  }
-  if (said.includes("are ignored by one of your .gitignore")) {
-    return wrong("one of the paths is ignored (.gitignore), and nothing that is ignored is added");
-  }
-  return refusal2({ code: void 0, stdout: "", stderr: said }, "git could not add it");
-}
-async function git_commit(call) {
-  const { args } = call;
-  const cwd = args.maybeText("cwd");
-  const message2 = args.text("message");
-  args.done();
-  if (message2.trim() === "" || message2.includes("\0")) throw wrong("`message` must hold words, and no NUL");
-  const bytes = Buffer.byteLength(message2);
-  if (bytes > MAX_MESSAGE2) {
-    throw new Refusal("too_large", `a message of ${bytes} bytes; at most ${MAX_MESSAGE2} are allowed`);
-  }
-  const repository = await opened2(call, cwd);
-  const { git: git2, worktree } = repository;
-  const staged = await git2.run(["diff", "--cached", "--quiet", "--no-ext-diff", "--ignore-submodules=dirty"]);
-  const merging = await git2.run(["rev-parse", "--verify", "--quiet", "MERGE_HEAD"]);
-  if (staged.code === 0 && merging.code !== 0) throw new Refusal("failed", "nothing is staged; git_add first");
-  const words3 = ["commit", "--quiet", "--no-verify", "--no-gpg-sign", "--no-edit", "--cleanup=whitespace", "--file=-"];
-  const said = await git2.run(words3, { input: message2 });
-  if (said.code !== 0) throw commitRefusal(said);
-  const commit = (await git2.ask(["rev-parse", "--verify", "HEAD"])).trim();
-  const { files: files2 } = await numbers(
-    git2,
-    ["diff-tree", "-r", "-M", "--root", "--no-commit-id", "--diff-merges=first-parent"],
-    [commit]
-  );
-  await repository.refresh();
-  return { path: worktree, commit, branch: await current(git2), files: files2, fence: FENCE, unsaved: unsavedBeneath(worktree) };
-}
-function commitRefusal(said) {
-  const words3 = `${said.stderr}
-${said.stdout}`;
-  if (/identity unknown|auto-detection is disabled/.test(words3)) {
-    const set = "`git config --global user.name NAME` and `git config --global user.email ADDRESS`";
-    return new Refusal("failed", `git does not know who the person is; they set it once with ${set}`);
-  }
-  if (words3.includes("unmerged files")) {
-    const why = "some files are in conflict (git_status names them); solve them and git_add them first";
-    return new Refusal("failed", why);
-  }
-  return refusal2(said, "git could not commit it");
-}
-async function git_diff(call) {
-  const { args, desk } = call;
-  const cwd = args.maybeText("cwd");
-  const path = args.maybeText("path");
-  const isStaged = args.flag("staged");
-  const commit = nameOf(args, "commit");
-  args.done();
-  if (isStaged && commit !== void 0) throw wrong("give `staged` or `commit`, not both");
-  const repository = await opened2(call, cwd);
-  const { git: git2, worktree } = repository;
-  const paths = path === void 0 ? [] : [repository.check(await desk.roots.realName(path))];
-  const { words: words3, commits } = await compared(git2, isStaged, commit);
-  const diff = await git2.run([...words3, ...FORM, "--patch", "--end-of-options", ...commits, "--", ...paths], {
-    most: MAX_DIFF2
-  });
-  if (diff.code !== void 0 && diff.code !== 0) throw refusal2(diff, "git diff failed");
-  const isWhole = diff.code === 0;
-  const told6 = isWhole ? diff.stdout : diff.stdout.slice(0, diff.stdout.lastIndexOf("\n") + 1);
-  const { files: files2, areAll } = await numbers(git2, words3, commits, paths);
-  const isComplete = isWhole && areAll;
-  return {
-    path: worktree,
-    diff: told6,
-    files: files2,
-    is_complete: isComplete,
-    unsaved: unsavedBeneath(worktree),
-    fence: FENCE
-  };
-}
-async function compared(git2, isStaged, name) {
-  if (name === void 0) return { words: isStaged ? ["diff", "--cached"] : ["diff"], commits: [] };
-  const range = /^(.*?)\.\.(.*)$/.exec(name);
-  if (range === null) {
-    const words3 = ["diff-tree", "-r", "-M", "--root", "--no-commit-id", "--diff-merges=first-parent"];
-    return { words: words3, commits: [await commitOf(git2, name)] };
-  }
-  const [, old = "", now = ""] = range;
-  if (now.startsWith(".")) throw wrong("`commit` is one commit, or two with `..` between them");
-  const commits = [await commitOf(git2, old || "HEAD"), await commitOf(git2, now || "HEAD")];
-  return { words: ["diff-tree", "-r", "-M"], commits };
-}
-async function commitOf(git2, name) {
-  const said = await git2.run(["rev-parse", "--verify", "--quiet", "--end-of-options", `${name}^{commit}`]);
-  if (said.code !== 0) throw wrong(`there is no commit ${JSON.stringify(name)}`);
-  return said.stdout.trim();
-}
-async function numbers(git2, words3, commits, paths = []) {
-  const said = await git2.run([...words3, ...FORM, "--numstat", "-z", "--end-of-options", ...commits, "--", ...paths], {
-    most: MAX_DIFF2
-  });
-  if (said.code !== void 0 && said.code !== 0) throw refusal2(said, "git diff failed");
-  return { files: numbersOf(said.stdout, (path) => (0, import_node_path11.join)(git2.worktree, path)), areAll: said.code === 0 };
-}
-async function git_branch(call) {
-  const { args } = call;
-  const cwd = args.maybeText("cwd");
-  const name = nameOf(args, "name");
-  const [isCreate, isSwitch] = [args.flag("create"), args.flag("switch")];
-  const from = nameOf(args, "from");
-  args.done();
-  if (from !== void 0 && !isCreate) throw wrong("`from` is where a branch that is created begins");
-  if (name === void 0 && (isCreate || isSwitch)) throw wrong("`name` is missing: a string");
-  if (name !== void 0 && !isCreate && !isSwitch) throw wrong("say what to do with it: `create`, `switch` or both");
-  const repository = await opened2(call, cwd);
-  const { git: git2, worktree } = repository;
-  if (name !== void 0) {
-    const start = from === void 0 ? [] : [await commitOf(git2, from)];
-    await changed(git2, name, isCreate, isSwitch, start);
-    await repository.refresh();
-  }
-  return { ...await branches(git2), unsaved: unsavedBeneath(worktree) };
-}
-async function changed(git2, name, isCreate, isSwitch, start) {
-  const shown2 = JSON.stringify(name);
-  const full = `refs/heads/${name}`;
-  if ((await git2.run(["check-ref-format", full])).code !== 0) throw wrong(`${shown2} cannot be a branch's name`);
-  const isThere = (await git2.run(["show-ref", "--verify", "--quiet", full])).code === 0;
-  if (!isCreate && !isThere) throw new Refusal("not_found", `there is no branch ${shown2}; \`create\` makes it`);
-  if (isCreate && isThere) throw wrong(`there is a branch ${shown2} already`);
-  const making = isCreate ? ["--create"] : [];
-  const words3 = isSwitch ? ["switch", "--quiet", "--no-guess", "--no-progress", "--no-recurse-submodules", ...making, name, ...start] : ["branch", "--end-of-options", name, ...start];
-  const said = await git2.run(words3);
-  if (said.code !== 0) throw refusal2(said, "git could not do it");
-}
-async function branches(git2) {
-  const form3 = "--format=%(HEAD)%00%(refname:lstrip=2)%00%(objectname)%00%(upstream:lstrip=2)";
-  const count2 = `--count=${MAX_BRANCHES + 1}`;
-  const lines = (await git2.ask(["for-each-ref", "--sort=-committerdate", count2, form3, "refs/heads"])).split("\n");
-  const all = lines.filter(Boolean).map((line2) => {
-    const [mark, name, commit, upstream] = line2.split("\0");
-    return { name, commit, is_current: mark === "*", upstream: upstream || null };
-  });
-  return {
-    path: git2.worktree,
-    branches: all.slice(0, MAX_BRANCHES),
-    branch: await current(git2),
-    is_complete: all.length <= MAX_BRANCHES,
-    fence: FENCE
-  };
-}
-async function current(git2) {
-  const said = await git2.run(["symbolic-ref", "--quiet", "--short", "HEAD"]);
-  return said.code === 0 ? said.stdout.trim() : null;
-}
-function nameOf(args, argument) {
-  const most = 250;
-  const name = args.maybeText(argument);
-  if (name === void 0) return void 0;
-  if (name === "" || Buffer.byteLength(name) > most || name.startsWith("-") || /[\0-\x1f\x7f]/.test(name)) {
-    throw wrong(`\`${argument}\` must be 1 to ${most} bytes, not begin with \`-\`, and hold no line breaks`);
-  }
-  return name;
-}
-
 // src/verbs/panes.ts
-var vscode54 = __toESM(require("vscode"));
+var vscode45 = __toESM(require("vscode"));
 var MAX_PANES = 16;
 async function switchBuffer({ args, desk, session }) {
   const path = args.text("path");
   args.done();
   const text2 = await desk.texts.open(await desk.roots.file(path));
-  const isShown = vscode54.window.activeTextEditor?.document === text2.document;
+  const isShown = vscode45.window.activeTextEditor?.document === text2.document;
   desk.doing.note("tab_switched", text2.path, session);
   await show(text2.document);
-  const pane = vscode54.window.tabGroups.activeTabGroup.viewColumn;
+  const pane = vscode45.window.tabGroups.activeTabGroup.viewColumn;
   if (isShown) desk.voice.tell("tab_switched", text2.path, { pane, ...desk.doing.take("tab_switched", text2.path) });
   return { path: text2.path, pane, is_active: true, ui: true };
 }
@@ -11464,17 +9176,17 @@ async function splitPane({ args, desk, session }) {
   const path = args.maybeText("path");
   const direction = args.choice("direction", ["right", "down"]);
   args.done();
-  const { tabGroups } = vscode54.window;
+  const { tabGroups } = vscode45.window;
   const text2 = path === void 0 ? activeText(desk) : await desk.texts.open(await desk.roots.file(path));
   if (tabGroups.all.length >= MAX_PANES) {
     throw wrong(`there are ${MAX_PANES} panes already; close a buffer to close its panes`);
   }
   desk.doing.note("pane_split", "", session);
   desk.doing.note("tab_switched", text2.path, session);
-  await vscode54.commands.executeCommand(
+  await vscode45.commands.executeCommand(
     direction === "down" ? "workbench.action.newGroupBelow" : "workbench.action.newGroupRight"
   );
-  await vscode54.window.showTextDocument(text2.document, { viewColumn: vscode54.ViewColumn.Active, preview: false });
+  await vscode45.window.showTextDocument(text2.document, { viewColumn: vscode45.ViewColumn.Active, preview: false });
   const panes2 = tabGroups.all.map((group) => ({
     id: group.viewColumn,
     path: pathIn(group, desk) ?? null,
@@ -11485,7 +9197,7 @@ async function splitPane({ args, desk, session }) {
   return { pane, panes: panes2, ui: true };
 }
 function activeText(desk) {
-  const document = vscode54.window.activeTextEditor?.document;
+  const document = vscode45.window.activeTextEditor?.document;
   const text2 = document && desk.texts.of(document);
   if (!text2) throw new Refusal("bad_arguments", "no buffer is active; name one by `path`");
   return text2;
@@ -11495,13 +9207,10 @@ var panes = {
   split_pane: splitPane
 };
 
-// src/verbs/project.ts
-var project = {};
-
 // src/verbs/search/place.ts
-var import_promises13 = require("node:fs/promises");
+var import_promises8 = require("node:fs/promises");
 var nodePath6 = __toESM(require("node:path"));
-var vscode55 = __toESM(require("vscode"));
+var vscode46 = __toESM(require("vscode"));
 
 // src/search/glob.ts
 var MAX_LENGTH2 = 1024;
@@ -11575,21 +9284,21 @@ function setFrom(letters, from) {
 }
 function expanded(pattern) {
   const open = [pattern];
-  const done2 = [];
+  const done = [];
   for (let one = open.pop(); one !== void 0; one = open.pop()) {
-    const close = one.indexOf("}");
-    if (close < 0) {
+    const close2 = one.indexOf("}");
+    if (close2 < 0) {
       if (one.includes("{")) return "has a `{` without a `}`";
-      done2.push(one);
+      done.push(one);
       continue;
     }
-    const start = one.lastIndexOf("{", close);
+    const start = one.lastIndexOf("{", close2);
     if (start < 0) return "has a `}` without a `{`";
-    const [before, after] = [one.slice(0, start), one.slice(close + 1)];
-    for (const middle of one.slice(start + 1, close).split(",")) open.push(before + middle + after);
-    if (open.length + done2.length > MAX_ALTERNATIVES) return `stands for more than ${MAX_ALTERNATIVES} patterns`;
+    const [before, after] = [one.slice(0, start), one.slice(close2 + 1)];
+    for (const middle of one.slice(start + 1, close2).split(",")) open.push(before + middle + after);
+    if (open.length + done.length > MAX_ALTERNATIVES) return `stands for more than ${MAX_ALTERNATIVES} patterns`;
   }
-  return done2;
+  return done;
 }
 function matchesParts(parts, names) {
   let reached = names.map(() => false);
@@ -11635,9 +9344,9 @@ function isOf2(token, letter) {
 }
 
 // src/search/ripgrep.ts
-var import_node_child_process6 = require("node:child_process");
-var import_node_fs9 = require("node:fs");
-var import_node_path12 = require("node:path");
+var import_node_child_process2 = require("node:child_process");
+var import_node_fs3 = require("node:fs");
+var import_node_path4 = require("node:path");
 var import_node_readline = require("node:readline");
 var MAX_LENGTH3 = 8 * 1024;
 var WITHIN_MS3 = 2e4;
@@ -11653,19 +9362,19 @@ var Ripgrep = class _Ripgrep {
     const name = process.platform === "win32" ? "rg.exe" : "rg";
     const machine = `${process.platform}-${process.arch}`;
     const homes = [
-      (0, import_node_path12.join)("@vscode", "ripgrep", "bin"),
-      (0, import_node_path12.join)("@vscode", "ripgrep-universal", "bin", machine),
-      (0, import_node_path12.join)("@vscode", `ripgrep-${machine}`, "bin")
+      (0, import_node_path4.join)("@vscode", "ripgrep", "bin"),
+      (0, import_node_path4.join)("@vscode", "ripgrep-universal", "bin", machine),
+      (0, import_node_path4.join)("@vscode", `ripgrep-${machine}`, "bin")
     ];
     const folders = ["node_modules", "node_modules.asar.unpacked"];
-    const programs = folders.flatMap((folder2) => homes.map((home2) => (0, import_node_path12.join)(appRoot, folder2, home2, name)));
-    const program = programs.find((path) => (0, import_node_fs9.existsSync)(path));
+    const programs = folders.flatMap((folder) => homes.map((home2) => (0, import_node_path4.join)(appRoot, folder, home2, name)));
+    const program = programs.find((path) => (0, import_node_fs3.existsSync)(path));
     return program === void 0 ? void 0 : new _Ripgrep(program);
   }
   /** Searches all files beneath a folder, by path. `visit` returns whether it wants more. */
-  async folder(pattern, folder2, scope, stop, visit) {
+  async folder(pattern, folder, scope, stop, visit) {
     const args = ["--json", "--sort=path", ...wordsOf(pattern), ...rulesOf(scope), "--", "."];
-    return this.search(args, { cwd: folder2 }, stop, visit);
+    return this.search(args, { cwd: folder }, stop, visit);
   }
   /** Searches a text, and gives the places as editors count them: by UTF-16 units. */
   async text(pattern, text2, limit, stop) {
@@ -11714,33 +9423,33 @@ var Ripgrep = class _Ripgrep {
     return output.split(mark).filter((_, i) => i % 2 === 1);
   }
   /** Lists the files beneath a folder that a search looks at. `visit` returns whether it wants more. */
-  async files(folder2, scope, stop, visit) {
+  async files(folder, scope, stop, visit) {
     await this.run(
       ["--files", "--no-config", ...rulesOf(scope), "--", "."],
-      { cwd: folder2 },
+      { cwd: folder },
       stop,
       void 0,
-      (line2) => visit(line2.replace(/^\.\//, ""))
+      (line) => visit(line.replace(/^\.\//, ""))
     );
   }
   async search(args, from, stop, visit) {
     let hasEnded = false;
-    const run2 = await this.run(args, from, stop, void 0, (line2) => {
-      const message2 = JSON.parse(line2);
-      if (message2.type === "summary") hasEnded = true;
-      return message2.type === "match" ? visit(foundIn(message2.data)) : true;
+    const run = await this.run(args, from, stop, void 0, (line) => {
+      const message = JSON.parse(line);
+      if (message.type === "summary") hasEnded = true;
+      return message.type === "match" ? visit(foundIn(message.data)) : true;
     });
-    if (run2.code === 2 && !hasEnded) {
-      const why = run2.complaint.trim().replace(/^rg: /, "");
+    if (run.code === 2 && !hasEnded) {
+      const why = run.complaint.trim().replace(/^rg: /, "");
       const hint = why.includes("not allowed in a regex") ? "; `multiline` lets a match go over several lines" : "";
       throw new Refusal("bad_arguments", `\`pattern\` is no expression that can be looked for: ${why}${hint}`);
     }
-    return { isComplete: hasEnded && run2.code !== 2 };
+    return { isComplete: hasEnded && run.code !== 2 };
   }
   /** Runs it. It is ended when nobody waits for it any more, when it has taken too long, or when enough was seen. */
-  run(args, from, stop, piece, line2) {
-    return new Promise((resolve5, reject) => {
-      const child = (0, import_node_child_process6.spawn)(this.program, args, { cwd: from.cwd, stdio: ["pipe", "pipe", "pipe"], windowsHide: true });
+  run(args, from, stop, piece, line) {
+    return new Promise((resolve2, reject) => {
+      const child = (0, import_node_child_process2.spawn)(this.program, args, { cwd: from.cwd, stdio: ["pipe", "pipe", "pipe"], windowsHide: true });
       const end = () => void child.kill("SIGKILL");
       const timer = setTimeout(end, WITHIN_MS3);
       const stopped = stop.onCancellationRequested(end);
@@ -11761,9 +9470,9 @@ var Ripgrep = class _Ripgrep {
         if (complaint.length < MAX_COMPLAINT) complaint += text2.slice(0, MAX_COMPLAINT - complaint.length);
       });
       if (piece) child.stdout.on("data", (text2) => see(() => piece(text2)));
-      const lines = line2 && (0, import_node_readline.createInterface)({ input: child.stdout, crlfDelay: Infinity });
-      const isRead = lines ? new Promise((done2) => lines.once("close", done2)) : Promise.resolve();
-      lines?.on("line", (text2) => see(() => line2?.(text2) ?? true));
+      const lines = line && (0, import_node_readline.createInterface)({ input: child.stdout, crlfDelay: Infinity });
+      const isRead = lines ? new Promise((done) => lines.once("close", done)) : Promise.resolve();
+      lines?.on("line", (text2) => see(() => line?.(text2) ?? true));
       child.stdin.on("error", () => void 0);
       child.stdin.end(from.input ?? "");
       const settled = () => {
@@ -11776,7 +9485,7 @@ var Ripgrep = class _Ripgrep {
       });
       child.once("close", (code) => {
         settled();
-        void isRead.then(() => resolve5({ code, complaint }));
+        void isRead.then(() => resolve2({ code, complaint }));
       });
     });
   }
@@ -11788,12 +9497,12 @@ function faultOf2(expression2) {
   return void 0;
 }
 function wordsOf(pattern) {
-  const words3 = ["--no-config", "--crlf", pattern.ignoresCase ? "--ignore-case" : "--case-sensitive"];
-  if (pattern.isFixed) words3.push("--fixed-strings");
-  if (pattern.isWord) words3.push("--word-regexp");
-  if (pattern.isMultiline) words3.push("--multiline");
-  words3.push(`--regexp=${pattern.text}`);
-  return words3;
+  const words2 = ["--no-config", "--crlf", pattern.ignoresCase ? "--ignore-case" : "--case-sensitive"];
+  if (pattern.isFixed) words2.push("--fixed-strings");
+  if (pattern.isWord) words2.push("--word-regexp");
+  if (pattern.isMultiline) words2.push("--multiline");
+  words2.push(`--regexp=${pattern.text}`);
+  return words2;
 }
 function rulesOf({ also, isRoot }) {
   const rules = ["--no-require-git", "--no-ignore-global", "--no-messages", `--max-filesize=${MAX_FILE}`];
@@ -11819,7 +9528,7 @@ function bytesOf(text2) {
 // src/verbs/search/place.ts
 var MOST_MATCHES = 1e4;
 var USUAL_MATCHES = 1e3;
-var ripgrep = Ripgrep.in(vscode55.env.appRoot);
+var ripgrep = Ripgrep.in(vscode46.env.appRoot);
 function takeGlob(call) {
   const written = call.args.maybeText("glob");
   if (written === void 0) return void 0;
@@ -11829,21 +9538,21 @@ function takeGlob(call) {
 }
 async function groundAt(call, path, glob, also) {
   const { roots } = call.desk;
-  const real2 = path === void 0 ? roots.first : await roots.real(path);
-  const wants = (relative4) => glob?.matches(relative4) ?? true;
+  const real = path === void 0 ? roots.first : await roots.real(path);
+  const wants = (relative3) => glob?.matches(relative3) ?? true;
   try {
-    const isFolder = (await (0, import_promises13.stat)(real2)).isDirectory();
-    return { path: real2, isFolder, also, isRoot: roots.all.includes(real2), wants };
+    const isFolder = (await (0, import_promises8.stat)(real)).isDirectory();
+    return { path: real, isFolder, also, isRoot: roots.all.includes(real), wants };
   } catch {
-    if (call.desk.texts.at(real2)) return { path: real2, isFolder: false, also, isRoot: false, wants };
-    throw new Refusal("not_found", `there is no ${JSON.stringify(path ?? real2)}`);
+    if (call.desk.texts.at(real)) return { path: real, isFolder: false, also, isRoot: false, wants };
+    throw new Refusal("not_found", `there is no ${JSON.stringify(path ?? real)}`);
   }
 }
 async function unsavedIn(call, ground) {
   const unsaved = /* @__PURE__ */ new Map();
   for (const text2 of call.desk.texts.all()) {
-    const relative4 = nodePath6.relative(ground.path, text2.path);
-    if (text2.isDirty && isBeneath(text2.path, ground.path) && ground.wants(relative4)) unsaved.set(relative4, text2);
+    const relative3 = nodePath6.relative(ground.path, text2.path);
+    if (text2.isDirty && isBeneath(text2.path, ground.path) && ground.wants(relative3)) unsaved.set(relative3, text2);
   }
   if (unsaved.size === 0 || !ripgrep) return unsaved;
   const left2 = new Set(unsaved.keys());
@@ -11852,7 +9561,7 @@ async function unsavedIn(call, ground) {
     return left2.size > 0;
   });
   for (const path of left2) {
-    const isThere = await (0, import_promises13.stat)(nodePath6.join(ground.path, path)).then(
+    const isThere = await (0, import_promises8.stat)(nodePath6.join(ground.path, path)).then(
       () => true,
       () => false
     );
@@ -11864,15 +9573,15 @@ async function unsavedIn(call, ground) {
 // src/verbs/search/find.ts
 async function find_in_file(call) {
   const path = call.args.text("path");
-  const words3 = call.args.text("text");
+  const words2 = call.args.text("text");
   const ignoresCase = call.args.flag("ignore_case");
   const limit = call.args.number("limit", 1, MOST_MATCHES) ?? USUAL_MATCHES;
   call.args.done();
-  const fault = faultOf(words3);
+  const fault = faultOf(words2);
   if (fault !== void 0) throw wrong(`\`text\` ${fault}`);
   const text2 = await call.desk.texts.open(await call.desk.roots.file(path));
   const content = text2.document.getText();
-  const { hits, isCut } = find2(content, words3, ignoresCase, limit);
+  const { hits, isCut } = find2(content, words2, ignoresCase, limit);
   return {
     path: text2.path,
     version: text2.version,
@@ -11890,14 +9599,14 @@ var BREAK = 10;
 var LINE_BYTES = 4 * 300;
 function told5(found3, path, most) {
   const { lines } = found3;
-  let [byte, lineStart, line2, character2] = [0, 0, found3.line, 0];
+  let [byte, lineStart, line, character] = [0, 0, found3.line, 0];
   const go = (to) => {
     for (let at2 = lines.indexOf(BREAK, byte); at2 >= 0 && at2 < to; at2 = lines.indexOf(BREAK, byte)) {
-      [byte, lineStart, line2, character2] = [at2 + 1, at2 + 1, line2 + 1, 0];
+      [byte, lineStart, line, character] = [at2 + 1, at2 + 1, line + 1, 0];
     }
-    character2 += lines.toString("utf8", byte, to).length;
+    character += lines.toString("utf8", byte, to).length;
     byte = to;
-    return { line: line2, character: character2 };
+    return { line, character };
   };
   return found3.places.slice(0, most).map(([start, end]) => {
     const from = go(start);
@@ -11911,7 +9620,7 @@ async function find_in_project(call) {
   const text2 = call.args.text("text");
   const ignoresCase = call.args.flag("ignore_case");
   const isWord2 = call.args.flag("word");
-  return search(call, words2(text2, { ignoresCase, isWord: isWord2 }));
+  return search(call, words(text2, { ignoresCase, isWord: isWord2 }));
 }
 async function regex_search(call) {
   const text2 = call.args.text("pattern");
@@ -11919,7 +9628,7 @@ async function regex_search(call) {
   const isMultiline = call.args.flag("multiline");
   return search(call, expression(text2, { ignoresCase, isMultiline }));
 }
-function words2(text2, how) {
+function words(text2, how) {
   const fault = faultOf(text2);
   if (fault !== void 0) throw wrong(`\`text\` ${fault}`);
   return { text: text2, isFixed: true, isWord: false, isMultiline: false, ...how };
@@ -11970,7 +9679,7 @@ function order(a, b) {
 }
 
 // src/verbs/search/replace.ts
-var vscode56 = __toESM(require("vscode"));
+var vscode47 = __toESM(require("vscode"));
 var MAX_FILES4 = 200;
 var MAX_NEW = 8 << 20;
 async function replace_text(call) {
@@ -12016,7 +9725,7 @@ async function replace_text(call) {
 }
 function patternOf(text2, expressed, ignoresCase) {
   if (text2 !== void 0 && expressed !== void 0) throw wrong("give `text` or `pattern`, not both");
-  if (text2 !== void 0) return words2(text2, { ignoresCase });
+  if (text2 !== void 0) return words(text2, { ignoresCase });
   if (expressed !== void 0) return expression(expressed, { ignoresCase });
   throw wrong("`text` is missing: a string; or `pattern`, an expression");
 }
@@ -12028,8 +9737,8 @@ async function editsOf(call, pattern, text2, newText, limit) {
   if (news && news.length < places.length)
     throw new Refusal("failed", `${JSON.stringify(text2.path)} could not be searched to its end; try again`);
   return places.map(([start, end], i) => {
-    const range = new vscode56.Range(document.positionAt(start), document.positionAt(end));
-    return { edit: new vscode56.TextEdit(range, news?.[i] ?? newText), old: content.slice(start, end) };
+    const range = new vscode47.Range(document.positionAt(start), document.positionAt(end));
+    return { edit: new vscode47.TextEdit(range, news?.[i] ?? newText), old: content.slice(start, end) };
   }).filter(({ edit, old }) => edit.newText !== old).map(({ edit }) => edit);
 }
 function toldFile(path, version, edits) {
@@ -12039,14 +9748,8 @@ function tooMany(why) {
   return new Refusal("too_large", `${why}; \`path\` and \`glob\` narrow it down. Nothing was changed`);
 }
 
-// src/verbs/search.ts
-var search2 = {
-  find_in_file,
-  ...ripgrep ? { find_in_project, regex_search, replace_text } : {}
-};
-
 // src/verbs/sync.ts
-var vscode57 = __toESM(require("vscode"));
+var vscode48 = __toESM(require("vscode"));
 var SCREEN = 50;
 var MOST_LINES3 = 4294967295;
 var TOLD_WITHIN_MS2 = 250;
@@ -12054,23 +9757,23 @@ async function getCursorPos({ args, desk }) {
   const path = args.maybeText("path");
   args.done();
   const text2 = await lookedAt(desk, path);
-  const position2 = desk.spots.of(text2.document).active;
-  return { path: text2.path, position: toldPlace(position2), ui: true };
+  const position = desk.spots.of(text2.document).active;
+  return { path: text2.path, position: toldPlace(position), ui: true };
 }
 async function setCursorPos({ args, desk, session }) {
   const path = args.text("path");
-  const position2 = args.position("position");
-  if (!position2) throw wrong("`position` is missing: {line, character}");
+  const position = args.position("position");
+  if (!position) throw wrong("`position` is missing: {line, character}");
   const range = args.range("selection");
   args.done();
   const text2 = await desk.texts.open(await desk.roots.file(path));
   const lines = new Lines(text2.document.getText());
-  for (const place2 of [position2, range?.start, range?.end]) {
-    const offset = place2 === void 0 ? 0 : lines.offset(place2);
+  for (const place of [position, range?.start, range?.end]) {
+    const offset = place === void 0 ? 0 : lines.offset(place);
     if (typeof offset === "string") throw wrong(offset);
   }
   const selection = selectionOf(
-    lines.nearest(position2),
+    lines.nearest(position),
     range && { start: lines.nearest(range.start), end: lines.nearest(range.end) }
   );
   const told6 = /* @__PURE__ */ new Map([["cursor_moved", { position: toldPlace(selection.active) }]]);
@@ -12084,10 +9787,10 @@ async function setCursorPos({ args, desk, session }) {
   return { path: text2.path, position: toldPlace(selection.active), ui: true };
 }
 function selectionOf(cursor, range) {
-  const at2 = (place2) => new vscode57.Position(place2.line, place2.character);
-  if (!range) return new vscode57.Selection(at2(cursor), at2(cursor));
+  const at2 = (place) => new vscode48.Position(place.line, place.character);
+  if (!range) return new vscode48.Selection(at2(cursor), at2(cursor));
   const [start, end] = [at2(range.start), at2(range.end)];
-  return at2(cursor).isEqual(start) ? new vscode57.Selection(end, start) : new vscode57.Selection(start, end);
+  return at2(cursor).isEqual(start) ? new vscode48.Selection(end, start) : new vscode48.Selection(start, end);
 }
 async function getSelection({ args, desk }) {
   const path = args.maybeText("path");
@@ -12110,7 +9813,7 @@ async function syncViewport({ args, desk, session }) {
     const end = text2.document.lineCount - 1;
     const from = Math.min(first ?? Math.max(0, (last ?? 0) - SCREEN + 1), end);
     const to = Math.min(Math.max(last ?? from, from), end);
-    editor.revealRange(new vscode57.Range(from, 0, to, 0), vscode57.TextEditorRevealType.AtTop);
+    editor.revealRange(new vscode48.Range(from, 0, to, 0), vscode48.TextEditorRevealType.AtTop);
     await desk.spots.untilViewport(text2.document, TOLD_WITHIN_MS2);
   }
   const now = visible2(text2.document);
@@ -12120,13 +9823,13 @@ async function syncViewport({ args, desk, session }) {
   return { path: text2.path, ...lines, ui: true };
 }
 function visible2(document) {
-  const editor = vscode57.window.visibleTextEditors.find((one) => one.document === document);
+  const editor = vscode48.window.visibleTextEditors.find((one) => one.document === document);
   const [first, last] = [editor?.visibleRanges[0], editor?.visibleRanges.at(-1)];
   return editor && first && last ? { editor, first: first.start.line, last: last.end.line } : void 0;
 }
 async function lookedAt(desk, path) {
   if (path !== void 0) return desk.texts.open(await desk.roots.file(path));
-  const document = vscode57.window.activeTextEditor?.document;
+  const document = vscode48.window.activeTextEditor?.document;
   const text2 = document && desk.texts.of(document);
   if (!text2) throw new Refusal("not_found", "no buffer is active; name one by `path`, or switch_buffer");
   return text2;
@@ -12138,482 +9841,6 @@ var sync = {
   sync_viewport: syncViewport
 };
 
-// src/verbs/terminal.ts
-var vscode58 = __toESM(require("vscode"));
-
-// src/terminal/child.ts
-var import_node_child_process7 = require("node:child_process");
-var import_node_fs10 = require("node:fs");
-var import_node_path13 = require("node:path");
-var import_promises14 = require("node:timers/promises");
-var STARTING = 5e3;
-var MAX_TYPED = 256 << 10;
-var LAST_WORDS2 = 200;
-async function startChild(wanted, ears) {
-  const run2 = beginRun();
-  const env5 = environment(wanted.cwd, { TERM: "xterm-256color", ...wanted.env, ...run2.env });
-  refuseMissing(wanted.words[0] ?? "", wanted.cwd, env5);
-  return isScriptThere() ? atTerminal(wanted, env5, run2, ears) : atPipes(wanted, env5, run2, ears);
-}
-async function atTerminal(wanted, env5, run2, ears) {
-  const { rows, cols } = wanted.size;
-  const shell2 = env5["SHELL"] === void 0 ? "unset SHELL" : `export SHELL=${quoted(env5["SHELL"])}`;
-  const said = `printf '%s %s\\n' "$$" "$(tty)" >&3; exec 3>&-`;
-  const line2 = `${shell2}; stty rows ${rows} cols ${cols}; ${said}; exec ${wanted.words.map(quoted).join(" ")}`;
-  const child = (0, import_node_child_process7.spawn)("script", ["-qefc", line2, "/dev/null"], {
-    cwd: wanted.cwd,
-    env: { ...env5, SHELL: "/bin/sh" },
-    detached: true,
-    stdio: ["pipe", "pipe", "pipe", "pipe"]
-  });
-  let isEnding = false;
-  attach(child, run2, ears, () => isEnding);
-  const [pid, device] = await leader(child);
-  lookAfter(pid);
-  child.on("exit", () => lookAway(pid));
-  const program = {
-    pid,
-    isTty: true,
-    size: wanted.size,
-    type: (input) => type(child, input),
-    async resize(size) {
-      await setSize(device, size);
-      program.size = size;
-    },
-    end() {
-      isEnding = true;
-      killSession(pid);
-      setTimeout(() => killGroup(child.pid, "SIGKILL"), LAST_WORDS2).unref();
-    }
-  };
-  return program;
-}
-function atPipes(wanted, env5, run2, ears) {
-  const [program = "", ...rest] = wanted.words;
-  const child = (0, import_node_child_process7.spawn)(program, rest, { cwd: wanted.cwd, env: env5, detached: true, stdio: ["pipe", "pipe", "pipe"] });
-  let isEnding = false;
-  attach(child, run2, ears, () => isEnding);
-  return {
-    pid: child.pid ?? 0,
-    isTty: false,
-    size: wanted.size,
-    type: (input) => type(child, input),
-    resize: () => Promise.reject(new Refusal("unsupported", "there is no terminal here that could have a size")),
-    end() {
-      isEnding = true;
-      killGroup(child.pid, "SIGKILL");
-    }
-  };
-}
-function attach(child, run2, ears, isEnding) {
-  child.stdout?.on("data", (bytes) => ears.printed(bytes));
-  child.stderr?.on("data", (bytes) => ears.printed(bytes));
-  child.stdin?.on("error", () => {
-  });
-  child.on("spawn", () => lookAfter(child.pid ?? 0));
-  child.on("error", () => ears.ended({ exitCode: null, signal: null }));
-  const closed = new Promise((resolve5) => child.on("close", resolve5));
-  child.on("exit", async (exitCode) => {
-    lookAway(child.pid ?? 0);
-    await run2.end();
-    await Promise.race([closed, (0, import_promises14.setTimeout)(LAST_WORDS2)]);
-    ears.ended(isEnding() ? { exitCode: null, signal: 9 } : { exitCode, signal: null });
-  });
-}
-function type(child, input) {
-  if ((child.stdin?.writableLength ?? 0) > MAX_TYPED) {
-    throw new Refusal("rate_limited", "the program does not read its input; wait, or send it a signal");
-  }
-  child.stdin?.write(input);
-}
-function leader(child) {
-  return new Promise((resolve5, reject) => {
-    let said = "";
-    const fail = (why) => {
-      clearTimeout(late);
-      killGroup(child.pid, "SIGKILL");
-      reject(new Refusal("failed", why));
-    };
-    const late = setTimeout(() => fail("the terminal was not there in time"), STARTING);
-    child.on("error", (error) => fail(`cannot open a terminal: ${error.message}`));
-    const ended = () => fail("the terminal has ended at once");
-    child.on("close", ended);
-    child.stdio[3]?.on("data", (bytes) => {
-      said += bytes.toString("utf8");
-      const found3 = /^(\d+) (\S+)\n/.exec(said);
-      if (found3 === null) return;
-      clearTimeout(late);
-      child.off("close", ended);
-      resolve5([Number(found3[1]), found3[2] ?? ""]);
-    });
-  });
-}
-var scriptIsThere;
-function isScriptThere() {
-  if (scriptIsThere === void 0) {
-    try {
-      scriptIsThere = (0, import_node_child_process7.execFileSync)("script", ["--version"], { timeout: 2e3 }).toString().includes("util-linux");
-    } catch {
-      scriptIsThere = false;
-    }
-  }
-  return scriptIsThere;
-}
-function refuseMissing(program, cwd, env5) {
-  const isPath = program.includes("/");
-  const folders = isPath ? [(0, import_node_path13.isAbsolute)(program) ? "" : cwd] : (env5["PATH"] ?? "").split(import_node_path13.delimiter);
-  const isThere = folders.some((folder2) => {
-    try {
-      (0, import_node_fs10.accessSync)((0, import_node_path13.join)(folder2, program), import_node_fs10.constants.X_OK);
-      return true;
-    } catch {
-      return false;
-    }
-  });
-  if (!isThere) throw new Refusal("not_found", `command ${JSON.stringify(program)} not found on the editor's PATH`);
-}
-function quoted(word) {
-  return `'${word.replaceAll("'", "'\\''")}'`;
-}
-
-// src/terminal/drawing.ts
-function draw(size, printed) {
-  const drawing = new Drawing(size);
-  for (const token of printed.toString("utf8").matchAll(TOKENS)) drawing.take(token);
-  return drawing.told();
-}
-var TOKENS = /\x1b\[([?>=<]?)([\d;:]*)[ -/]*([@-~])|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[ -/]+.|\x1b([0-~])|([\x00-\x1f\x7f])|[^\x00-\x1f\x7f]+/gu;
-var WIDE = new RegExp("[\\u1100-\\u115f\\u2e80-\\ua4cf\\uac00-\\ud7a3\\uf900-\\ufaff\\ufe30-\\ufe6f\\uff00-\\uff60\\uffe0-\\uffe6]|\\p{Emoji_Presentation}", "u");
-var JOINED = /^[\p{Mn}\u200d\ufe0f]$/u;
-var Drawing = class _Drawing {
-  constructor(size) {
-    this.size = size;
-    this.rows = this.blank();
-    this.bottom = size.rows - 1;
-  }
-  size;
-  rows;
-  /** The other screen, while a program has the whole one for itself. */
-  main;
-  line = 0;
-  column = 0;
-  saved = { line: 0, column: 0 };
-  /** What scrolls. */
-  top = 0;
-  bottom;
-  isHidden = false;
-  take([all, mark, numbers2, final, escape, control]) {
-    if (final !== void 0) this.sequence(mark ?? "", (numbers2 ?? "").split(/[;:]/).map(Number), final);
-    else if (escape !== void 0) this.escape(escape);
-    else if (control !== void 0) this.control(control);
-    else if (!all.startsWith("\x1B")) for (const letter of all) this.put(letter);
-  }
-  told() {
-    const lines = this.rows.map(({ cells, isWrapped }) => {
-      return isWrapped ? cells.join("") : `${cells.join("").trimEnd()}
-`;
-    });
-    const column = Math.min(this.column, this.size.cols - 1);
-    return {
-      text: lines.join("").trimEnd(),
-      rows: this.size.rows,
-      cols: this.size.cols,
-      cursor: { line: this.line, character: column },
-      is_cursor_hidden: this.isHidden
-    };
-  }
-  put(letter) {
-    if (JOINED.test(letter)) {
-      const cells = this.row.cells;
-      const before = Math.max(this.column - 1, 0);
-      cells[before] = `${cells[before] ?? ""}${letter}`;
-      return;
-    }
-    const width = WIDE.test(letter) ? 2 : 1;
-    if (this.column + width > this.size.cols) {
-      this.row.isWrapped = true;
-      this.column = 0;
-      this.down();
-    }
-    this.row.cells[this.column] = letter;
-    if (width === 2) this.row.cells[this.column + 1] = "";
-    this.column += width;
-  }
-  control(letter) {
-    if (letter === "\r") this.column = 0;
-    if (letter === "\n" || letter === "\v" || letter === "\f") this.down();
-    if (letter === "\b") this.column = Math.max(Math.min(this.column, this.size.cols) - 1, 0);
-    if (letter === "	") this.column = Math.min((this.column >> 3) * 8 + 8, this.size.cols - 1);
-  }
-  escape(letter) {
-    if (letter === "7") this.saved = { line: this.line, column: this.column };
-    if (letter === "8") ({ line: this.line, column: this.column } = this.saved);
-    if (letter === "D" || letter === "E") this.down();
-    if (letter === "E") this.column = 0;
-    if (letter === "M") this.up();
-    if (letter === "c") this.reset();
-  }
-  sequence(mark, numbers2, final) {
-    const [first = 0, second = 0] = numbers2;
-    const count2 = Math.max(first, 1);
-    if (mark === "?") {
-      if (final === "h" || final === "l") numbers2.forEach((number2) => this.mode(number2, final === "h"));
-      return;
-    }
-    if (mark !== "") return;
-    switch (final) {
-      case "A":
-        return this.go(Math.max(this.line - count2, 0), this.column);
-      case "B":
-      case "e":
-        return this.go(this.line + count2, this.column);
-      case "C":
-      case "a":
-        return this.go(this.line, this.column + count2);
-      case "D":
-        return this.go(this.line, this.column - count2);
-      case "E":
-        return this.go(this.line + count2, 0);
-      case "F":
-        return this.go(this.line - count2, 0);
-      case "G":
-      case "`":
-        return this.go(this.line, count2 - 1);
-      case "d":
-        return this.go(count2 - 1, this.column);
-      case "H":
-      case "f":
-        return this.go(count2 - 1, Math.max(second, 1) - 1);
-      case "J":
-        return this.eraseScreen(first);
-      case "K":
-        return this.eraseLine(first);
-      case "L":
-        return this.scroll(this.line, -count2);
-      case "M":
-        return this.scroll(this.line, count2);
-      case "S":
-        return this.scroll(this.top, count2);
-      case "T":
-        return this.scroll(this.top, -count2);
-      case "X":
-        return this.erase(this.column, this.column + count2);
-      case "P":
-        return this.shift(this.column, count2);
-      case "@":
-        return this.shift(this.column, -count2);
-      case "s":
-        return this.escape("7");
-      case "u":
-        return this.escape("8");
-      case "r": {
-        this.top = Math.min(count2 - 1, this.size.rows - 1);
-        this.bottom = Math.min((second || this.size.rows) - 1, this.size.rows - 1);
-        return this.go(0, 0);
-      }
-    }
-  }
-  mode(number2, isSet) {
-    if (number2 === 25) this.isHidden = !isSet;
-    if (number2 !== 47 && number2 !== 1047 && number2 !== 1049) return;
-    if (isSet && this.main === void 0) {
-      this.escape("7");
-      this.main = this.rows;
-      this.rows = this.blank();
-    } else if (!isSet && this.main !== void 0) {
-      this.rows = this.main;
-      this.main = void 0;
-      this.escape("8");
-    }
-  }
-  go(line2, column) {
-    this.line = Math.min(Math.max(line2, 0), this.size.rows - 1);
-    this.column = Math.min(Math.max(column, 0), this.size.cols - 1);
-  }
-  down() {
-    if (this.line === this.bottom) this.scroll(this.top, 1);
-    else this.line = Math.min(this.line + 1, this.size.rows - 1);
-  }
-  up() {
-    if (this.line === this.top) this.scroll(this.top, -1);
-    else this.line = Math.max(this.line - 1, 0);
-  }
-  /** Moves the lines from one to the end of what scrolls: up, or down if `by` is below zero. */
-  scroll(from, by) {
-    if (from < this.top || from > this.bottom) return;
-    const count2 = Math.min(Math.abs(by), this.bottom - from + 1);
-    const fresh = this.blank(count2);
-    if (by > 0) {
-      this.rows.splice(from, count2);
-      this.rows.splice(this.bottom - count2 + 1, 0, ...fresh);
-    } else {
-      this.rows.splice(this.bottom - count2 + 1, count2);
-      this.rows.splice(from, 0, ...fresh);
-    }
-  }
-  eraseScreen(what) {
-    if (what === 0 || what === 1) this.eraseLine(what);
-    const [first, last] = what === 0 ? [this.line + 1, this.size.rows] : [0, what === 1 ? this.line : this.size.rows];
-    this.rows.splice(first, last - first, ...this.blank(last - first));
-  }
-  eraseLine(what) {
-    this.erase(what === 0 ? this.column : 0, what === 1 ? this.column + 1 : this.size.cols);
-  }
-  erase(from, to) {
-    this.row.cells.fill(" ", from, Math.min(to, this.size.cols));
-    if (to >= this.size.cols) this.row.isWrapped = false;
-  }
-  /** Takes letters out of the line, or puts blanks in if `by` is below zero. */
-  shift(at2, by) {
-    const { cells } = this.row;
-    const count2 = Math.min(Math.abs(by), this.size.cols - at2);
-    const blanks = Array(count2).fill(" ");
-    if (by > 0) {
-      cells.splice(at2, count2);
-      cells.push(...blanks);
-    } else {
-      cells.splice(at2, 0, ...blanks);
-      cells.length = this.size.cols;
-    }
-  }
-  reset() {
-    Object.assign(this, new _Drawing(this.size));
-  }
-  get row() {
-    return this.rows[this.line] ??= { cells: Array(this.size.cols).fill(" "), isWrapped: false };
-  }
-  blank(rows = this.size.rows) {
-    const cells = () => Array(this.size.cols).fill(" ");
-    return Array.from({ length: Math.max(rows, 0) }, () => ({ cells: cells(), isWrapped: false }));
-  }
-};
-
-// src/verbs/terminal.ts
-var USUAL_OUTPUT = 64 << 10;
-var MOST_OUTPUT = 1 << 20;
-var LONGEST_WAIT = 6e4;
-var MAX_INPUT = 64 << 10;
-var MOST_ROWS = 500;
-var MOST_COLS = 1e3;
-var USUAL_SIZE = { rows: 24, cols: 80 };
-var MAX_NAME2 = 60;
-var ENDING = 5e3;
-var terminal = { open_terminal, get_output, send_input };
-async function open_terminal(call) {
-  const { args, desk, session } = call;
-  const given = args.take("command");
-  const run2 = given === void 0 ? [vscode58.env.shell || "/bin/sh"] : words(given);
-  const env5 = additions(args.take("env"));
-  const size = sizeOf2(args);
-  const wanted = args.maybeText("cwd");
-  args.done();
-  refuseLong(run2, env5);
-  const cwd = await folder(desk, wanted);
-  const start = { words: run2, cwd, env: env5, size: size ?? USUAL_SIZE };
-  const opened3 = await terminals.open({ session, line: line(run2), cwd }, async (terminal2) => {
-    const shell2 = given === void 0 && size === void 0 ? await startShell(start, terminal2) : void 0;
-    return shell2 ?? seenChild(start, terminal2);
-  });
-  if (call.stop.isCancellationRequested) terminals.forget(opened3);
-  return { terminal: opened3.name, pid: opened3.pid, is_tty: opened3.isTty, fence: FENCE };
-}
-async function seenChild(wanted, terminal2) {
-  const { ears, history, about: about2 } = terminal2;
-  let screen;
-  const program = await startChild(wanted, {
-    executed: ears.executed,
-    printed(bytes) {
-      ears.printed(bytes);
-      screen?.print(bytes);
-    },
-    ended(status2) {
-      ears.ended(status2);
-      screen?.print(Buffer.from(`\r
-\x1B[2m[ended, exit code ${status2.exitCode ?? "none"}]\x1B[0m\r
-`));
-    }
-  });
-  const { isTty, type: typed2, end: closed } = program;
-  const hands = { isPlain: !isTty, printed: () => history.bytes(), typed: typed2, closed };
-  screen = new Screen(hands, wanted.size);
-  const name = `Prism: ${about2.line.slice(0, MAX_NAME2)}`;
-  const shown2 = vscode58.window.createTerminal({
-    name,
-    pty: screen,
-    iconPath: new vscode58.ThemeIcon("robot"),
-    isTransient: true
-  });
-  terminal2.whenLeft(() => shown2.dispose());
-  const { resize } = program;
-  return Object.assign(program, {
-    async resize(size) {
-      await resize(size);
-      screen.resize(size);
-    }
-  });
-}
-async function get_output(call) {
-  const { args, session, stop } = call;
-  const name = args.maybeText("terminal");
-  const after = args.number("after", 0, Number.MAX_SAFE_INTEGER);
-  const limit = args.number("limit", 1, MOST_OUTPUT) ?? USUAL_OUTPUT;
-  const wait = args.number("wait_ms", 0, LONGEST_WAIT) ?? 0;
-  const wantsScreen = args.flag("screen");
-  args.done();
-  if (name === void 0) return { terminals: terminals.of(session).map((terminal2) => terminal2.listed()) };
-  const found3 = terminals.named(name, session);
-  const from = after ?? found3.history.end;
-  const until = Date.now() + wait;
-  const isStill = () => found3.status === void 0 && found3.history.end <= from;
-  while (isStill() && Date.now() < until && !stop.isCancellationRequested) {
-    await found3.change(until - Date.now());
-  }
-  const told6 = found3.read(after, limit);
-  return wantsScreen ? { ...told6, screen: screenOf(found3) } : told6;
-}
-function screenOf(found3) {
-  const { size } = found3;
-  if (size !== void 0) return draw(size, found3.history.bytes());
-  const why = "of a shell of the editor itself only the output of commands is known; open it with `rows` and `cols`";
-  throw new Refusal("unsupported", why);
-}
-async function send_input(call) {
-  const { args, session } = call;
-  const name = args.text("terminal");
-  const input = args.maybeText("input");
-  const size = sizeOf2(args);
-  const signal = args.maybeText("signal");
-  const isClose = args.flag("close");
-  args.done();
-  const found3 = terminals.named(name, session);
-  const wishes = [input !== void 0, size !== void 0, signal !== void 0, isClose].filter(Boolean);
-  if (wishes.length !== 1) {
-    const needed = "one of `input`, `rows` with `cols`, `signal` or `close` is needed, and only one";
-    throw new Refusal("bad_arguments", needed);
-  }
-  if (isClose) {
-    await found3.end(ENDING);
-    terminals.forget(found3);
-    return { terminal: name, bytes: 0, exit_code: found3.status?.exitCode ?? null };
-  }
-  const program = found3.running();
-  if (size !== void 0) await program.resize(size);
-  if (signal !== void 0) signalForeground(program.pid, signalNamed(signal));
-  const bytes = Buffer.byteLength(input ?? "");
-  if (bytes > MAX_INPUT) {
-    throw new Refusal("too_large", `${bytes} bytes of input; at most ${MAX_INPUT} are allowed at once`);
-  }
-  if (input !== void 0) program.type(input);
-  return { terminal: name, bytes };
-}
-function sizeOf2(args) {
-  const rows = args.number("rows", 1, MOST_ROWS);
-  const cols = args.number("cols", 1, MOST_COLS);
-  if (rows === void 0 && cols === void 0) return void 0;
-  if (rows === void 0 || cols === void 0) throw new Refusal("bad_arguments", "`rows` and `cols` go together");
-  return { rows, cols };
-}
-
 // src/verbs.ts
 var verbs = new Map(
   Object.entries({
@@ -12621,14 +9848,16 @@ var verbs = new Map(
     ...buffers,
     ...panes,
     ...sync,
-    ...analysis,
-    ...advanced,
-    ...search2,
-    ...project,
-    ...terminal,
-    ...command,
-    ...build,
-    ...git
+    get_errors,
+    get_completions,
+    goto_definition,
+    format_code,
+    get_code_lens,
+    apply_quick_fix,
+    refactor_symbol,
+    find_in_file,
+    // Without ripgrep the built-in editor searches the files, and nothing is replaced in several.
+    ...ripgrep ? { find_in_project, regex_search, replace_text } : {}
   })
 );
 
@@ -12720,38 +9949,35 @@ ${path}`;
 
 // src/extension.ts
 function activate(context) {
-  const log = vscode59.window.createOutputChannel("Prism", { log: true });
+  const log = vscode49.window.createOutputChannel("Prism", { log: true });
   const roots = new Roots();
   const texts2 = new Texts(roots, log);
   const spots = new Spots();
   const mirror = new Mirror(texts2);
   const voice = new Voice(() => mirror.state());
-  const line2 = new Line(self(context));
-  const desk = { roots, texts: texts2, spots, voice, line: line2, doing: new Doing(), log };
+  const line = new Line(self(context));
+  const desk = { roots, texts: texts2, spots, voice, line, doing: new Doing(), log };
   context.subscriptions.push(
     log,
     roots,
     texts2,
     spots,
     voice,
-    line2,
+    line,
     // What becomes of files and repositories is told by the daemon, which watches every granted folder itself: told from here
     // as well, each would come twice.
     watchTexts(desk, mirror),
     watchWindows(desk),
     watchAnalysis(desk),
-    watchTerminal(desk),
     watchProject(desk),
     showPerson(desk),
+    showRuns(desk),
     watchChat(desk),
     offerHub(desk, context)
   );
-  line2.start(desk, verbs);
-}
-function deactivate() {
+  line.start(desk, verbs);
 }
 // Annotate the CommonJS export names for ESM import in node:
 0 && (module.exports = {
-  activate,
-  deactivate
+  activate
 });

@@ -2,6 +2,7 @@
 
 import * as vscode from 'vscode';
 import type { Desk } from './desk';
+import { within } from './wait';
 
 /** Opens the chat with a text and sends it. Cursor and Void have chats of their own, and no command that does this. */
 const OPEN = 'workbench.action.chat.open';
@@ -45,16 +46,9 @@ async function ring(text: string, withinMs: number): Promise<void> {
   if ((await vscode.lm.selectChatModels()).length === 0) {
     throw new Error('the chat of this editor has no model; sign in to it first');
   }
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, fail) => {
-    timer = setTimeout(() => fail(new Error('the chat did not open in time')), withinMs);
-  });
-  try {
-    const query = { query: text, isPartialQuery: false, mode: 'agent' };
-    await Promise.race([vscode.commands.executeCommand(OPEN, query), late]);
-  } finally {
-    clearTimeout(timer);
-  }
+  const query = { query: text, isPartialQuery: false, mode: 'agent' };
+  const opened = vscode.commands.executeCommand(OPEN, query).then(() => true);
+  if (!(await within(withinMs, opened))) throw new Error('the chat did not open in time');
 }
 
 function isWanted(): boolean {

@@ -1,4 +1,4 @@
-// Puts the parts together, and nothing else.
+// Puts the parts together, and nothing else. All of them end with the context's subscriptions.
 
 import * as vscode from 'vscode';
 import { watchChat } from './chat';
@@ -6,7 +6,6 @@ import type { Desk } from './desk';
 import { Doing } from './doing';
 import { watchAnalysis } from './events/analysis';
 import { watchProject } from './events/project';
-import { watchTerminal } from './events/terminal';
 import { watchTexts } from './events/texts';
 import { watchWindows } from './events/windows';
 import { offerHub } from './hub';
@@ -14,6 +13,7 @@ import { Line } from './line';
 import { Mirror } from './mirror';
 import { showPerson } from './person';
 import { Roots } from './roots';
+import { showRuns } from './runs';
 import { self } from './self';
 import { Spots } from './spots';
 import { Texts } from './texts';
@@ -41,14 +41,11 @@ export function activate(context: vscode.ExtensionContext): void {
     watchTexts(desk, mirror),
     watchWindows(desk),
     watchAnalysis(desk),
-    watchTerminal(desk),
     watchProject(desk),
     showPerson(desk),
+    showRuns(desk),
     watchChat(desk),
     offerHub(desk, context),
   );
   line.start(desk, verbs);
 }
-
-/** All parts end with the context's subscriptions. */
-export function deactivate(): void {}

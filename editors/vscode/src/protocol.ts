@@ -18,6 +18,8 @@ export interface Register {
   decides?: boolean;
   /** Whether agents may be woken by a chat of this editor. */
   chat?: boolean;
+  /** Whether what agents run is to be shown here. */
+  shows?: boolean;
 }
 
 export interface Registered {
@@ -40,25 +42,6 @@ export interface Cmd {
   roots?: string[];
 }
 
-export interface Cancel {
-  type: 'cancel';
-  id: number;
-}
-
-export interface Ping {
-  type: 'ping';
-  id: number;
-}
-
-export interface GetState {
-  type: 'get_state';
-}
-
-export interface Complaint {
-  type: 'error';
-  error: Failure;
-}
-
 export interface Failure {
   code: string;
   message: string;
@@ -72,6 +55,31 @@ export interface OpenBuffer {
   text?: string;
 }
 
+/** Something that an agent runs in one of the roots begins. */
+export interface Show {
+  type: 'show';
+  id: number;
+  /** `command` prints and ends; `terminal` is a screen of `rows` and `cols`. */
+  kind: 'command' | 'terminal';
+  title: string;
+  command: string;
+  path: string;
+  rows?: number;
+  cols?: number;
+}
+
+/** What comes next of it, to be written to a terminal as it is. */
+export type ShowOutput = { type: 'show_output'; id: number; text: string };
+export type ShowResized = { type: 'show_resized'; id: number; rows: number; cols: number };
+
+export interface ShowEnded {
+  type: 'show_ended';
+  id: number;
+  exit_code?: number;
+  signal?: number;
+  note?: string;
+}
+
 export type FromPlugin =
   | Register
   | { type: 'state'; seq: number; buffers: OpenBuffer[] }
@@ -81,8 +89,14 @@ export type FromPlugin =
   | { type: 'event'; event: string; seq: number; data: Record<string, unknown> }
   | { type: 'pong'; id: number; ui: boolean };
 
-/** What the daemon says that the line itself knows. Others (`desk`, `decided`, `ring`) go to who listens for them. */
-export type ToPlugin = Registered | Cmd | Cancel | Ping | GetState | Complaint;
+/** What the daemon says that the line itself knows. Others (`desk`, `decided`, `ring`, `show`) go to who listens for them. */
+export type ToPlugin =
+  | Registered
+  | Cmd
+  | { type: 'cancel'; id: number }
+  | { type: 'ping'; id: number }
+  | { type: 'get_state' }
+  | { type: 'error'; error: Failure };
 
 /** A message of any type. */
 export interface Message {

@@ -2,6 +2,7 @@
 // nothing: only what the window itself has to answer proves that there is one.
 
 import * as vscode from 'vscode';
+import { within } from './wait';
 
 /** How long a window may take. A pong is due within 10 s. */
 const WITHIN_MS = 5_000;
@@ -14,13 +15,5 @@ export async function isWindowAlive(): Promise<boolean> {
     () => true,
     () => false,
   );
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<boolean>((done) => {
-    timer = setTimeout(() => done(false), WITHIN_MS);
-  });
-  try {
-    return await Promise.race([answered, late]);
-  } finally {
-    clearTimeout(timer);
-  }
+  return (await within(WITHIN_MS, answered)) === true;
 }

@@ -13,7 +13,7 @@ import { isBeneath, realOr } from './paths';
 import type { Span } from './place';
 import { Refusal, wrong } from './refusal';
 import type { Roots } from './roots';
-import { atMost, once } from './wait';
+import { once, within } from './wait';
 
 export type { Changed, Text } from './ledger';
 
@@ -296,7 +296,7 @@ export class Texts implements vscode.Disposable {
         if (text) throw stale(text);
         throw new Refusal('failed', 'the editor did not make the edit; the file may be closed or read-only');
       }
-      await atMost(TOLD_WITHIN_MS, Promise.all(landings));
+      await within(TOLD_WITHIN_MS, Promise.all(landings));
     } finally {
       for (const { document } of expected) this.ledger.expectNoMore(document);
     }

@@ -1,20 +1,25 @@
-// The table of verbs: what this editor can do, by the names that agents use.
+// The table of verbs: what this editor can do, by the names that agents use. What runs programs (commands, terminals, builds, tests,
+// git) is done by the daemon behind its fence, and only shown here (runs.ts). The tree of files is the daemon's too: it reads ignore
+// files that the editor's API does not read; and it has syntax trees, which the editor does not give away.
 
 import type * as vscode from 'vscode';
 import type { Args } from './args';
 import type { Desk } from './desk';
-import { advanced } from './verbs/advanced';
-import { analysis } from './verbs/analysis';
+import { apply_quick_fix } from './verbs/advanced/fix';
+import { get_code_lens } from './verbs/advanced/lens';
+import { refactor_symbol } from './verbs/advanced/rename';
+import { get_completions } from './verbs/analysis/completions';
+import { goto_definition } from './verbs/analysis/definition';
+import { get_errors } from './verbs/analysis/errors';
+import { format_code } from './verbs/analysis/format';
 import { buffers } from './verbs/buffers';
-import { build } from './verbs/build';
-import { command } from './verbs/command';
 import { files } from './verbs/files';
-import { git } from './verbs/git';
 import { panes } from './verbs/panes';
-import { project } from './verbs/project';
-import { search } from './verbs/search';
+import { find_in_file } from './verbs/search/find';
+import { ripgrep } from './verbs/search/place';
+import { find_in_project, regex_search } from './verbs/search/project';
+import { replace_text } from './verbs/search/replace';
 import { sync } from './verbs/sync';
-import { terminal } from './verbs/terminal';
 
 /** One command on its way. */
 export interface Call {
@@ -38,13 +43,15 @@ export const verbs: ReadonlyMap<string, Verb> = new Map(
     ...buffers,
     ...panes,
     ...sync,
-    ...analysis,
-    ...advanced,
-    ...search,
-    ...project,
-    ...terminal,
-    ...command,
-    ...build,
-    ...git,
+    get_errors,
+    get_completions,
+    goto_definition,
+    format_code,
+    get_code_lens,
+    apply_quick_fix,
+    refactor_symbol,
+    find_in_file,
+    // Without ripgrep the built-in editor searches the files, and nothing is replaced in several.
+    ...(ripgrep ? { find_in_project, regex_search, replace_text } : {}),
   }),
 );

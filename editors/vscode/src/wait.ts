@@ -17,12 +17,11 @@ export function once<T>(event: vscode.Event<T>, fits: (value: T) => boolean, wit
   });
 }
 
-/** Waits for something, and no longer than that. */
-export async function atMost(ms: number, doing: Promise<unknown>): Promise<void> {
+/** Waits for something, and no longer than that: then there is nothing. */
+export async function within<T>(ms: number, doing: Promise<T> | Thenable<T>): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<void>((done) => {
-    timer = setTimeout(done, ms);
+  const late = new Promise<undefined>((done) => {
+    timer = setTimeout(() => done(undefined), ms);
   });
-  await Promise.race([doing, late]);
-  clearTimeout(timer);
+  return Promise.race([doing, late]).finally(() => clearTimeout(timer));
 }

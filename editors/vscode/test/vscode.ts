@@ -45,6 +45,18 @@ export const workspace = {
 
 export const extensions = { getExtension: () => undefined };
 
+export class ThemeIcon {
+  constructor(readonly id: string) {}
+}
+
+/** A terminal of the editor's. */
+export interface Shown {
+  readonly name: string;
+  readonly pty: object;
+  isGone: boolean;
+  dispose(): void;
+}
+
 export const ProgressLocation = { Notification: 15 };
 
 /** A notification that is there until its task ends, or until the person puts it aside. */
@@ -58,6 +70,13 @@ type Task = (progress: { report(step: object): void }, token: CancellationTokenS
 /** What the window answers; a ghost's window never does. */
 export const window = {
   isThere: true,
+  terminals: [] as Shown[],
+  activeTerminal: undefined as Shown | undefined,
+  createTerminal({ name, pty }: { name: string; pty: object }): Shown {
+    const shown = { name, pty, isGone: false, dispose: (): void => void (shown.isGone = true) };
+    window.terminals.push(shown);
+    return shown;
+  },
   notifications: new Set<Notification>(),
   async withProgress({ title }: { title: string }, task: Task): Promise<void> {
     const one = { title, aside: new CancellationTokenSource() };

@@ -174,6 +174,12 @@ impl Action {
         self.risk == Runs || self.category == Terminal || self.asks_language_server()
     }
 
+    /// Whether it runs programs by name, or what a repository says to run: commands, builds, tests, git. The built-in editor alone
+    /// does that, behind its fence; another has none.
+    pub fn runs_programs(&self) -> bool {
+        self.risk == Runs || matches!(self.category, Terminal | Git)
+    }
+
     /// Whether a language server may be started for it. Other than what is built, it is nothing that a holder asks for by name.
     pub fn asks_language_server(&self) -> bool {
         let is_read_here = self.verb == "analyze_syntax";

@@ -222,6 +222,8 @@ where
                 }
                 continue;
             }
+            // What is run meanwhile is shown when there is nothing better to say; more of it waits, or is left out.
+            message = plugin.next_show() => message,
             heard = line.socket.next() => {
                 match heard {
                     Some(Ok(Message::Text(text))) => {

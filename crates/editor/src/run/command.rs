@@ -14,22 +14,22 @@ use std::{
     time::Duration,
 };
 
+pub(crate) use attend::{ChildStatus, DEATH, EndedCommand, attend};
+pub(crate) use launch::{Launch, StartedProgram};
+pub(crate) use output::BoundedOutput;
 use prism_core::policy::Refusal;
 use serde_json::{Value, json};
 
 use crate::{
     args::{Args, kind_of, wrong},
     prepared::Work,
+    run::observe::RunEnding,
     run::{
         RunContext,
         fence::{FenceReport, Overrun},
     },
     shown::{GivenCommand, Shown},
 };
-
-pub(crate) use attend::{ChildStatus, DEATH, EndedCommand, attend};
-pub(crate) use launch::{Launch, StartedProgram};
-pub(crate) use output::BoundedOutput;
 
 /// How long a command may run, if nothing else is said, and at most.
 const USUAL_TIME: Duration = Duration::from_secs(60);
@@ -65,8 +65,10 @@ async fn run(launch: Launch, patience: Duration) -> Result<Value, Refusal> {
     launch.tell("process_started", json!({ "command": launch.line(), "pid": pid }));
     let ended = |exit_code: Option<i32>| json!({ "command": launch.line(), "pid": pid, "exit_code": exit_code });
     let ending = launch.ending("process_ended", ended(None));
+    let view = launch.view("exec_command", None);
     let EndedCommand { status, timed_out, over, out, err, duration } =
-        attend(child, run, patience, &around.limits, |_| ()).await;
+        attend(child, run, patience, &around.limits, &view, |_| ()).await;
+    view.ended(RunEnding::of(status, timed_out, over.as_ref()));
     drop(around);
 
     let (stdout, stdout_left_out) = out.into_text();

@@ -8,6 +8,7 @@ mod commit;
 mod diff;
 mod guard;
 pub(crate) mod news;
+mod picture;
 mod porcelain;
 mod repository;
 mod state;
@@ -15,25 +16,26 @@ mod status;
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use prism_core::policy::{Code, Refusal};
-use serde_json::{Value, json};
-use tokio::sync::{Semaphore, SemaphorePermit};
-
-use crate::{
-    args::Args,
-    refusal::failed,
-    roots::GrantedRoots,
-    run::{RunContext, RunState},
-};
 pub(crate) use add::add;
 pub(crate) use branch::branch;
 use call::Git;
 pub(crate) use commit::commit;
 pub(crate) use diff::diff;
 use news::KnownRepositories;
+use prism_core::policy::{Code, Refusal};
 use repository::Repository;
+use serde_json::{Value, json};
 use state::RepositoryState;
 pub(crate) use status::status;
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use crate::{
+    args::Args,
+    refusal::failed,
+    roots::GrantedRoots,
+    run::observe::{ObservedRun, RunEnding, RunView},
+    run::{RunContext, RunState},
+};
 
 /// What is known of the repositories that somebody has asked about, and how many ask at a time.
 #[derive(Debug)]
@@ -70,6 +72,25 @@ async fn opened(context: &RunContext, cwd: Option<String>) -> Result<Arc<Git>, R
     let repository = context.state.editor.blocking(found).await?;
     let git = Git::open(repository, &context.roots, &context.state).await?;
     Ok(Arc::new(git))
+}
+
+/// Does a verb in sight of those who watch. Its runs of git take milliseconds and speak to programs, so what is shown is what came of
+/// them all.
+async fn in_sight(
+    context: &RunContext,
+    git: &Git,
+    (verb, command): (&'static str, &str),
+    doing: impl Future<Output = Result<Value, Refusal>>,
+) -> Result<Value, Refusal> {
+    let folder = &git.repository.worktree;
+    let run = ObservedRun { verb, holder: &context.holder, name: "git", command, folder, size: None };
+    let view = RunView::begin(&context.state, &run);
+    let done = doing.await;
+    if view.is_seen() {
+        view.lines(&done.as_ref().map_or_else(|refusal| refusal.message.clone(), picture::draw));
+    }
+    view.ended(RunEnding { exit_code: Some(done.is_err().into()), ..RunEnding::default() });
+    done
 }
 
 /// Tells what an action has done. That it could not be looked at takes nothing from what was done.

@@ -9,15 +9,23 @@ mod npm;
 mod pytest;
 mod tool;
 
-use std::time::{Duration, Instant};
+use std::{
+    borrow::Cow,
+    time::{Duration, Instant},
+};
 
+use findings::{Findings, PathBase, TestCounts};
 use prism_core::policy::Refusal;
+use serde::Deserialize;
 use serde_json::{Value, json};
+use tool::{BuildTool, Project};
+pub(crate) use tool::{is_mark, tool_of};
 
 use crate::{
     args::{Args, wrong},
     prepared::Work,
     progress::Progress,
+    run::observe::{RunEnding, RunView},
     run::{
         RunContext,
         command::{BoundedOutput, EndedCommand, Launch, SLACK, StartedProgram, attend, tell_over},
@@ -25,9 +33,6 @@ use crate::{
     },
     shown::{GivenCommand, Shown},
 };
-use findings::{Findings, PathBase, TestCounts};
-use tool::{BuildTool, Project};
-pub(crate) use tool::{is_mark, tool_of};
 
 /// What is wished of a project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +103,13 @@ async fn run(
     let mut found = Findings::default();
     let mut reader = project.tool.reader();
     let mut told = Instant::now();
+    let view = launch.view(if goal == Goal::Build { "build_project" } else { "run_tests" }, None);
     let seen = |line: &str| {
+        if view.is_seen()
+            && let Some(line) = readable(line)
+        {
+            view.lines(&line);
+        }
         reader.line(line, &mut found);
         if told.elapsed() >= TELLING {
             told = Instant::now();
@@ -106,7 +117,8 @@ async fn run(
         }
     };
     let EndedCommand { status, timed_out, over, out, err, duration } =
-        attend(child, run, patience, &around.limits, seen).await;
+        attend(child, run, patience, &around.limits, &RunView::unseen(), seen).await;
+    view.ended(RunEnding::of(status, timed_out, over.as_ref()));
     reader.end(&mut found);
     drop(around);
 
@@ -155,6 +167,25 @@ fn say(progress: &Progress, line: &str, found: &Findings, goal: Goal) {
     } else if !line.starts_with('{') && !line.trim().is_empty() {
         progress.say(line.trim(), None, None);
     }
+}
+
+/// What a tool says to programs as it would have said it to a person, if it would; other lines are as they are.
+fn readable(line: &str) -> Option<Cow<'_, str>> {
+    #[derive(Deserialize)]
+    struct MachineLine {
+        message: Option<RenderedMessage>,
+        #[serde(rename = "Output")]
+        output: Option<String>,
+    }
+    #[derive(Deserialize)]
+    struct RenderedMessage {
+        rendered: Option<String>,
+    }
+    if !line.starts_with("{\"") {
+        return Some(line.into());
+    }
+    let Ok(said) = serde_json::from_str::<MachineLine>(line) else { return Some(line.into()) };
+    said.message.and_then(|message| message.rendered).or(said.output).map(Cow::from)
 }
 
 /// The end of what was printed, without what is for machines and was read already.

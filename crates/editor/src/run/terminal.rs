@@ -16,6 +16,8 @@ use std::{
     time::Duration,
 };
 
+use history::OutputHistory;
+pub(crate) use history::half_letter;
 use prism_core::policy::{Code, Refusal};
 use prism_os::pty::{Size, TerminalSession};
 use serde_json::{Value, json};
@@ -23,17 +25,16 @@ use tokio::{
     sync::{mpsc, watch},
     time::timeout,
 };
+pub(crate) use verbs::{input, open, output};
 
 use crate::{
     refusal::failed,
+    run::observe::RunView,
     run::{
         command,
         fence::{FenceReport, Overrun},
     },
 };
-use history::OutputHistory;
-
-pub(crate) use verbs::{input, open, output};
 
 /// All terminals, by number.
 #[derive(Debug, Default)]
@@ -58,6 +59,8 @@ struct HolderTerminal {
     /// Set once: it shall end.
     stop: watch::Sender<bool>,
     state: Mutex<TerminalState>,
+    /// For those who watch it.
+    view: RunView,
     /// Told after each change of the state.
     changed: watch::Sender<()>,
 }

@@ -81,7 +81,6 @@ impl Router {
                 _ => {}
             }
             if now == Life::Gone {
-                self.terminals.lost(&plugin);
                 self.owners.remove(&plugin);
                 return self.metrics.plugins(self.owners.all().len());
             }

@@ -23,6 +23,7 @@ use uuid::Uuid;
 use super::{
     chat::MAX_RINGING,
     mirror::{Heard, Mirror, Unsaved},
+    shows::RunShows,
 };
 
 /// An editor that has registered.
@@ -35,6 +36,8 @@ pub struct Plugin {
     /// Of two the later one owns a folder: by when it says that it began, then by when it came.
     pub(super) newness: (u64, u64),
     out: mpsc::Sender<ToPlugin>,
+    /// What is run in its folders, for it to show.
+    pub(super) shows: RunShows,
     pub(super) life: watch::Sender<Life>,
     state: Mutex<State>,
 }
@@ -52,6 +55,8 @@ pub struct About {
     /// Whether the person decides there, and whether bells may be put into its chat.
     pub decides: bool,
     pub chat: bool,
+    /// Whether what agents run is shown there.
+    pub shows: bool,
     /// The verbs that it does, in the order of the table.
     pub capabilities: Vec<&'static str>,
     pub pid: Option<u32>,
@@ -110,8 +115,9 @@ impl Plugin {
     ) -> (Arc<Self>, mpsc::Receiver<ToPlugin>) {
         let (out, outgoing) = mpsc::channel(MAX_UNSENT);
         let named: HashSet<&str> = register.capabilities.iter().map(String::as_str).collect();
-        let capabilities: Vec<_> =
-            Action::all().map(|action| action.verb).filter(|verb| named.contains(verb)).collect();
+        // What runs programs is never its to do, whatever it says that it can.
+        let is_offered = |action: &&Action| named.contains(action.verb) && !action.runs_programs();
+        let capabilities: Vec<_> = Action::all().filter(is_offered).map(|action| action.verb).collect();
         let verbs = capabilities.iter().copied().collect();
         let about = About {
             plugin: plugin.to_owned(),
@@ -123,6 +129,7 @@ impl Plugin {
             ui: register.ui,
             decides: register.decides,
             chat: register.chat && register.ui,
+            shows: register.shows,
             capabilities,
             pid: register.pid,
         };
@@ -136,7 +143,8 @@ impl Plugin {
             complained: false,
         };
         let (life, _) = watch::channel(Life::Unsure);
-        (Arc::new(Self { about, roots, verbs, newness, out, life, state: Mutex::new(state) }), outgoing)
+        let (shows, state) = (RunShows::default(), Mutex::new(state));
+        (Arc::new(Self { about, roots, verbs, newness, out, shows, life, state }), outgoing)
     }
 
     /// Whether somebody is there: its window has answered lately.
@@ -326,6 +334,11 @@ impl Plugin {
         let _ = self.out.try_send(message);
     }
 
+    /// Waits for what it is to be told of what runs in its folders. Cancel safe.
+    pub async fn next_show(&self) -> ToPlugin {
+        self.shows.next().await
+    }
+
     /// Whether this is the first complaint about it.
     pub(super) fn complains(&self) -> bool {
         !std::mem::replace(&mut self.state().complained, true)
@@ -337,6 +350,8 @@ impl Plugin {
         let mut state = self.state();
         state.waiting.clear();
         state.ringing.clear();
+        drop(state);
+        self.shows.close();
     }
 
     /// Ends what waits for it: it is there, but nobody is at its window.
@@ -362,3 +377,6 @@ impl Drop for Errand<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -51,13 +51,6 @@ impl Router {
                 return self.built_in(order, generation).await;
             }
             "get_buffers" => return Ok(Way::Listing(Box::new(Listing::buffers(self, order).await?))),
-            "get_output" | "send_input" => {
-                if let Some(terminal) = order.args.get("terminal")
-                    && let Some(terminal) = self.terminals.of(terminal, order.holder.id)
-                {
-                    return Ok(Way::Plugin(Box::new(Errand::at_terminal(order, terminal))));
-                }
-            }
             _ => {}
         }
         if order.args.get("kept") == Some(&Value::Bool(true)) && matches!(order.verb.verb, "open_file" | "close_buffer")
@@ -84,11 +77,7 @@ impl Router {
         let Some(plugin) = owners.swap_remove(0) else {
             return self.built_in(order, generation).await;
         };
-        let is_fenced = self.builtin.has_fence() && runs_programs(order.verb);
-        if plugin.can(order.verb.verb) && !is_fenced {
-            if order.verb.verb == "open_terminal" {
-                self.terminals.has_room(order.holder.id)?;
-            }
+        if plugin.can(order.verb.verb) {
             order.args = args;
             return Ok(Way::Plugin(Box::new(Errand::new(order, plugin, paths))));
         }
@@ -119,12 +108,6 @@ impl Router {
         };
         Ok(Way::Kept { path, verb: order.verb.verb })
     }
-}
-
-/// Whether a verb runs programs, and with them what the repository says: build scripts, hooks. What an editor runs is behind no
-/// fence, so while there is one the built-in editor runs it, whoever has the folder open.
-fn runs_programs(verb: &Action) -> bool {
-    matches!(verb.category, Category::Terminal | Category::Git) || matches!(verb.verb, "build_project" | "run_tests")
 }
 
 /// Whether the built-in editor can do a verb in a folder that another has open: what only reads, and does not ask about a

@@ -12,6 +12,9 @@ use uuid::Uuid;
 
 use super::{Router, mirror::Heard, owners::Owner, plugin::Plugin};
 
+/// The category of events about terminals.
+const TERMINALS: &str = "terminal_output";
+
 impl Router {
     /// Takes a message in; returns it if it is not the router's. What is not understood is answered with a complaint.
     pub fn hear(&self, plugin: &Arc<Plugin>, text: &str) -> Option<Aside> {
@@ -70,7 +73,8 @@ impl Router {
             Owner::BuiltIn | Owner::Nobody => false,
         };
         match (Event::named(told.name()), about.filter(|path| is_owner(path))) {
-            (Some(event), Some(path)) => self.tell_on(plugin, event, &path, told),
+            // A person's own terminals are nobody else's business, and agents have none there.
+            (Some(event), Some(path)) if event.category != TERMINALS => self.tell_on(plugin, event, &path, told),
             _ => {
                 plugin.drop_event();
                 self.metrics.plugin_event_dropped();
@@ -95,27 +99,9 @@ impl Router {
         if data.contains_key("path") {
             data.insert("path".to_owned(), path.display().to_string().into());
         }
-        let mut to = None;
-        if let Some(terminal) = data.get("terminal").cloned() {
-            match self.terminals.named(plugin, &terminal) {
-                Some((name, holder)) => {
-                    if event.name == "process_ended" {
-                        self.terminals.ended(&name);
-                    }
-                    data.insert("terminal".to_owned(), name.into());
-                    to = Some(holder);
-                }
-                // A person's own terminal is nobody else's business.
-                None => {
-                    plugin.drop_event();
-                    return self.metrics.plugin_event_dropped();
-                }
-            }
-        }
         let by = by.map(|id| id.as_u128());
         let data = Value::Object(data);
-        let path = if to.is_some() { None } else { Some(path.to_owned()) };
-        self.builtin.tell(Happening { event, path, to, by, data });
+        self.builtin.tell(Happening { event, path: Some(path.to_owned()), to: None, by, data });
     }
 }
 

@@ -79,6 +79,7 @@ mod plugin_bad;
 mod plugin_chat;
 mod plugin_desk;
 mod plugin_handover;
+mod plugin_shows;
 mod plugin_verbs;
 mod probe;
 mod probe_faults;

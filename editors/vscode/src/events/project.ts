@@ -1,4 +1,4 @@
-// What happens to the project as a whole: `workspace_changed`, `config_updated`. Builds and tests are told by who runs them.
+// What happens to the project as a whole: `workspace_changed`, `config_updated`. Builds and tests are told by the daemon, which runs them.
 
 import * as vscode from 'vscode';
 

@@ -4,6 +4,7 @@
 import * as vscode from 'vscode';
 import { Objection, type Board } from './board';
 import type { Texts } from '../texts';
+import { once } from '../wait';
 import { askAboutConfirmation } from './confirmation';
 import type { Shelf } from './diff';
 import { askAboutRequest } from './request';
@@ -170,13 +171,7 @@ class Pause implements vscode.Disposable {
     while (!gone.isCancellationRequested) {
       const left = Math.min(this.typedAt + PAUSE_MS, latest) - Date.now();
       if (left <= 0) return;
-      await new Promise<void>((done) => {
-        const timer = setTimeout(done, left);
-        gone.onCancellationRequested(() => {
-          clearTimeout(timer);
-          done();
-        });
-      });
+      await once(gone.onCancellationRequested, () => true, left);
     }
   }
 

@@ -3,6 +3,7 @@
 import * as vscode from 'vscode';
 import type { Line } from '../line';
 import type { Message } from '../protocol';
+import { within } from '../wait';
 import {
   NOTHING,
   object,
@@ -116,17 +117,13 @@ export class Board implements vscode.Disposable {
     if (!this.connected) throw new Objection('lost', "Prism's daemon cannot be reached just now");
     if (this.waiting.size >= MAX_WAITING) throw new Objection('too_many', 'too much waits for the daemon; try again');
     const id = ++this.said;
-    let timer: NodeJS.Timeout | undefined;
-    const answer = await new Promise<Json | Objection>((done) => {
+    const told = new Promise<Json | Objection>((done) => {
       this.waiting.set(id, done);
-      timer = setTimeout(
-        () => done(new Objection('timed_out', 'the daemon did not answer; look at it again')),
-        PATIENCE_MS,
-      );
       this.line.send({ ...word, id });
     });
-    clearTimeout(timer);
+    const answer = await within(PATIENCE_MS, told);
     this.waiting.delete(id);
+    if (!answer) throw new Objection('timed_out', 'the daemon did not answer; look at it again');
     if (answer instanceof Objection) throw answer;
     if (answer['status'] !== 'ok') {
       const error = object(answer['error']);

@@ -2,7 +2,7 @@
 
 import { execFile } from 'node:child_process';
 import * as vscode from 'vscode';
-import { canIntegrate } from '../terminal/shell';
+import { once } from '../wait';
 import type { Asker } from './ask';
 import type { Board } from './board';
 import type { Configs } from './configs';
@@ -141,21 +141,18 @@ function inTerminal(command: string, hands: Hands): void {
 /** Types it and leaves Enter to the person. Before the shell listens it would be shown twice. */
 async function typed(command: string, hands: Hands): Promise<void> {
   const terminal = terminalOf(hands);
-  if (canIntegrate()) {
-    await new Promise<void>((done) => {
-      const late = setTimeout(() => over(), SHELL_MS);
-      // It tells its folder with each prompt, and not before.
-      const listening = vscode.window.onDidChangeTerminalShellIntegration((change) => {
-        if (change.terminal === terminal && change.shellIntegration.cwd) over();
-      });
-      const over = (): void => {
-        clearTimeout(late);
-        listening.dispose();
-        done();
-      };
-    });
+  if (tellsWhenItListens()) {
+    // It tells its folder with each prompt, and not before.
+    const told = vscode.window.onDidChangeTerminalShellIntegration;
+    await once(told, (change) => change.terminal === terminal && change.shellIntegration.cwd !== undefined, SHELL_MS);
   }
   terminal.sendText(command, false);
+}
+
+function tellsWhenItListens(): boolean {
+  const isOn = vscode.workspace.getConfiguration('terminal.integrated.shellIntegration').get('enabled') !== false;
+  // Forks may have terminals, and not tell what happens in them.
+  return isOn && vscode.window.onDidChangeTerminalShellIntegration !== undefined;
 }
 
 function terminalOf(hands: Hands): vscode.Terminal {

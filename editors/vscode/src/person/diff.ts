@@ -1,10 +1,10 @@
 // Texts that only the person sees: both sides of a change, a command in full. They are documents of a scheme of their own,
 // so that they are nobody's buffers, and are closed when what they are about is decided.
 
-import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import * as vscode from 'vscode';
+import { digestOf } from '../digest';
 import { applied, placesOf } from './unified';
 
 export const SCHEME = 'prism-diff';
@@ -174,7 +174,7 @@ async function textBefore({ path, digest }: Change): Promise<string | undefined>
   for (const read of texts) {
     const text = await read();
     if (text === undefined || text.length > MAX_WHOLE_BYTES) continue;
-    if (createHash('sha256').update(text, 'utf8').digest('hex') === digest) return text;
+    if (digestOf(text) === digest) return text;
   }
   return undefined;
 }

@@ -15,7 +15,10 @@ use tokio::{
 };
 
 use super::BoundedOutput;
-use crate::run::fence::{Overrun, RunLimits};
+use crate::{
+    run::fence::{Overrun, RunLimits},
+    run::observe::RunView,
+};
 
 /// How a child has ended, and what it has printed.
 pub(crate) struct EndedCommand {
@@ -42,20 +45,21 @@ const LAST_WORDS: Duration = Duration::from_millis(200);
 /// How long is waited for a child that was killed: one that hangs in a device dies when it can.
 pub(crate) const DEATH: Duration = Duration::from_secs(2);
 
-/// Reads what a child prints until it has ended, or its time is up; `seen` is given each line. Dropping the future kills the
+/// Reads what a child prints until it has ended, or its time is up; `view` has all of it and `seen` each line. Dropping the future kills the
 /// child and all that it has started.
 pub(crate) async fn attend(
     child: Child,
     run: MarkedRun,
     patience: Duration,
     limits: &RunLimits,
+    view: &RunView,
     seen: impl FnMut(&str) + Send,
 ) -> EndedCommand {
     let began = Instant::now();
     let Child { stdin, mut stdout, mut stderr, group, .. } = child;
     // There is nothing to read for it.
     drop(stdin);
-    let (mut out, mut err) = (BoundedOutput::default(), BoundedOutput::default());
+    let (mut out, mut err) = (BoundedOutput::of(view.pipe()), BoundedOutput::of(view.pipe()));
     let seen = Mutex::new(seen);
     let (timed_out, over) = {
         let reading = async { tokio::join!(out.read(&mut stdout, &seen), err.read(&mut stderr, &seen)) };

@@ -23,6 +23,7 @@ use crate::{
     happening::Happenings,
     refusal::failed,
     roots::{ResolvedPath, place},
+    run::observe::{ObservedRun, RunView},
     run::{RunContext, fence::ChildFence, script::Scripts},
     shown::{GivenCommand, Shown},
 };
@@ -159,6 +160,13 @@ impl Launch {
             words => words.join(" "),
         };
         words.chars().take(MAX_LINE).collect()
+    }
+
+    /// Tells those who watch that it begins, of a terminal with its size.
+    pub(crate) fn view(&self, verb: &'static str, size: Option<Size>) -> RunView {
+        let (line, holder) = (self.line(), &self.context.holder);
+        let run = ObservedRun { verb, holder, name: &line, command: &line, folder: &self.cwd, size };
+        RunView::begin(&self.context.state, &run)
     }
 
     /// Has its end told in any case: as `data`, unless something better is known by then.

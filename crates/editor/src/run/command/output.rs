@@ -7,6 +7,8 @@ use std::{
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 
+use crate::run::observe::RunStream;
+
 /// The beginning and the end of a stream; what is between them is only counted.
 #[derive(Default)]
 pub(crate) struct BoundedOutput {
@@ -15,6 +17,8 @@ pub(crate) struct BoundedOutput {
     left_out: u64,
     /// The beginning of a line that has not ended.
     line: Vec<u8>,
+    /// For those who watch all of it.
+    stream: RunStream,
 }
 
 /// What is kept of the beginning, and as much again of the end: 1 MiB in all. The rest is read and dropped, so that a command
@@ -25,11 +29,16 @@ pub(super) const HALF: usize = 512 << 10;
 const MAX_LINE: usize = 1 << 20;
 
 impl BoundedOutput {
+    pub(super) fn of(stream: RunStream) -> Self {
+        Self { stream, ..Self::default() }
+    }
+
     /// Reads to the end, and shows each line. What was read is kept if the future is dropped.
     pub(super) async fn read(&mut self, stream: &mut (impl AsyncRead + Unpin), seen: &Mutex<impl FnMut(&str)>) {
         let mut buffer = vec![0; 64 << 10];
         // An error is an end: the pipe is the child's.
         while let Ok(bytes @ 1..) = stream.read(&mut buffer).await {
+            self.stream.take(&buffer[..bytes]);
             self.take(&buffer[..bytes]);
             self.lines(&buffer[..bytes], seen);
         }
@@ -38,7 +47,7 @@ impl BoundedOutput {
     fn lines(&mut self, mut bytes: &[u8], seen: &Mutex<impl FnMut(&str)>) {
         while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
             self.add(&bytes[..end]);
-            self.end(seen);
+            self.end_line(seen);
             bytes = &bytes[end + 1..];
         }
         self.add(bytes);
@@ -51,6 +60,13 @@ impl BoundedOutput {
 
     /// Shows what there is of the last line.
     pub(super) fn end(&mut self, seen: &Mutex<impl FnMut(&str)>) {
+        if !self.line.is_empty() {
+            self.end_line(seen);
+        }
+        self.stream.end();
+    }
+
+    fn end_line(&mut self, seen: &Mutex<impl FnMut(&str)>) {
         let line = String::from_utf8_lossy(&self.line);
         seen.lock().unwrap_or_else(PoisonError::into_inner)(line.strip_suffix('\r').unwrap_or(&line));
         self.line.clear();

@@ -12,7 +12,7 @@ use super::{
     WITHIN,
     call::{Git, MAX_STDOUT},
     guard::GitReach,
-    opened,
+    in_sight, opened,
     porcelain::{EntryChange, NulRecords, WorktreeStatus, lossy},
     status,
 };
@@ -38,21 +38,26 @@ pub(crate) fn add(mut args: Args, context: RunContext) -> Doing<Opened> {
         if paths.is_empty() {
             paths.push(PathBuf::from("."));
         }
+        let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
         let shown = Shown::Plain {
             title: format!("Add to the index of {}", git.repository.worktree.display()),
-            lines: paths.iter().map(|path| path.display().to_string()).collect(),
+            lines: names.clone(),
         };
+        let command = format!("git add {}", names.join(" "));
         let work = Work::task(move |_| async move {
-            let changed = changed(&git, &paths).await?;
-            refuse_filtered(&git, &changed).await?;
-            let words = ["update-index", "--add", "--remove", "--replace", "-z", "--stdin"];
-            let said = git.run(GitReach::Records, &words, &listed(&changed), MAX_STDOUT).await?;
-            if said.code != Some(0) {
-                return Err(said.refusal("git could not add it"));
-            }
-            let (status, is_whole) = status::read(&git).await?;
-            super::tell(&context, &git).await;
-            Ok(status::status_json(&git, &context.state, &status, is_whole))
+            let doing = async {
+                let changed = changed(&git, &paths).await?;
+                refuse_filtered(&git, &changed).await?;
+                let words = ["update-index", "--add", "--remove", "--replace", "-z", "--stdin"];
+                let said = git.run(GitReach::Records, &words, &listed(&changed), MAX_STDOUT).await?;
+                if said.code != Some(0) {
+                    return Err(said.refusal("git could not add it"));
+                }
+                let (status, is_whole) = status::read(&git).await?;
+                super::tell(&context, &git).await;
+                Ok(status::status_json(&git, &context.state, &status, is_whole))
+            };
+            in_sight(&context, &git, ("git_add", &command), doing).await
         });
         Ok((shown, work.within(WITHIN).affecting(Vec::new())))
     })

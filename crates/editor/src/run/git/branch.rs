@@ -9,7 +9,7 @@ use super::{
     call::{Git, MAX_STDOUT},
     diff::commit_of,
     guard::GitReach,
-    name, opened,
+    in_sight, name, opened,
     porcelain::{self, BRANCHES, NulRecords, lossy},
     unsaved,
 };
@@ -66,14 +66,23 @@ pub(crate) fn branch(mut args: Args, context: RunContext) -> Doing<Opened> {
             Some((name, BranchChange::Both)) => format!("Make the branch {name:?}, and change {worktree} to it"),
         });
         let work = Work::task(move |_| async move {
-            if let Some((name, wish)) = &asked {
-                let done = done(&git, name, *wish, from.as_deref()).await;
-                super::tell(&context, &git).await;
-                done?;
-            }
-            let mut answer = list(&git).await?;
-            answer["unsaved"] = unsaved(&context.state, &git.repository.worktree).into();
-            Ok(answer)
+            let doing = async {
+                if let Some((name, wish)) = &asked {
+                    let done = done(&git, name, *wish, from.as_deref()).await;
+                    super::tell(&context, &git).await;
+                    done?;
+                }
+                let mut answer = list(&git).await?;
+                answer["unsaved"] = unsaved(&context.state, &git.repository.worktree).into();
+                Ok(answer)
+            };
+            let command = match &asked {
+                None => "git branch".to_owned(),
+                Some((name, BranchChange::Create)) => format!("git branch {name}"),
+                Some((name, BranchChange::Switch)) => format!("git switch {name}"),
+                Some((name, BranchChange::Both)) => format!("git switch --create {name}"),
+            };
+            in_sight(&context, &git, ("git_branch", &command), doing).await
         });
         Ok((shown, work.within(WITHIN).affecting(Vec::new())))
     })

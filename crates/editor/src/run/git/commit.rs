@@ -10,7 +10,7 @@ use super::{
     call::{Git, MAX_STDOUT},
     diff::{self, Compared},
     guard::GitReach,
-    opened,
+    in_sight, opened,
     porcelain::lossy,
     unsaved,
 };
@@ -47,16 +47,20 @@ pub(crate) fn commit(mut args: Args, context: RunContext) -> Doing<Opened> {
         }
         let shown = shown(&git, &message, &staged);
         let work = Work::task(move |_| async move {
-            // What was shown is what is committed.
-            if self::staged(&git).await? != staged {
-                let told = "what is in the index has changed since it was shown; look again, then try again";
-                return Err(Refusal::new(Code::Changed, told));
-            }
-            let answer = made(&git, &message).await;
-            super::tell(&context, &git).await;
-            let mut answer = answer?;
-            answer["unsaved"] = unsaved(&context.state, &git.repository.worktree).into();
-            Ok(answer)
+            let doing = async {
+                // What was shown is what is committed.
+                if self::staged(&git).await? != staged {
+                    let told = "what is in the index has changed since it was shown; look again, then try again";
+                    return Err(Refusal::new(Code::Changed, told));
+                }
+                let answer = made(&git, &message).await;
+                super::tell(&context, &git).await;
+                let mut answer = answer?;
+                answer["unsaved"] = unsaved(&context.state, &git.repository.worktree).into();
+                Ok(answer)
+            };
+            let command = format!("git commit -m {:?}", message.lines().next().unwrap_or_default());
+            in_sight(&context, &git, ("git_commit", &command), doing).await
         });
         Ok((shown, work.within(WITHIN).affecting(Vec::new())))
     })

@@ -9,7 +9,7 @@ use super::{
     WITHIN,
     call::Git,
     guard::GitReach,
-    name, opened,
+    in_sight, name, opened,
     porcelain::{self, Numbers, lossy},
     unsaved,
 };
@@ -69,20 +69,24 @@ pub(crate) fn diff(mut args: Args, context: RunContext) -> Doing<Opened> {
             None if is_staged => Compared::Staged,
             None => Compared::Worktree,
         };
+        let command = if is_staged { "git diff --staged" } else { "git diff" };
         let shown = Shown::plain(format!("Show what has changed in {}", git.repository.worktree.display()));
         let work = Work::task(move |_| async move {
-            let (diff, is_whole) = printed(&git, &compared, "--patch", path.as_ref()).await?;
-            let (files, are_all) = files(&git, &compared, path.as_ref()).await?;
-            let worktree = &git.repository.worktree;
-            let files: Vec<Value> = files.iter().map(|file| file.to_json(worktree)).collect();
-            Ok(json!({
-                "path": worktree.display().to_string(),
-                "diff": lossy(&diff),
-                "files": files,
-                "is_complete": is_whole && are_all,
-                "unsaved": unsaved(&context.state, worktree),
-                "fence": git.fence(),
-            }))
+            let doing = async {
+                let (diff, is_whole) = printed(&git, &compared, "--patch", path.as_ref()).await?;
+                let (files, are_all) = files(&git, &compared, path.as_ref()).await?;
+                let worktree = &git.repository.worktree;
+                let files: Vec<Value> = files.iter().map(|file| file.to_json(worktree)).collect();
+                Ok(json!({
+                    "path": worktree.display().to_string(),
+                    "diff": lossy(&diff),
+                    "files": files,
+                    "is_complete": is_whole && are_all,
+                    "unsaved": unsaved(&context.state, worktree),
+                    "fence": git.fence(),
+                }))
+            };
+            in_sight(&context, &git, ("git_diff", command), doing).await
         });
         Ok((shown, work.within(WITHIN)))
     })

@@ -128,14 +128,6 @@ pub(crate) fn attend(state: &RunState, roots: &GrantedRoots, folder: &Path) {
     }
 }
 
-/// To be called when somebody else has changed a repository for a holder: what is new is told as the holder's doing, and those
-/// who watch find nothing new any more.
-pub(crate) fn done(state: &RunState, roots: &GrantedRoots, folder: &Path, by: u128) {
-    if let Ok(repository) = Repository::find(roots, Some(&folder.display().to_string())) {
-        state.repositories.known.look(&repository, &state.editor.happenings, Some(by));
-    }
-}
-
 /// To be called by who watches, when something in a `.git` has changed (HEAD, refs, logs, index, MERGE_HEAD). What that was is
 /// worked out here, a little later and once for all that comes together. `folder` is the work tree.
 pub(crate) fn changed(state: &Arc<RunState>, roots: &GrantedRoots, folder: &Path) {

@@ -7,7 +7,7 @@ use super::{
     WITHIN,
     call::{Git, MAX_STDOUT},
     guard::GitReach,
-    opened,
+    in_sight, opened,
     porcelain::{EntryChange, WorktreeStatus},
     unsaved,
 };
@@ -28,8 +28,11 @@ pub(crate) fn status(mut args: Args, context: RunContext) -> Doing<Opened> {
         let git = opened(&context, cwd).await?;
         let shown = Shown::plain(format!("Look what has changed in {}", git.repository.worktree.display()));
         let work = Work::task(move |_| async move {
-            let (status, is_whole) = read(&git).await?;
-            Ok(status_json(&git, &context.state, &status, is_whole))
+            let doing = async {
+                let (status, is_whole) = read(&git).await?;
+                Ok(status_json(&git, &context.state, &status, is_whole))
+            };
+            in_sight(&context, &git, ("git_status", "git status"), doing).await
         });
         Ok((shown, work.within(WITHIN)))
     })

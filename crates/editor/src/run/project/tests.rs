@@ -14,6 +14,21 @@ fn read(tool: &str, said: &str) -> Findings {
     found
 }
 
+#[test]
+fn what_is_said_to_programs_is_shown_as_a_person_would_have_read_it() {
+    for (line, expected) in [
+        ("running 3 tests", Some("running 3 tests")),
+        (r#"{"reason":"compiler-message","message":{"level":"error","rendered":"error: no\n"}}"#, Some("error: no\n")),
+        (r#"{"reason":"compiler-artifact","target":{}}"#, None),
+        (r#"{"Action":"output","Test":"T","Output":"=== RUN T\n"}"#, Some("=== RUN T\n")),
+        (r#"{"Action":"start"}"#, None),
+        (r#"{"message":"a program's own"}"#, Some(r#"{"message":"a program's own"}"#)),
+        (r#"{"not json"#, Some(r#"{"not json"#)),
+    ] {
+        assert_eq!(super::readable(line).as_deref(), expected, "{line}");
+    }
+}
+
 /// The cases as `outcome name`.
 fn cases(found: &Findings) -> Vec<String> {
     let (_, cases) = found.parts();

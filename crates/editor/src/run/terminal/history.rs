@@ -70,7 +70,7 @@ impl OutputHistory {
 }
 
 /// How many bytes at the end are the beginning of a letter.
-fn half_letter(bytes: &[u8]) -> usize {
+pub(crate) fn half_letter(bytes: &[u8]) -> usize {
     let tail = &bytes[bytes.len().saturating_sub(3)..];
     for back in 1..=tail.len() {
         let byte = tail[tail.len() - back];

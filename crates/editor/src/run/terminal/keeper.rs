@@ -25,6 +25,7 @@ use tokio::{
 use super::{HolderTerminal, MAX_TYPED, TerminalState, history::OutputHistory};
 use crate::{
     happening::Happenings,
+    run::observe::{RunEnding, RunStream},
     run::{
         command::{ChildStatus, DEATH, Launch, StartedProgram},
         fence::{ChildFence, FenceReport, Overrun},
@@ -51,6 +52,7 @@ pub(super) async fn open(launch: Launch, size: Size) -> Result<Value, Refusal> {
         typed,
         stop,
         state: Mutex::new(TerminalState { history: OutputHistory::default(), size, ended: None, over: None }),
+        view: launch.view("open_terminal", Some(size)),
         changed: watch::Sender::new(()),
     };
     let terminal = state.terminals.add(make, holder)?;
@@ -60,6 +62,7 @@ pub(super) async fn open(launch: Launch, size: Size) -> Result<Value, Refusal> {
         json!({ "terminal": terminal.name(), "command": terminal.line, "pid": pid }),
     );
     let keeper = TerminalKeeper {
+        stream: terminal.view.terminal(),
         terminal: terminal.clone(),
         happenings: state.editor.happenings.clone(),
         output,
@@ -77,6 +80,8 @@ pub(super) async fn open(launch: Launch, size: Size) -> Result<Value, Refusal> {
 
 struct TerminalKeeper {
     terminal: Arc<HolderTerminal>,
+    /// What is printed, for those who watch.
+    stream: RunStream,
     happenings: Happenings,
     output: Receiver,
     input: Sender,
@@ -147,7 +152,8 @@ impl TerminalKeeper {
         self.end(group, over).await;
     }
 
-    fn take(&self, bytes: &[u8]) {
+    fn take(&mut self, bytes: &[u8]) {
+        self.stream.take(bytes);
         self.terminal.state().history.push(bytes);
         self.terminal.changed.send_replace(());
     }
@@ -182,11 +188,14 @@ impl TerminalKeeper {
         self.tell();
         let status = status.unwrap_or_default();
         let over = over.or_else(|| self.around.limits.kept());
+        let ending = RunEnding::of(status, false, over.as_ref());
         {
             let mut state = self.terminal.state();
             (state.ended, state.over) = (Some(status), over);
         }
         self.terminal.changed.send_replace(());
+        self.stream.end();
+        self.terminal.view.ended(ending);
         let data = json!({
             "terminal": self.terminal.name(),
             "pid": self.terminal.pid,

@@ -138,6 +138,7 @@ pub(crate) fn input(mut args: Args, context: &RunContext) -> Result<(Shown, Work
         let work = Work::new(move |_| {
             terminal.session.resize(size).map_err(|error| failed(format!("cannot resize the terminal: {error}")))?;
             terminal.state().size = size;
+            terminal.view.resized(size);
             Ok(json!({ "terminal": terminal.name(), "bytes": 0 }))
         });
         return Ok((shown, work));

@@ -5,34 +5,29 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use prism_core::policy::{Category, Code, Refusal, Root};
+use prism_core::policy::{Code, Refusal, Root};
 use prism_editor::{Order, Progress, Shown, digest_of, edited_by, protocol::as_path, unified};
 use serde_json::{Map, Value, json};
 
 use super::super::{
     Plugin, Router,
     sieve::{is_granted, sifted},
-    terminals::Terminal,
 };
 
 pub(super) struct Errand {
     pub(super) order: Order,
     pub(super) plugin: Arc<Plugin>,
     pub(super) paths: Vec<PathBuf>,
-    /// The terminal that it is about, as its holder calls it.
-    terminal: Option<String>,
     /// What the editor said it would do, if that was shown.
     pub(super) preview: Option<Value>,
-    /// A command with the files that it runs, if that was shown.
-    command: Option<Shown>,
     /// What is saved, of all that is open and unsaved: what was looked at.
     pub(super) saves: Option<Vec<String>>,
 }
 
 /// How long a verb may take.
 pub(super) const USUAL: Duration = Duration::from_secs(30);
-/// How long one that runs something may take, if nothing is said, and what is allowed on top of what is said.
-const RUNS: Duration = Duration::from_secs(600);
+/// How long one may wait for something to come, and what is allowed on top of that.
+const MAX_WAIT: Duration = Duration::from_secs(600);
 const GRACE: Duration = Duration::from_secs(5);
 
 const CHANGED: &str = "the editor has another version by now; open it again";
@@ -40,21 +35,7 @@ const NO_VERSION: &str = "the editor does not say which version it has";
 
 impl Errand {
     pub(super) fn new(order: Order, plugin: Arc<Plugin>, paths: Vec<PathBuf>) -> Self {
-        Self { order, plugin, paths, terminal: None, preview: None, command: None, saves: None }
-    }
-
-    pub(super) fn at_terminal(mut order: Order, terminal: Terminal) -> Self {
-        let name = order.args.insert("terminal".to_owned(), terminal.inner);
-        let name = name.and_then(|name| name.as_str().map(str::to_owned));
-        Self {
-            order,
-            plugin: terminal.plugin,
-            paths: Vec::new(),
-            terminal: name,
-            preview: None,
-            command: None,
-            saves: None,
-        }
+        Self { order, plugin, paths, preview: None, saves: None }
     }
 
     /// The editor has `within`; who waits for it has a little more, so that it is the editor that is too late.
@@ -63,13 +44,8 @@ impl Errand {
     }
 
     fn within(&self) -> Duration {
-        let number = |name: &str| self.order.args.get(name).and_then(Value::as_u64).map(Duration::from_millis);
-        match self.order.verb.verb {
-            "exec_command" | "build_project" | "run_tests" => {
-                number("timeout_ms").map_or(RUNS, |said| said.min(RUNS) + GRACE)
-            }
-            _ => number("wait_ms").map_or(USUAL, |said| said.min(RUNS) + USUAL),
-        }
+        let said = self.order.args.get("wait_ms").and_then(Value::as_u64).map(Duration::from_millis);
+        said.map_or(USUAL, |said| said.min(MAX_WAIT) + USUAL)
     }
 
     // --- What is shown ---
@@ -80,14 +56,10 @@ impl Errand {
             "edit_buffer" | "save_buffer" | "write_file" if self.is_about_one_text() => self.shown_text().await,
             "edit_buffer" if self.order.args.contains_key("files") => self.shown_files().await,
             "replace_text" | "apply_quick_fix" | "refactor_symbol" => self.shown_preview().await,
-            "delete_file" | "rename_file" | "create_file" | "exec_command" | "open_terminal" => {
+            "delete_file" | "rename_file" | "create_file" => {
                 // What these are about is the disk, and the built-in editor knows how to draw that.
                 match router.builtin.prepare(self.copied()).await {
-                    Ok(prepared) => {
-                        let shown = prepared.shown();
-                        self.command = matches!(shown, Shown::Command { .. }).then(|| shown.clone());
-                        Ok(shown)
-                    }
+                    Ok(prepared) => Ok(prepared.shown()),
                     Err(refusal) if refusal.code == Code::Unsupported => Ok(self.plain()),
                     Err(refusal) => Err(refusal),
                 }
@@ -224,56 +196,28 @@ impl Errand {
     // --- The doing ---
 
     pub(super) async fn run(self, router: &Router, progress: &Progress) -> Result<Value, Refusal> {
-        let result = self.try_run(router, progress).await;
+        let result = self.try_run(progress).await;
         router.metrics.plugin_command(result.as_ref().map_or_else(|refusal| refusal.code.name(), |_| "ok"));
         result
     }
 
-    async fn try_run(self, router: &Router, progress: &Progress) -> Result<Value, Refusal> {
+    async fn try_run(self, progress: &Progress) -> Result<Value, Refusal> {
         if let Some(shown) = &self.preview
             && self.previewed().await? != *shown
         {
             return Err(Refusal::new(Code::Changed, "the editor would now change something else than was shown"));
         }
-        if let Some(shown) = &self.command
-            && router.builtin.prepare(self.copied()).await?.shown() != *shown
-        {
-            let why = "a file that the command runs has changed since it was shown; try again";
-            return Err(Refusal::new(Code::Changed, why));
-        }
         if self.order.verb.verb == "save_buffer" && self.order.args.get("all") == Some(&Value::Bool(true)) {
             return self.save_granted().await;
         }
         let Order { verb, args, roots, holder } = &self.order;
-        let call = self.plugin.call(verb.verb, args.clone(), (holder, roots), self.within(), progress);
-        let result = match self.paths.first() {
-            Some(folder) if verb.category == Category::Git => {
-                router.builtin.beside_git(roots, folder, holder.id, call).await?
-            }
-            _ => call.await?,
-        };
+        let result = self.plugin.call(verb.verb, args.clone(), (holder, roots), self.within(), progress).await?;
         if args.get("preview") == Some(&Value::Bool(true)) {
             refuse_beyond(&result, roots)?;
         }
-        let mut result = sifted(result, roots)?;
+        let result = sifted(result, roots)?;
         if !result.is_object() {
             return Err(Refusal::new(Code::Failed, "the editor's answer is no object"));
-        }
-        match (verb.verb, &self.terminal) {
-            ("open_terminal", _) => {
-                let inner = result.get("terminal").cloned().filter(|id| id.is_string() || id.is_number());
-                let inner = inner.ok_or_else(|| Refusal::new(Code::Failed, "the editor does not name its terminal"))?;
-                result["terminal"] = router.terminals.opened(&self.plugin, inner, holder.id).into();
-            }
-            (_, Some(name)) => {
-                result["terminal"] = name.as_str().into();
-                if args.get("close") == Some(&Value::Bool(true)) {
-                    router.terminals.closed(name);
-                }
-            }
-            // A list of terminals has only those that this holder has opened.
-            ("get_output", None) => only_own(&mut result, router, &self.plugin, holder.id),
-            _ => {}
         }
         Ok(result)
     }
@@ -325,15 +269,4 @@ fn text_of(there: &Value, bound: Option<&Value>) -> Result<(String, Option<u64>)
     let content = there["content"].as_str().filter(|_| there["encoding"] != "base64");
     let content = content.ok_or_else(|| Refusal::new(Code::BadArguments, "it is no text"))?;
     Ok((content.to_owned(), version))
-}
-
-fn only_own(result: &mut Value, router: &Router, plugin: &Arc<Plugin>, holder: u128) {
-    let Some(terminals) = result.get_mut("terminals").and_then(Value::as_array_mut) else { return };
-    terminals.retain_mut(|terminal| match router.terminals.named(plugin, &terminal["terminal"]) {
-        Some((name, own)) if own == holder => {
-            terminal["terminal"] = name.into();
-            true
-        }
-        _ => false,
-    });
 }

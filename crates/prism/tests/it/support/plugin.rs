@@ -57,7 +57,6 @@ pub(crate) const VERBS: &[&str] = &[
     "close_buffer",
     "explore_tree",
     "get_workspace_info",
-    "exec_command",
     "find_in_file",
     "get_cursor_pos",
     "set_cursor_pos",

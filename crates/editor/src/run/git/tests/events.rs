@@ -42,22 +42,6 @@ async fn what_an_action_does_is_told_once() {
     assert!(events.is_empty());
 }
 
-// E-02: with nobody watching yet, too.
-#[tokio::test]
-async fn what_another_editor_does_for_a_holder_is_told_once_as_its_doing() {
-    let shop = Shop::begun(true);
-    let roots = [policy::Root::new(shop.granted.to_str().unwrap()).unwrap()];
-    let mut events = shop.runtime.listen();
-    let switch = async { shop.git(&["switch", "-qc", "side"]) };
-    shop.runtime.beside_git(&roots, &shop.granted, 7, switch).await;
-    assert_eq!(next(&mut events).await, ("branch_changed", json!({ "path": shop.granted, "branch": "side" }), Some(7)));
-    while !events.is_empty() {
-        assert_eq!(next(&mut events).await.0, "status_updated");
-    }
-    shop.runtime.beside_git(&roots, &shop.granted, 7, async {}).await;
-    assert!(events.is_empty());
-}
-
 #[tokio::test]
 async fn what_the_person_does_in_a_shell_is_told() {
     let shop = Shop::begun(true);
