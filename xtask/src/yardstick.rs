@@ -293,7 +293,7 @@ fn configuration(destinations: &[(&str, &Server, Option<&str>)]) -> String {
             }
             Server::Url(url) => format!("url = {}", quoted(url)),
         };
-        let _ = writeln!(config, "[destination.{name}]\n{place}\nlegacy_sse = true");
+        let _ = writeln!(config, "[server.{name}]\n{place}\nlegacy_sse = true");
         if let Some(kind) = kind {
             let _ = writeln!(config, "type = {}", quoted(kind));
         }

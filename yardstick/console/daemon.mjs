@@ -11,11 +11,11 @@ export class Daemon {
     this.options = { cwd: work, env };
     writeFileSync(`${work}/fickle.txt`, 'Reads a note.\n');
     writeFileSync(`${this.home}/prism.toml`, [
-      '[destination.demo]', `command = [${JSON.stringify(prism)}, "demo-server"]`,
-      '[destination.demo.tools]', 'confirm = ["slow"]',
-      '[destination.fickle]', `command = [${[process.execPath, `${import.meta.dirname}/fickle.mjs`, `${work}/fickle.txt`].map((word) => JSON.stringify(word)).join(', ')}]`,
-      '[destination.fickle.tools]', 'pin = "ask"',
-      '[destination.broken]', 'command = ["/nonexistent/server"]', '',
+      '[server.demo]', `command = [${JSON.stringify(prism)}, "demo-server"]`,
+      '[server.demo.tools]', 'confirm = ["slow"]',
+      '[server.fickle]', `command = [${[process.execPath, `${import.meta.dirname}/fickle.mjs`, `${work}/fickle.txt`].map((word) => JSON.stringify(word)).join(', ')}]`,
+      '[server.fickle.tools]', 'pin = "ask"',
+      '[server.broken]', 'command = ["/nonexistent/server"]', '',
     ].join('\n'));
   }
 

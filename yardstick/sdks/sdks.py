@@ -85,7 +85,7 @@ def config(places, settings=""):
     lines = [settings, "max_sessions = 1000", "[hub]", HUB_PATIENCE]
     for name, place in places.items():
         key = "url" if isinstance(place, str) else "command"
-        lines += [f"[destination.{name}]", f"{key} = {json.dumps(place)}", "legacy_sse = true"]
+        lines += [f"[server.{name}]", f"{key} = {json.dumps(place)}", "legacy_sse = true"]
     return "\n".join(lines)
 
 

@@ -15,7 +15,7 @@ const destinations = {
 // A list waits longer, once, for a server that has never been seen; `mute` would have all of that.
 console.log('[hub]\nfirst_patience = "5s"\n');
 for (const [name, command] of Object.entries(destinations)) {
-  console.log(`[destination.${name}]\ncommand = ${JSON.stringify(command)}`);
+  console.log(`[server.${name}]\ncommand = ${JSON.stringify(command)}`);
   if (name === 'memory') console.log(`env = { MEMORY_FILE_PATH = ${JSON.stringify(path.join(dir, 'memory.jsonl'))} }`);
   console.log();
 }

@@ -458,14 +458,14 @@ async function keyboard(self) {
 async function config(self) {
   const { prism, work, env } = self.daemon;
   const path = `${work}/prism.toml`;
-  writeFileSync(path, '[destination.late]\ncommand = ["true"]\nenv = { API_KEY = "hunter2" }\n');
+  writeFileSync(path, '[server.late]\ncommand = ["true"]\nenv = { API_KEY = "hunter2" }\n');
   const notice = self.page.locator('.notification-toast', { hasText: 'A config waits for you to see it' });
   await notice.waitFor();
   self.check('why it waits is said', (await notice.innerText()).includes(path), await notice.innerText());
   await notice.locator('a', { hasText: 'Show the difference' }).click();
   const tab = self.page.locator('.tab', { hasText: 'prism.toml.diff' });
   await tab.waitFor();
-  const text = await self.until('the difference is shown', async () => { const shown = await self.window.shown(); return shown.includes('+[destination.late]') && shown; });
+  const text = await self.until('the difference is shown', async () => { const shown = await self.window.shown(); return shown.includes('+[server.late]') && shown; });
   self.check('with what to type, and no secret', text.includes(`prism trust ${path}`) && !text.includes('hunter2'), text);
   await self.shoot('config');
   await notice.locator('a', { hasText: 'Type the command' }).click();

@@ -110,7 +110,7 @@ pub fn load_as(
         warnings.extend(import.warnings);
         for (name, destination) in import.destinations {
             if config.destinations.contains_key(&name) {
-                let reason = "is skipped: an earlier file has a destination of that name".to_owned();
+                let reason = "is skipped: an earlier file has a server of that name".to_owned();
                 warnings.push(Warning { file: path.clone(), name, reason });
                 continue;
             }

@@ -23,6 +23,7 @@ pub use inherit::{Inherit, OWN_SECRETS};
 pub use mesh::Mesh;
 pub use prism_core::mcp::Transport;
 pub use sandbox::Sandbox;
+pub use table::{ServerKey, ServerTable};
 pub use times::{OwnTimes, Times};
 pub use tools::{Pin, Tools};
 
@@ -41,6 +42,7 @@ pub mod raw;
 pub mod registration;
 mod sandbox;
 pub mod secret;
+mod table;
 mod times;
 mod tools;
 pub mod trust;
@@ -98,6 +100,8 @@ pub struct Config {
 #[derive(Clone, PartialEq)]
 pub struct Destination {
     pub name: String,
+    /// The word that it stands below in the file.
+    pub table: ServerTable,
     /// What starts it; empty for one that is reached over HTTP.
     pub command: Vec<String>,
     /// As it is written: what stands elsewhere is looked up when the child starts (`secret.rs`).
@@ -205,7 +209,7 @@ pub struct Flags {
     /// When an idle session ends, as in 30m; 0 keeps it
     #[arg(long, value_name = "DURATION")]
     pub session_idle_timeout: Option<String>,
-    /// Sessions that one destination may have at a time
+    /// Sessions that one server may have at a time
     #[arg(long, value_name = "N")]
     pub max_sessions: Option<usize>,
     /// Write the bodies of calls into the log
@@ -236,13 +240,20 @@ pub enum ConfigError {
     #[error("{at}: {problem}{}\n  fix: {}", at.quoted(), problem.fix())]
     Name { at: Origin, problem: NameError },
     #[error(
-        "{at}: destination {destination:?} has neither a command nor a url{}\n  \
+        "{at}: server {destination:?} has neither a command nor a url{}\n  \
          fix: command = [\"npx\", \"-y\", \"some-mcp-server\"], or url = \"https://example.com/mcp\"",
         at.quoted()
     )]
     NoServer { at: Origin, destination: String },
-    #[error("{at}: destination {destination:?} has both a command and a url{}\n  fix: keep one of the two", at.quoted())]
+    #[error("{at}: server {destination:?} has both a command and a url{}\n  fix: keep one of the two", at.quoted())]
     TwoServers { at: Origin, destination: String },
+    #[error(
+        "{at}: server {name:?} is there twice: as [{table}.{name}] here, and as [{before}.{name}] at {first}{}\n  \
+         fix: if that is one server, write [{before}.{name}] here too, and each setting once; if they are two, call this \
+         one [{table}.{name}-2], for example",
+        at.quoted()
+    )]
+    TwoTables { at: Origin, table: ServerTable, first: Origin, before: ServerTable, name: String },
     #[error(
         "{at}: address {address} can be reached from other machines, and there is no TLS{}\n  \
          fix: address = \"127.0.0.1\", or say that you mean it: insecure = true (or --insecure)",
@@ -250,7 +261,7 @@ pub enum ConfigError {
     )]
     NotLoopback { at: Origin, address: IpAddr },
     #[error(
-        "{at}: destination {destination:?} wants the environment variable {variable}, which is not set, or empty{}\n  \
+        "{at}: server {destination:?} wants the environment variable {variable}, which is not set, or empty{}\n  \
          fix: export {variable}=... first, where Prism is started",
         at.quoted()
     )]
@@ -264,11 +275,11 @@ pub enum ConfigError {
 /// Why a word cannot be the name of a destination or a profile.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    #[error("{name:?} cannot name a destination: letters, digits, `-` and `_`, at most 32, a letter or digit first")]
+    #[error("{name:?} cannot name a server: letters, digits, `-` and `_`, at most 32, a letter or digit first")]
     Shape { name: String },
     #[error("{name:?} cannot name a profile: letters, digits, `-` and `_`, at most 32, a letter or digit first")]
     Profile { name: String },
-    #[error("{name:?} cannot name a destination: it is a path of Prism's own")]
+    #[error("{name:?} cannot name a server: it is a path of Prism's own")]
     Reserved { name: String },
 }
 
@@ -367,6 +378,7 @@ impl Destination {
     pub fn stdio(name: &str, command: Vec<String>) -> Self {
         Self {
             name: name.to_owned(),
+            table: ServerTable::default(),
             command,
             env: BTreeMap::new(),
             inherit_env: Inherit::default(),
@@ -398,6 +410,11 @@ impl Destination {
         let legacy_sse = http.transport == Some(Transport::Sse);
         Self { http: Some(http), legacy_sse, ..Self::stdio(name, Vec::new()) }
     }
+
+    /// Returns what its settings stand below.
+    pub fn key(&self) -> ServerKey<'_> {
+        ServerKey { table: self.table, name: &self.name }
+    }
 }
 
 impl fmt::Debug for Destination {
@@ -406,6 +423,7 @@ impl fmt::Debug for Destination {
         let names: Vec<&String> = self.env.keys().collect();
         f.debug_struct("Destination")
             .field("name", &self.name)
+            .field("table", &self.table)
             .field("command", &self.command)
             .field("env", &names)
             .field("inherit_env", &self.inherit_env)

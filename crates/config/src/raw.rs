@@ -23,7 +23,7 @@ use sandbox::RawSandbox;
 use tools::RawTools;
 
 use super::{
-    Config, ConfigError, Destination, Env, Flags, Http, NameError, Origin, OwnTimes, Place,
+    Config, ConfigError, Destination, Env, Flags, Http, NameError, Origin, OwnTimes, Place, ServerKey, ServerTable,
     http::Headers,
     value::{
         LONGEST, Parse, Written, address, boolean, bytes, ceiling, command, count, duration, era, error_statuses,
@@ -77,16 +77,19 @@ pub struct Raw {
     #[serde(default)]
     workspace: RawWorkspace,
     #[serde(default)]
+    server: BTreeMap<Spanned<String>, RawDestination>,
+    /// The same, by the older word.
+    #[serde(default)]
     destination: BTreeMap<Spanned<String>, RawDestination>,
     #[serde(skip)]
     source: Source,
 }
 
-/// One `[destination.NAME]`, as written.
+/// One `[server.NAME]`, as written.
 #[derive(Debug, Deserialize)]
 #[serde(
     deny_unknown_fields,
-    expecting = "a table, as in [destination.files] and below it command = [\"npx\", \"some-mcp-server\"]"
+    expecting = "a table, as in [server.files] and below it command = [\"npx\", \"some-mcp-server\"]"
 )]
 struct RawDestination {
     command: Setting,
@@ -149,7 +152,7 @@ const OLD_VARIABLES: [(&str, &str); 5] = [
 const RESERVED: [&str; 9] =
     ["mcp", "healthz", "readyz", "metrics", "console", "plugin", "workspace", "editor", "prism"];
 
-/// Checks that a word may be the name of a destination.
+/// Checks that a word may be the name of a server.
 pub fn check_name(name: &str) -> Result<(), NameError> {
     if !is_shaped(name) {
         return Err(NameError::Shape { name: name.to_owned() });
@@ -268,8 +271,8 @@ impl Raw {
         for (name, written) in &self.profile {
             config.profiles.insert(name.get_ref().clone(), self.profile(name, written)?);
         }
-        for (name, written) in &self.destination {
-            let destination = self.destination(name, written, &config, around)?;
+        for (name, table, written) in self.servers()? {
+            let destination = self.destination(name, table, written, &config, around)?;
             config.destinations.insert(name.get_ref().clone(), destination);
         }
         Ok(config)
@@ -310,9 +313,23 @@ impl Raw {
         Ok(last)
     }
 
+    /// Returns the servers of both words, which are one set.
+    fn servers(&self) -> Result<Vec<(&Spanned<String>, ServerTable, &RawDestination)>, ConfigError> {
+        let both = self.server.keys().find_map(|new| Some((new, self.destination.get_key_value(new)?.0)));
+        if let Some((new, old)) = both {
+            let mut places = [(new.span(), ServerTable::Server), (old.span(), ServerTable::Destination)];
+            places.sort_by_key(|(span, _)| span.start);
+            let [(first, before), (at, table)] = places.map(|(span, table)| (self.source.origin(span), table));
+            return Err(ConfigError::TwoTables { at, table, first, before, name: new.get_ref().clone() });
+        }
+        let servers = [(ServerTable::Server, &self.server), (ServerTable::Destination, &self.destination)].into_iter();
+        Ok(servers.flat_map(|(table, all)| all.iter().map(move |(name, one)| (name, table, one))).collect())
+    }
+
     fn destination(
         &self,
         name: &Spanned<String>,
+        table: ServerTable,
         written: &RawDestination,
         daemon: &Config,
         around: Option<Around<'_>>,
@@ -320,41 +337,43 @@ impl Raw {
         let at = self.source.origin(name.span());
         let name = name.get_ref().as_str();
         check_name(name).map_err(|problem| ConfigError::Name { at: at.clone(), problem })?;
+        let server = ServerKey { table, name };
 
         let defaults = match (&written.command, &written.url) {
             (Some(_), Some(_)) => return Err(ConfigError::TwoServers { at, destination: name.to_owned() }),
             (None, None) => return Err(ConfigError::NoServer { at, destination: name.to_owned() }),
-            (Some(_), None) => self.stdio(name, written, daemon, around)?,
-            (None, Some(url)) => Destination::http(name, self.http(name, url, written, around)?),
+            (Some(_), None) => self.stdio(server, written, daemon, around)?,
+            (None, Some(url)) => Destination::http(name, self.http(server, url, written, around)?),
         };
         Ok(Destination {
-            era: self.local(name, "era", &written.era, era)?.flatten(),
-            process: self.local(name, "process", &written.process, process)?.unwrap_or_default(),
-            asks: self.local(name, "asks", &written.asks, boolean)?,
-            sessions: self.local(name, "sessions", &written.sessions, sessions)?.unwrap_or_default(),
+            table,
+            era: self.local(server, "era", &written.era, era)?.flatten(),
+            process: self.local(server, "process", &written.process, process)?.unwrap_or_default(),
+            asks: self.local(server, "asks", &written.asks, boolean)?,
+            sessions: self.local(server, "sessions", &written.sessions, sessions)?.unwrap_or_default(),
             max_sessions: self
-                .local(name, "max_sessions", &written.max_sessions, count)?
+                .local(server, "max_sessions", &written.max_sessions, count)?
                 .unwrap_or(daemon.max_sessions),
-            keep_warm: self.local(name, "keep_warm", &written.keep_warm, duration)?.unwrap_or(defaults.keep_warm),
-            idle_stop: self.local(name, "idle_stop", &written.idle_stop, timeout)?.flatten(),
+            keep_warm: self.local(server, "keep_warm", &written.keep_warm, duration)?.unwrap_or(defaults.keep_warm),
+            idle_stop: self.local(server, "idle_stop", &written.idle_stop, timeout)?.flatten(),
             times: OwnTimes {
-                request_timeout: self.local(name, "request_timeout", &written.request_timeout, timeout)?,
+                request_timeout: self.local(server, "request_timeout", &written.request_timeout, timeout)?,
                 max_request_time: self
-                    .local(name, "max_request_time", &written.max_request_time, timeout)?
+                    .local(server, "max_request_time", &written.max_request_time, timeout)?
                     .map(|limit| limit.unwrap_or(LONGEST)),
-                start_timeout: self.local(name, "start_timeout", &written.start_timeout, timeout)?,
+                start_timeout: self.local(server, "start_timeout", &written.start_timeout, timeout)?,
             },
             strict_streams: self
-                .local(name, "strict_streams", &written.strict_streams, boolean)?
+                .local(server, "strict_streams", &written.strict_streams, boolean)?
                 .unwrap_or(defaults.strict_streams),
-            legacy_sse: self.local(name, "legacy_sse", &written.legacy_sse, boolean)?.unwrap_or(defaults.legacy_sse),
+            legacy_sse: self.local(server, "legacy_sse", &written.legacy_sse, boolean)?.unwrap_or(defaults.legacy_sse),
             event_names: self
-                .local(name, "sse_event_names", &written.sse_event_names, event_names)?
+                .local(server, "sse_event_names", &written.sse_event_names, event_names)?
                 .unwrap_or(defaults.event_names),
-            hub: self.local(name, "hub", &written.hub, boolean)?.unwrap_or(defaults.hub),
-            post_sse: self.local(name, "post_sse", &written.post_sse, boolean)?.unwrap_or(defaults.post_sse),
-            error_statuses: self.local(name, "error_statuses", &written.error_statuses, error_statuses)?,
-            tools: self.tools(name, written.tools.as_ref())?,
+            hub: self.local(server, "hub", &written.hub, boolean)?.unwrap_or(defaults.hub),
+            post_sse: self.local(server, "post_sse", &written.post_sse, boolean)?.unwrap_or(defaults.post_sse),
+            error_statuses: self.local(server, "error_statuses", &written.error_statuses, error_statuses)?,
+            tools: self.tools(server, written.tools.as_ref())?,
             ..defaults
         })
     }
@@ -362,65 +381,65 @@ impl Raw {
     /// Reads what only a command has.
     fn stdio(
         &self,
-        name: &str,
+        server: ServerKey<'_>,
         written: &RawDestination,
         daemon: &Config,
         around: Option<Around<'_>>,
     ) -> Result<Destination, ConfigError> {
-        let command = self.local(name, "command", &written.command, command)?.unwrap_or_default();
+        let command = self.local(server, "command", &written.command, command)?.unwrap_or_default();
         if let (Some(value), Some(Some(other))) =
-            (&written.r#type, self.local(name, "type", &written.r#type, transport)?)
+            (&written.r#type, self.local(server, "type", &written.r#type, transport)?)
         {
             let problem = format!("is {:?}, and there is a command", other.as_str());
             let fix = "take it out: a command is always spoken to by its stdio";
-            return Err(misplaced(self.source.origin(value.span()), name, "type", &problem, fix));
+            return Err(misplaced(self.source.origin(value.span()), server, "type", &problem, fix));
         }
         if let Some(headers) = &written.headers {
             let at = self.source.origin_without_text(headers.span());
             let fix = "take it out; what a command must know is told by env = { NAME = \"value\" }";
-            return Err(misplaced(at, name, "headers", "is for a url, and there is a command", fix));
+            return Err(misplaced(at, server, "headers", "is for a url, and there is a command", fix));
         }
         if let Some(forward) = &written.forward_headers {
             let fix = "take it out; only a server behind a url sees headers";
             let at = self.source.origin(forward.span());
-            return Err(misplaced(at, name, "forward_headers", "is for a url, and there is a command", fix));
+            return Err(misplaced(at, server, "forward_headers", "is for a url, and there is a command", fix));
         }
-        let cwd = self.local(name, "cwd", &written.cwd, text)?;
+        let cwd = self.local(server, "cwd", &written.cwd, text)?;
         Ok(Destination {
-            env: self.variables(name, &written.env, around)?,
+            env: self.variables(server, &written.env, around)?,
             inherit_env: self
-                .local(name, "inherit_env", &written.inherit_env, inherit)?
+                .local(server, "inherit_env", &written.inherit_env, inherit)?
                 .unwrap_or_else(|| daemon.inherit_env.clone()),
-            max_memory: self.local(name, "max_memory", &written.max_memory, ceiling)?.unwrap_or(daemon.max_memory),
+            max_memory: self.local(server, "max_memory", &written.max_memory, ceiling)?.unwrap_or(daemon.max_memory),
             cwd: cwd.map(|cwd| match around {
                 Some(Around { env, .. }) => self.source.folder(&cwd, env),
                 None => PathBuf::from(cwd),
             }),
-            sandbox: self.sandbox(name, written.sandbox.as_ref(), around)?,
-            ..Destination::stdio(name, command)
+            sandbox: self.sandbox(server, written.sandbox.as_ref(), around)?,
+            ..Destination::stdio(server.name, command)
         })
     }
 
     /// Reads what only a server behind a URL has.
     fn http(
         &self,
-        name: &str,
+        server: ServerKey<'_>,
         written_url: &Spanned<Value>,
         written: &RawDestination,
         around: Option<Around<'_>>,
     ) -> Result<Http, ConfigError> {
-        let transport = match self.local(name, "type", &written.r#type, transport)? {
+        let transport = match self.local(server, "type", &written.r#type, transport)? {
             Some(None) => {
                 let at = self.source.origin(written.r#type.as_ref().map(Spanned::span).unwrap_or_default());
                 let fix = "take it out, or say how the url is spoken to: type = \"streamable_http\"";
-                return Err(misplaced(at, name, "type", "is \"stdio\", and there is a url", fix));
+                return Err(misplaced(at, server, "type", "is \"stdio\", and there is a url", fix));
             }
             known => known.flatten(),
         };
         let stray = |key, span: Option<Range<usize>>, fix: &str| match span {
             Some(span) => {
                 let at = self.source.origin_without_text(span);
-                Err(misplaced(at, name, key, "is for a command, and there is a url", fix))
+                Err(misplaced(at, server, key, "is for a command, and there is a url", fix))
             }
             None => Ok(()),
         };
@@ -437,27 +456,27 @@ impl Raw {
         )?;
 
         let at = self.source.origin_without_text(written_url.span());
-        let url = understand(&format!("destination.{name}.url"), &Written::from(written_url.get_ref()), url, &at)?;
-        let mut headers = Headers::new(name, None);
+        let url = understand(&format!("{server}.url"), &Written::from(written_url.get_ref()), url, &at)?;
+        let mut headers = Headers::new(server.name, None);
         for (header, value) in written.headers.iter().flat_map(|headers| headers.get_ref()) {
             let at = self.source.origin_without_text(header.span());
-            let key = format!("destination.{name}.headers.{}", header.get_ref());
+            let key = format!("{server}.headers.{}", header.get_ref());
             let value = understand(&key, &Written::from(value.get_ref()), variable, &at)?;
             headers.add(&key, header.get_ref(), &self.anchored(value, around), &at)?;
         }
-        let forward = self.local(name, "forward_headers", &written.forward_headers, forward_headers)?;
+        let forward = self.local(server, "forward_headers", &written.forward_headers, forward_headers)?;
         Ok(Http { url, transport, headers: headers.finish(), forward_headers: forward.unwrap_or_default() })
     }
 
-    /// Reads a setting of a destination.
+    /// Reads a setting of a server.
     fn local<T>(
         &self,
-        destination: &str,
+        server: ServerKey<'_>,
         key: &str,
         setting: &Setting,
         parse: Parse<T>,
     ) -> Result<Option<T>, ConfigError> {
-        self.in_file(&format!("destination.{destination}.{key}"), setting, parse)
+        self.in_file(&format!("{server}.{key}"), setting, parse)
     }
 
     /// Reads a setting that stands in the file and nowhere else.
@@ -475,9 +494,9 @@ fn understand<T>(key: &str, value: &Written<'_>, parse: Parse<T>, at: &Origin) -
     parse(value).map_err(|wrong| wrong.at(key, at))
 }
 
-/// Makes the error of a key that does not fit to the rest of its destination.
-fn misplaced(at: Origin, destination: &str, key: &str, problem: &str, fix: &str) -> ConfigError {
-    let key = format!("destination.{destination}.{key}");
+/// Makes the error of a key that does not fit to the rest of its server.
+fn misplaced(at: Origin, server: ServerKey<'_>, key: &str, problem: &str, fix: &str) -> ConfigError {
+    let key = format!("{server}.{key}");
     ConfigError::Value { at, key, problem: problem.to_owned(), fix: fix.to_owned() }
 }
 
@@ -523,7 +542,11 @@ impl Source {
         let message = error.message();
         if let Some(rest) = message.strip_prefix("unknown field `") {
             let (key, expected) = rest.split_once('`').unwrap_or((rest, ""));
-            return ConfigError::UnknownKey { at, key: key.to_owned(), fix: unknown_key_fix(key, expected) };
+            return ConfigError::UnknownKey {
+                at,
+                key: key.to_owned(),
+                fix: unknown_key_fix(key, expected, &self.text, span.start),
+            };
         }
         // Maps are `env` and `headers`, and what stands there instead of one is as secret; the parser would repeat it.
         if message.starts_with("invalid type: string") && message.ends_with("expected a map") {
@@ -534,7 +557,9 @@ impl Source {
             };
         }
         let fix = message.starts_with("duplicate key").then(|| "keep one of the two".to_owned());
-        ConfigError::Syntax { at, problem: message.to_owned(), fix }
+        // The parser's examples have the newer word.
+        let table = ServerTable::around(&self.text, span.start);
+        ConfigError::Syntax { at, problem: message.replace("[server.files", &format!("[{table}.files")), fix }
     }
 }
 

@@ -14,6 +14,7 @@ use super::{
 
 mod children;
 mod page;
+mod servers;
 mod trust;
 
 fn config(text: &str) -> Result<Config, ConfigError> {
@@ -89,7 +90,7 @@ fn every_key_is_understood() {
         sandbox = true
         era = "auto"
         sse_event_names = "message"
-        [destination.docs]
+        [server.docs]
         url = "https://example.com/mcp?tenant=1"
         type = "streamable_http"
         headers = { Authorization = "Bearer env:SECRET", X-Plain = "a b" }
@@ -102,6 +103,7 @@ fn every_key_is_understood() {
     let config = config_in(text, &env, &Flags::default()).unwrap();
 
     let files = Destination {
+        table: ServerTable::Destination,
         env: [
             ("A", "b"),
             ("C", "env:SECRET"),
@@ -138,6 +140,7 @@ fn every_key_is_understood() {
         ..Destination::stdio("Files_1", ["npx", "-y", "x"].map(str::to_owned).into())
     };
     let web = Destination {
+        table: ServerTable::Destination,
         cwd: Some("/home/me/web".into()),
         sandbox: Some(Sandbox::default()),
         inherit_env: Inherit::All,
@@ -194,8 +197,10 @@ fn every_key_is_understood() {
 fn the_lists_of_keys_are_what_serde_accepts() {
     let error = toml::from_str::<Raw>("zzz = 1").unwrap_err();
     assert_eq!(keys_in(error.message()), GLOBAL_KEYS);
-    let error = toml::from_str::<Raw>("destination.a.zzz = 1").unwrap_err();
-    assert_eq!(keys_in(error.message()), DESTINATION_KEYS);
+    for table in ServerTable::ALL {
+        let error = toml::from_str::<Raw>(&format!("{table}.a.zzz = 1")).unwrap_err();
+        assert_eq!(keys_in(error.message()), DESTINATION_KEYS);
+    }
 }
 
 #[test]
@@ -225,7 +230,7 @@ fn a_key_on_the_wrong_level_is_told_where_it_belongs() {
     refused(
         "command = [\"x\"]",
         "prism.toml:1:1: unknown key \"command\"\n  command = [\"x\"]\n  \
-         fix: \"command\" belongs to a destination: put it below a [destination.NAME] line",
+         fix: \"command\" belongs to a server: put it below a [server.NAME] line",
     );
 }
 
@@ -303,17 +308,6 @@ fn a_command_that_is_one_text_is_shown_as_a_list() {
 }
 
 #[test]
-fn a_destination_without_a_server_is_shown_both_kinds() {
-    for setting in ["cwd = \"/\"", "type = \"sse\"", "headers = { A = \"b\" }"] {
-        refused(
-            &format!("port = 1\n[destination.files]\n{setting}"),
-            "prism.toml:2:14: destination \"files\" has neither a command nor a url\n  [destination.files]\n  \
-             fix: command = [\"npx\", \"-y\", \"some-mcp-server\"], or url = \"https://example.com/mcp\"",
-        );
-    }
-}
-
-#[test]
 fn a_choice_lists_the_choices_and_the_nearest() {
     refused(
         "[destination.a]\ncommand = [\"x\"]\nprocess = \"per_sesion\"",
@@ -336,7 +330,7 @@ fn a_name_must_fit_into_a_path_and_not_be_ours() {
     }
     refused(
         "[destination.\"my files\"]\ncommand = [\"x\"]",
-        "prism.toml:1:14: \"my files\" cannot name a destination: letters, digits, `-` and `_`, at most 32, \
+        "prism.toml:1:14: \"my files\" cannot name a server: letters, digits, `-` and `_`, at most 32, \
          a letter or digit first\n  [destination.\"my files\"]\n  fix: call it \"my-files\", for example",
     );
 }
@@ -388,8 +382,7 @@ fn a_value_that_is_beaten_must_still_make_sense() {
 
 #[test]
 fn every_global_setting_is_read_from_the_environment() {
-    let tables = ["hub", "mesh", "gate", "audit", "editor", "profile", "workspace", "destination"];
-    for key in GLOBAL_KEYS.into_iter().filter(|key| !tables.contains(key)) {
+    for key in GLOBAL_KEYS.into_iter().filter(|key| !page::TABLES.contains(key)) {
         let variable = format!("PRISM_{}", key.to_uppercase());
         let env = Env::from([(variable.as_str(), "*no such thing*")]);
         let error = config_in("", &env, &Flags::default()).unwrap_err().to_string();

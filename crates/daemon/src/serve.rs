@@ -101,7 +101,7 @@ pub(super) enum Change {
 
 /// A destination that cannot be one.
 #[derive(Debug, thiserror::Error)]
-#[error("destination {name:?} cannot be reached")]
+#[error("server {name:?} cannot be reached")]
 pub struct DestinationError {
     name: String,
     source: TargetError,

@@ -112,7 +112,7 @@ impl<'a> Rig<'a> {
 
     /// The same in front of two, of which `d2` has rules for its tools that are for none of its calls.
     pub(super) fn gated(&'a self) -> anyhow::Result<Running<'a>> {
-        let rules = "[destination.d2.tools]\n\
+        let rules = "[server.d2.tools]\n\
                      allow = [{ tool = \"query\", arguments = { sql = \"select *\" } }, \"read_*\"]\n\
                      confirm = [\"write_*\", \"*_file\"]\n\
                      deny = [\"delete_*\", { tool = \"*\", arguments = { path = \"*/.ssh/*\" } }]\n\
@@ -126,7 +126,7 @@ impl<'a> Rig<'a> {
         // More sessions than the rounds open: a load does not end its own.
         let mut config = "max_sessions = 1000\n".to_owned();
         for n in 1..=destinations {
-            config += &format!("[destination.d{n}]\ncommand = [{echo}, \"{tools}\"]\n");
+            config += &format!("[server.d{n}]\ncommand = [{echo}, \"{tools}\"]\n");
         }
         config += more;
         let file = home.path().join("prism.toml");

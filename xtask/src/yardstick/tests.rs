@@ -50,7 +50,7 @@ fn a_configuration_has_each_destination_at_both_paths() {
     let command = Server::Command(vec!["/a \"b\"/run.sh".into(), "--legacy-only".into()]);
     let config =
         configuration(&[("one", &command, None), ("two", &Server::Url("http://127.0.0.1:1/sse".into()), Some("sse"))]);
-    let expected = "[destination.one]\ncommand = [\"/a \\\"b\\\"/run.sh\", \"--legacy-only\"]\nlegacy_sse = true\n\n\
-                    [destination.two]\nurl = \"http://127.0.0.1:1/sse\"\nlegacy_sse = true\ntype = \"sse\"\n\n";
+    let expected = "[server.one]\ncommand = [\"/a \\\"b\\\"/run.sh\", \"--legacy-only\"]\nlegacy_sse = true\n\n\
+                    [server.two]\nurl = \"http://127.0.0.1:1/sse\"\nlegacy_sse = true\ntype = \"sse\"\n\n";
     assert_eq!(config, expected);
 }

@@ -78,7 +78,7 @@ impl Held {
         match &self.verdict {
             Verdict::Denied(rule) => {
                 calls.note(&who, &name, &tool, json!({"rule": rule}), "denied");
-                return answer(words::denied(&name, &tool, rule));
+                return answer(words::denied(self.destination.config().key(), &tool, rule));
             }
             Verdict::Unclear(unclear) => {
                 calls.note(&who, &name, &tool, json!({"why": unclear.to_string()}), "unclear");

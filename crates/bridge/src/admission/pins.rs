@@ -45,7 +45,7 @@ impl Calls {
 
     /// Warns of a tool that is another than before. Then it counts as known: the warning is on record.
     pub(super) async fn warn_if_changed(&self, destination: &Destination, tool: &str, now: &Definition) {
-        let name = &destination.config().name;
+        let (name, key) = (&destination.config().name, destination.config().key());
         match self.was(name, tool, now).await {
             Ok(None) => now.hold(Held::Same),
             Ok(Some(before)) => {
@@ -53,7 +53,7 @@ impl Calls {
                     destination = name,
                     tool,
                     "The description or schema of a tool has changed since its first use; pin = \"ask\" in \
-                     [destination.{name}.tools] asks before it is called"
+                     [{key}.tools] asks before it is called"
                 );
                 destination.definitions().note_changed(tool);
                 if let Some(person) = &self.person {

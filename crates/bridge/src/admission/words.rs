@@ -1,5 +1,6 @@
 //! What a model is told. It is the result of the tool, marked as an error: an error of the protocol's is hidden from it.
 
+use prism_config::ServerKey;
 use prism_core::{
     policy::{canonical::Unclear, rules::OTHERWISE},
     wire::members::Quoted,
@@ -11,15 +12,16 @@ pub(super) fn result(text: &str) -> String {
     format!(r#"{{"content":[{{"type":"text","text":{}}}],"isError":true}}"#, Quoted(text))
 }
 
-pub(super) fn denied(destination: &str, tool: &str, rule: &str) -> String {
+pub(super) fn denied(server: ServerKey<'_>, tool: &str, rule: &str) -> String {
     let rule = match rule {
         OTHERWISE => "no rule allows it".to_owned(),
         rule => format!("the rule deny = {rule:?} is about it"),
     };
     format!(
-        "Prism did not make this call: the tool {tool:?} of {destination:?} must not be called; {rule} \
-         ([destination.{destination}.tools] in prism.toml). Do not try again or look for a way around it: tell the person, \
-         who can change the rule."
+        "Prism did not make this call: the tool {tool:?} of {:?} must not be called; {rule} \
+         ([{server}.tools] in prism.toml). Do not try again or look for a way around it: tell the person, \
+         who can change the rule.",
+        server.name
     )
 }
 

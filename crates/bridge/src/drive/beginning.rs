@@ -75,9 +75,9 @@ fn told(shared: &Shared, given: &Given, error: &SpawnError) -> String {
             let folder = real.parent().map(PathBuf::from).unwrap_or_default();
             format!(
                 "its program {} is not in its sandbox, or what it is run by is not. Type: readable = [{folder:?}] \
-                 below [destination.{}.sandbox]",
+                 below [{}.sandbox]",
                 real.display(),
-                config.name
+                config.key()
             )
         }
         (_, Some(source)) => format!("{error}: {source}"),

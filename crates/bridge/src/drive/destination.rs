@@ -174,11 +174,12 @@ impl Destination {
         *self.tools.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(tools.clone());
     }
 
-    /// Whether it is what this config would make, but for the rules and limits that can be changed under way.
+    /// Whether it is what this config would make, but for the rules and limits that can be changed under way, and for the word
+    /// that it stands below in the file.
     pub fn is_as(&self, config: &config::Destination) -> bool {
         let now = &self.shared.config;
-        let (tools, max_sessions, times) = (now.tools.clone(), now.max_sessions, now.times);
-        *now == config::Destination { tools, max_sessions, times, ..config.clone() }
+        let (table, tools, max_sessions, times) = (now.table, now.tools.clone(), now.max_sessions, now.times);
+        *now == config::Destination { table, tools, max_sessions, times, ..config.clone() }
     }
 
     /// From now on other limits count, also for what runs already: no process is concerned by them.

@@ -11,9 +11,9 @@ fn config(text: &str) -> Result<Config, ConfigError> {
     Raw::parse(Path::new("prism.toml"), text)?.config(&Env::default(), &Flags::default())
 }
 
-/// The one destination, of the lines below its `[destination.docs]`.
+/// The one destination, of the lines below its `[server.docs]`.
 fn docs(lines: &str) -> Destination {
-    config(&format!("[destination.docs]\n{lines}")).unwrap().destinations["docs"].clone()
+    config(&format!("[server.docs]\n{lines}")).unwrap().destinations["docs"].clone()
 }
 
 /// Checks the whole text of an error, as it would stand on a screen.
@@ -103,7 +103,7 @@ fn what_contradicts_itself_is_refused_with_the_way_out() {
     for (lines, expected) in [
         (
             format!("{COMMAND}{URL}"),
-            "prism.toml:1:14: destination \"docs\" has both a command and a url\n  [destination.docs]\n  \
+            "prism.toml:1:14: server \"docs\" has both a command and a url\n  [destination.docs]\n  \
              fix: keep one of the two",
         ),
         (
@@ -332,7 +332,7 @@ fn a_command_line_is_checked_like_a_file() {
         (
             "http://a",
             &[("X", "env:NOPE")],
-            "option --header: destination \"run\" wants the environment variable NOPE, which is not set, or empty\n  \
+            "option --header: server \"run\" wants the environment variable NOPE, which is not set, or empty\n  \
              fix: export NOPE=... first, where Prism is started",
         ),
     ] {

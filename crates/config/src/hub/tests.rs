@@ -180,13 +180,13 @@ fn a_profile_is_named_like_a_destination_but_nothing_is_reserved() {
 fn a_profile_names_only_what_there_is() {
     refused(
         "[profile.web]\nonly = [\"prism\", \"browsr\"]",
-        "prism.toml:2:18: profile.web.only has \"browsr\", which is no destination\n  \
+        "prism.toml:2:18: profile.web.only has \"browsr\", which is no server\n  \
          only = [\"prism\", \"browsr\"]\n  fix: did you mean \"browser\"?",
     );
     refused(
         "[profile.web]\nexcept = [\n  \"browser\", # mine\n  \"docs\",\n]",
-        "prism.toml:4:3: profile.web.except has \"docs\", which is no destination\n  \"docs\",\n  \
-         fix: the destinations are files, prism, browser, workspace",
+        "prism.toml:4:3: profile.web.except has \"docs\", which is no server\n  \"docs\",\n  \
+         fix: the servers are files, prism, browser, workspace",
     );
     // It is a path of Prism's own, but no server in the hub.
     assert!(config("[profile.web]\nexcept = [\"console\"]").is_err());
@@ -349,7 +349,7 @@ fn a_profile_may_name_the_servers_of_an_editor_s_file() {
     assert_eq!(loaded.config.profiles["a"].only, Some(texts(["json", "off"])));
     assert_eq!(loaded.warnings.len(), 1, "about the one that is off");
     let error = desk.load(&[]).unwrap_err().to_string();
-    assert!(error.contains("profile.a.only has \"json\", which is no destination"), "{error}");
+    assert!(error.contains("profile.a.only has \"json\", which is no server"), "{error}");
 }
 
 #[test]

@@ -129,12 +129,12 @@ impl Raw {
     }
 }
 
-/// Returns what is wrong with a destination in a list of a profile, and the way out.
+/// Returns what is wrong with a server in a list of a profile, and the way out.
 fn stray(key: &str, destination: &str, config: &Config, left_out: &[&str]) -> Option<(String, String)> {
     if let Some(found) = config.destinations.get(destination) {
         return (key == "only" && !found.hub).then(|| {
             let problem = format!("has {destination:?}, which is left out of the hub");
-            let fix = format!("take it out here, or take hub = false out of [destination.{destination}]");
+            let fix = format!("take it out here, or take hub = false out of [{}]", found.key());
             (problem, fix)
         });
     }
@@ -144,7 +144,7 @@ fn stray(key: &str, destination: &str, config: &Config, left_out: &[&str]) -> Op
     let known = || config.destinations.keys().map(String::as_str).chain(BUILT_IN);
     let fix = match nearest(destination, known()) {
         Some(nearest) => format!("did you mean {nearest:?}?"),
-        None => format!("the destinations are {}", by_nearness(destination, known()).join(", ")),
+        None => format!("the servers are {}", by_nearness(destination, known()).join(", ")),
     };
-    Some((format!("has {destination:?}, which is no destination"), fix))
+    Some((format!("has {destination:?}, which is no server"), fix))
 }

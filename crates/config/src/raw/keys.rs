@@ -1,9 +1,10 @@
 //! The keys of a `prism.toml`, and what to do about one that is unknown. A test holds them against what serde accepts.
 
 use super::nearest;
+use crate::ServerTable;
 
 /// The keys at the top of the file.
-pub(crate) const GLOBAL_KEYS: [&str; 25] = [
+pub(crate) const GLOBAL_KEYS: [&str; 26] = [
     "address",
     "insecure",
     "port",
@@ -28,10 +29,11 @@ pub(crate) const GLOBAL_KEYS: [&str; 25] = [
     "editor",
     "profile",
     "workspace",
+    "server",
     "destination",
 ];
 
-/// The keys below `[destination.NAME]`.
+/// The keys below `[server.NAME]`.
 pub(crate) const DESTINATION_KEYS: [&str; 27] = [
     "command",
     "env",
@@ -62,10 +64,10 @@ pub(crate) const DESTINATION_KEYS: [&str; 27] = [
     "tools",
 ];
 
-/// The keys below `[destination.NAME.sandbox]`.
+/// The keys below `[server.NAME.sandbox]`.
 pub(crate) const SANDBOX_KEYS: [&str; 3] = ["folders", "readable", "network"];
 
-/// The keys below `[destination.NAME.tools]`.
+/// The keys below `[server.NAME.tools]`.
 pub(crate) const TOOLS_KEYS: [&str; 5] = ["allow", "confirm", "deny", "otherwise", "pin"];
 
 /// The keys below `[hub]`.
@@ -117,15 +119,16 @@ pub(crate) const PROFILE_KEYS: [&str; 5] = ["only", "except", "tools", "prefix",
 /// The keys below `[workspace]`.
 pub(crate) const WORKSPACE_KEYS: [&str; 1] = ["root"];
 
-/// Says what to do about an unknown key; `expected` is the parser's list of those that could stand in its place.
-pub(super) fn unknown_key_fix(key: &str, expected: &str) -> String {
+/// Says what to do about an unknown key in a text; `expected` is the parser's list of those that could stand in its place.
+pub(super) fn unknown_key_fix(key: &str, expected: &str, text: &str, offset: usize) -> String {
+    let table = ServerTable::around(text, offset);
     // A key that only one kind of table has tells which one this is.
     if expected.contains("`command`") {
-        destination_key_fix(key)
+        destination_key_fix(key, ServerTable::first(text))
     } else if expected.contains("`otherwise`") {
-        section_key_fix(key, "[destination.NAME.tools]", &TOOLS_KEYS)
+        section_key_fix(key, &format!("[{table}.NAME.tools]"), &TOOLS_KEYS)
     } else if expected.contains("`folders`") {
-        section_key_fix(key, "[destination.NAME.sandbox]", &SANDBOX_KEYS)
+        section_key_fix(key, &format!("[{table}.NAME.sandbox]"), &SANDBOX_KEYS)
     } else if expected.contains("`patience`") {
         section_key_fix(key, "[hub]", &HUB_KEYS)
     } else if expected.contains("`climb_after`") {
@@ -141,19 +144,19 @@ pub(super) fn unknown_key_fix(key: &str, expected: &str) -> String {
     } else if expected.contains("`root`") {
         section_key_fix(key, "[workspace]", &WORKSPACE_KEYS)
     } else {
-        global_key_fix(key)
+        global_key_fix(key, table)
     }
 }
 
-fn global_key_fix(key: &str) -> String {
+fn global_key_fix(key: &str, table: ServerTable) -> String {
     if matches!(key, "mcpServers" | "servers") {
-        return "[destination.NAME] for each server, or keep the JSON: prism serve --mcp-json FILE".to_owned();
+        return format!("[{table}.NAME] for each server, or keep the JSON: prism serve --mcp-json FILE");
     }
     if let Some(nearest) = nearest(key, GLOBAL_KEYS.into_iter()) {
         return format!("did you mean {nearest:?}?");
     }
     if DESTINATION_KEYS.contains(&key) {
-        return format!("{key:?} belongs to a destination: put it below a [destination.NAME] line");
+        return format!("{key:?} belongs to a server: put it below a [{table}.NAME] line");
     }
     // As in `PRISM_HUB_MODE`.
     let below_hub = key.strip_prefix("hub_").unwrap_or(key);
@@ -163,17 +166,17 @@ fn global_key_fix(key: &str) -> String {
     format!("the keys are {}", GLOBAL_KEYS.join(", "))
 }
 
-fn destination_key_fix(key: &str) -> String {
+fn destination_key_fix(key: &str, first: ServerTable) -> String {
     if key == "args" {
         return "the arguments belong to the command: command = [\"npx\", \"-y\", \"some-mcp-server\"]".to_owned();
     }
     if GLOBAL_KEYS.contains(&key) {
-        return format!("{key:?} is for the whole daemon: put it above the first [destination.NAME] line");
+        return format!("{key:?} is for the whole daemon: put it above the first [{first}.NAME] line");
     }
     if let Some(nearest) = nearest(key, DESTINATION_KEYS.into_iter()) {
         return format!("did you mean {nearest:?}?");
     }
-    format!("the keys of a destination are {}", DESTINATION_KEYS.join(", "))
+    format!("the keys of a server are {}", DESTINATION_KEYS.join(", "))
 }
 
 fn section_key_fix(key: &str, section: &str, keys: &[&'static str]) -> String {

@@ -1,4 +1,4 @@
-//! `sandbox` of a destination, as written, and its way into a [`Sandbox`].
+//! `sandbox` of a server, as written, and its way into a [`Sandbox`].
 
 use std::{fmt, path::PathBuf};
 
@@ -10,11 +10,11 @@ use toml::{Spanned, Value};
 
 use super::{Around, Raw, Setting, understand};
 use crate::{
-    ConfigError, Sandbox,
+    ConfigError, Sandbox, ServerKey,
     value::{Written, folders, is_sandboxed, network},
 };
 
-/// `sandbox = true`, or `[destination.NAME.sandbox]`, as written.
+/// `sandbox = true`, or `[server.NAME.sandbox]`, as written.
 #[derive(Debug)]
 pub(super) enum RawSandbox {
     /// Whether there is one, if it is that.
@@ -35,21 +35,21 @@ struct Either;
 impl Raw {
     pub(super) fn sandbox(
         &self,
-        destination: &str,
+        server: ServerKey<'_>,
         written: Option<&Spanned<RawSandbox>>,
         around: Option<Around<'_>>,
     ) -> Result<Option<Sandbox>, ConfigError> {
         let Some(written) = written else { return Ok(None) };
         let room = match written.get_ref() {
             RawSandbox::Switch(value) => {
-                let (key, at) = (format!("destination.{destination}.sandbox"), self.source.origin(written.span()));
+                let (key, at) = (format!("{server}.sandbox"), self.source.origin(written.span()));
                 let is_on = understand(&key, &Written::from(value), is_sandboxed, &at)?;
                 return Ok(is_on.then(Sandbox::default));
             }
             RawSandbox::Table(room) => room,
         };
         let paths = |key, setting| {
-            let names = self.local(destination, key, setting, folders)?.unwrap_or_default();
+            let names = self.local(server, key, setting, folders)?.unwrap_or_default();
             let path = |name: String| match around {
                 Some(Around { env, .. }) => self.source.folder(&name, env),
                 None => PathBuf::from(name),
@@ -58,7 +58,7 @@ impl Raw {
         };
         let (folders, readable) =
             (paths("sandbox.folders", &room.folders)?, paths("sandbox.readable", &room.readable)?);
-        let network = self.local(destination, "sandbox.network", &room.network, network)?;
+        let network = self.local(server, "sandbox.network", &room.network, network)?;
         Ok(Some(Sandbox { folders, readable, network: network.unwrap_or(Sandbox::default().network) }))
     }
 }
@@ -74,7 +74,7 @@ impl<'de> Visitor<'de> for Either {
     type Value = RawSandbox;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("true, false or a table, as in [destination.files.sandbox] and below it folders = [\"~/notes\"]")
+        f.write_str("true, false or a table, as in [server.files.sandbox] and below it folders = [\"~/notes\"]")
     }
 
     fn visit_bool<E>(self, value: bool) -> Result<RawSandbox, E> {

@@ -1,4 +1,4 @@
-//! `[destination.NAME.tools]`, as written, and its way into [`Tools`].
+//! `[server.NAME.tools]`, as written, and its way into [`Tools`].
 
 use prism_core::policy::{Glob, Otherwise, Rule, Rules};
 use serde::Deserialize;
@@ -6,13 +6,13 @@ use toml::{Value, value::Table};
 
 use super::{Raw, Setting};
 use crate::{
-    ConfigError, Pin, Tools,
+    ConfigError, Pin, ServerKey, Tools,
     value::{Written, otherwise, pin},
 };
 
-/// `[destination.NAME.tools]`, as written.
+/// `[server.NAME.tools]`, as written.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table, as in [destination.files.tools] and below it deny = [\"delete_*\"]")]
+#[serde(deny_unknown_fields, expecting = "a table, as in [server.files.tools] and below it deny = [\"delete_*\"]")]
 pub(super) struct RawTools {
     allow: Setting,
     confirm: Setting,
@@ -25,15 +25,15 @@ pub(super) struct RawTools {
 type Wrong = (String, String);
 
 impl Raw {
-    pub(super) fn tools(&self, destination: &str, written: Option<&RawTools>) -> Result<Tools, ConfigError> {
+    pub(super) fn tools(&self, server: ServerKey<'_>, written: Option<&RawTools>) -> Result<Tools, ConfigError> {
         let Some(written) = written else { return Ok(Tools::default()) };
-        let list = |key, setting| self.rules(&format!("destination.{destination}.tools.{key}"), key, setting);
+        let list = |key, setting| self.rules(&format!("{server}.tools.{key}"), key, setting);
         let (allow, confirm, deny) =
             (list("allow", &written.allow)?, list("confirm", &written.confirm)?, list("deny", &written.deny)?);
         let unsaid = if allow.is_some() { Otherwise::Deny } else { Otherwise::Allow };
-        let otherwise = self.local(destination, "tools.otherwise", &written.otherwise, otherwise)?.unwrap_or(unsaid);
+        let otherwise = self.local(server, "tools.otherwise", &written.otherwise, otherwise)?.unwrap_or(unsaid);
         let [allow, confirm, deny] = [allow, confirm, deny].map(Option::unwrap_or_default);
-        let pin = self.local(destination, "tools.pin", &written.pin, pin)?.unwrap_or(Pin::Ask);
+        let pin = self.local(server, "tools.pin", &written.pin, pin)?.unwrap_or(Pin::Ask);
         Ok(Tools { rules: Some(Rules { allow, confirm, deny, otherwise }), pin })
     }
 

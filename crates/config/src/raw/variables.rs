@@ -1,4 +1,4 @@
-//! `env` of a destination, as written. What a value that is a reference stands for is looked up later, by `secret.rs`.
+//! `env` of a server, as written. What a value that is a reference stands for is looked up later, by `secret.rs`.
 
 use std::collections::BTreeMap;
 
@@ -6,14 +6,14 @@ use toml::Spanned;
 
 use super::{Around, Raw, Texts, understand};
 use crate::{
-    ConfigError, secret,
+    ConfigError, ServerKey, secret,
     value::{Written, variable},
 };
 
 impl Raw {
     pub(super) fn variables(
         &self,
-        destination: &str,
+        server: ServerKey<'_>,
         written: &Option<Spanned<Texts>>,
         around: Option<Around<'_>>,
     ) -> Result<BTreeMap<String, String>, ConfigError> {
@@ -21,7 +21,7 @@ impl Raw {
         for (name, value) in written.iter().flat_map(|texts| texts.get_ref()) {
             let at = self.source.origin_without_text(name.span());
             let name = name.get_ref();
-            let key = format!("destination.{destination}.env.{name}");
+            let key = format!("{server}.env.{name}");
             let refuse = |problem: &str, fix: &str| ConfigError::Value {
                 at: at.clone(),
                 key: key.clone(),

@@ -9,7 +9,8 @@ use crate::raw::keys::{
 const PAGE: &str = include_str!("../../../../docs/config.md");
 
 /// Tables, which have a heading each in place of a row.
-const TABLES: [&str; 8] = ["hub", "mesh", "gate", "audit", "editor", "profile", "workspace", "destination"];
+pub(super) const TABLES: [&str; 9] =
+    ["hub", "mesh", "gate", "audit", "editor", "profile", "workspace", "server", "destination"];
 
 /// The part of the page from a heading to the next of its kind.
 fn part(heading: &str) -> &'static str {
@@ -35,9 +36,9 @@ fn every_setting_is_on_its_page() {
     let settings: Vec<&str> = GLOBAL_KEYS.into_iter().filter(|key| !TABLES.contains(key)).collect();
     has_a_row_for_each("## At the top", &settings);
     let settings: Vec<&str> = DESTINATION_KEYS.into_iter().filter(|key| *key != "tools").collect();
-    has_a_row_for_each("## Servers: `[destination.NAME]`", &settings);
-    has_a_row_for_each("### Rules for tools: `[destination.NAME.tools]`", &TOOLS_KEYS);
-    has_a_row_for_each("### A server in a sandbox: `[destination.NAME.sandbox]`", &SANDBOX_KEYS);
+    has_a_row_for_each("## Servers: `[server.NAME]`", &settings);
+    has_a_row_for_each("### Rules for tools: `[server.NAME.tools]`", &TOOLS_KEYS);
+    has_a_row_for_each("### A server in a sandbox: `[server.NAME.sandbox]`", &SANDBOX_KEYS);
     has_a_row_for_each("## All servers at one URL: `[hub]` and `[profile.NAME]`", &HUB_KEYS);
     has_a_row_for_each("## All servers at one URL: `[hub]` and `[profile.NAME]`", &PROFILE_KEYS);
     has_a_row_for_each("## Agents among themselves: `[mesh]`", &MESH_KEYS);
@@ -65,14 +66,14 @@ fn defaults(heading: &str) -> Vec<(&'static str, &'static str)> {
 // written into the file, a default of the page's changes nothing.
 #[test]
 fn the_defaults_of_the_page_are_those_that_count() {
-    let command = "[destination.d]\ncommand = [\"d\"]\n";
-    let room = "[destination.d]\ncommand = [\"d\"]\n[destination.d.sandbox]\n";
-    let url = "[destination.d]\nurl = \"http://127.0.0.1/mcp\"\n";
+    let command = "[server.d]\ncommand = [\"d\"]\n";
+    let room = "[server.d]\ncommand = [\"d\"]\n[server.d.sandbox]\n";
+    let url = "[server.d]\nurl = \"http://127.0.0.1/mcp\"\n";
     let mut compared = 0;
     for (heading, table) in [
         ("## At the top", ""),
-        ("## Servers: `[destination.NAME]`", command),
-        ("### A server in a sandbox: `[destination.NAME.sandbox]`", room),
+        ("## Servers: `[server.NAME]`", command),
+        ("### A server in a sandbox: `[server.NAME.sandbox]`", room),
         ("## All servers at one URL: `[hub]` and `[profile.NAME]`", "[hub]\n"),
         ("## Agents among themselves: `[mesh]`", "[mesh]\n"),
         ("## Access for sub-agents: `[gate]`", "[gate]\n"),

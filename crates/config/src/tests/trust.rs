@@ -136,7 +136,7 @@ fn what_is_drafted_on_a_seen_file_is_seen_and_on_an_unseen_one_is_not() {
     let draft = |name: &str| {
         let mut draft = Draft::open(&path, &desk.home).unwrap();
         let command = vec![name.to_owned()];
-        draft.document["destination"][name]["command"] = toml_edit::value(toml_edit::Array::from_iter([name]));
+        draft.document["server"][name]["command"] = toml_edit::value(toml_edit::Array::from_iter([name]));
         let mut meant = draft.written().destinations.clone();
         meant.insert(name.to_owned(), Destination::stdio(name, command));
         let counts = draft.counts();

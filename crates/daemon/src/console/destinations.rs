@@ -27,12 +27,12 @@ pub fn page(all: &[Seen], now: Moment) -> Markup {
                 "Add one, and it is here at once: " (typed("prism add files -- npx -y @modelcontextprotocol/server-filesystem ."))
             }))
         } @else {
-            ul.cards data-key="configured" aria-label="Configured destinations" {
+            ul.cards data-key="configured" aria-label="Configured servers" {
                 @for one in configured { (card(one, now)) }
             }
         }
         h2.section data-key="own-title" { "Prism’s own" }
-        ul.cards data-key="own" aria-label="Prism’s own destinations" {
+        ul.cards data-key="own" aria-label="Prism’s own servers" {
             @for one in own { (card(one, now)) }
         }
     }

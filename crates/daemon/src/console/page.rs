@@ -58,7 +58,7 @@ impl Page {
             Self::Grants => "Grants",
             Self::Confirmations => "Confirmations",
             Self::Audit => "Audit",
-            Self::Destinations => "Destinations",
+            Self::Destinations => "Servers",
             Self::Signals => "Signals",
         }
     }

@@ -37,14 +37,12 @@ mod tests {
     fn a_config_that_was_not_seen_is_shown_with_its_difference_and_what_to_type() {
         let one = Untrusted {
             path: "/project/prism.toml".into(),
-            text: "[destination.evil]\ncommand = [\"sh\", \"-c\", \"<b>\u{202e}x\"]\nenv = { API_KEY = \"hidden\" }\n"
+            text: "[server.evil]\ncommand = [\"sh\", \"-c\", \"<b>\u{202e}x\"]\nenv = { API_KEY = \"hidden\" }\n"
                 .to_owned(),
-            seen: Some("[destination.good]\n".to_owned()),
+            seen: Some("[server.good]\n".to_owned()),
         };
         let shown = notices(&[one]).into_string();
-        for part in
-            ["prism trust /project/prism.toml", "[destination.evil]", "[destination.good]", "U+202E", "&lt;b&gt;"]
-        {
+        for part in ["prism trust /project/prism.toml", "[server.evil]", "[server.good]", "U+202E", "&lt;b&gt;"] {
             assert!(shown.contains(part), "{part}: {shown}");
         }
         assert!(!shown.contains("hidden"), "{shown}");

@@ -203,13 +203,13 @@ impl Denial {
                 let status = S::from_u16(trouble.status).unwrap_or(S::INTERNAL_SERVER_ERROR);
                 (status, -32600, trouble.message.clone())
             }
-            Self::NoRoute => (S::NOT_FOUND, -32600, "nothing is here; destinations are at /NAME/mcp".to_owned()),
+            Self::NoRoute => (S::NOT_FOUND, -32600, "nothing is here; servers are at /NAME/mcp".to_owned()),
             Self::UnknownDestination { name, known } => {
                 let known = match known.is_empty() {
                     true => "none is configured; add one with `prism add NAME -- COMMAND`".to_owned(),
                     false => format!("known: {}", known.join(", ")),
                 };
-                (S::NOT_FOUND, -32600, format!("no destination {name:?}; {known}"))
+                (S::NOT_FOUND, -32600, format!("no server {name:?}; {known}"))
             }
             Self::UnknownView(UnknownView { why }) => (S::NOT_FOUND, -32600, why.clone()),
             Self::Method { allowed } => (S::METHOD_NOT_ALLOWED, -32600, format!("allowed here: {allowed}")),
@@ -283,7 +283,7 @@ impl Denial {
             Self::Invalid { code, why, .. } => (S::BAD_REQUEST, *code, why.clone()),
             Self::Full { max_sessions } => {
                 let why = format!(
-                    "all {max_sessions} sessions of this destination are in use (`max_sessions`); close one or raise it"
+                    "all {max_sessions} sessions of this server are in use (`max_sessions`); close one or raise it"
                 );
                 (S::SERVICE_UNAVAILABLE, -32603, why)
             }

@@ -96,7 +96,7 @@ impl Fault {
                 format!("look for the MCP endpoint of this server: often it is {guess}/mcp")
             }
             Self::Status { status: 404, .. } => {
-                "look at the path in the URL: Prism's destinations are at /NAME/mcp".to_owned()
+                "look at the path in the URL: Prism's servers are at /NAME/mcp".to_owned()
             }
             Self::Status { status: 500..=599, .. } => "look into the server's log".to_owned(),
             Self::OlderTransport => format!("put Prism in front of it: prism run --port 7421 --type sse --url {url}"),

@@ -1,4 +1,4 @@
-//! `prism add`: writes a destination into `prism.toml`. How the file is kept whole is `config::file`.
+//! `prism add`: writes a server into `prism.toml`. How the file is kept whole is `config::file`.
 
 mod folder;
 mod taken;
@@ -11,24 +11,24 @@ use std::{
 };
 
 use anyhow::{Context, anyhow, bail};
-use prism_core::shell::command_line;
-use prism_os::{
-    login,
-    program::{self, Absent},
-};
-use toml_edit::{InlineTable, Item, Table, TableLike, Value};
-
-use super::{reach, remove, say, target::Target};
 use folder::Folder;
 use prism_config::{
-    Config, Destination, Env, Flags, Inherit, Process,
+    Config, Destination, Env, Flags, Inherit, Process, ServerTable,
     file::{self, Draft, Places},
     home::{self, Home},
     raw,
     registration::Registration,
     secret::{self, Reference},
 };
+use prism_core::shell::command_line;
+use prism_os::{
+    login,
+    program::{self, Absent},
+};
 use taken::Taker;
+use toml_edit::{InlineTable, Item, Table, TableLike, Value};
+
+use super::{reach, remove, say, target::Target};
 
 #[cfg(test)]
 mod tests;
@@ -42,7 +42,7 @@ mod tests;
 
 Exit codes: 0 it was added (and answers, if the daemon runs), 1 it was not, 4 it was added and does not answer.")]
 pub struct Add {
-    /// Name of the destination; its URL is /NAME/mcp
+    /// Name of the server; its URL is /NAME/mcp
     name: String,
     /// Who shares a child process
     #[arg(long, value_parser = Process::ALL.map(Process::as_str))]
@@ -60,7 +60,7 @@ pub struct Add {
     /// Config file to write to
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Replace a destination of the same name
+    /// Replace a server of the same name
     #[arg(long)]
     force: bool,
     /// Only write it down; do not wait until the daemon has started it once
@@ -140,7 +140,7 @@ impl Add {
         let replaced = draft.written().destinations.get(&self.name).cloned();
         if replaced.is_some() && !self.force {
             bail!(
-                "{} already has a destination {:?}\n  fix: choose another name, or replace it with --force",
+                "{} already has a server {:?}\n  fix: choose another name, or replace it with --force",
                 draft.path().display(),
                 self.name
             );
@@ -148,11 +148,12 @@ impl Add {
 
         let max_sessions = self.max_sessions.map_or(draft.written().max_sessions, |count| count as usize);
         let cwd = folder.as_ref().map(|folder| folder.written.clone());
-        let added = Destination { max_sessions, cwd, ..added };
+        let table = ServerTable::of_entry(&draft.document, &self.name);
+        let added = Destination { table, max_sessions, cwd, ..added };
         let undo = match &replaced {
             Some(old) => {
-                let table = remove::entry(&draft, &self.name);
-                Some(remove::undo(old, table, self.config.as_deref(), &draft))
+                let entry = remove::entry(&draft, &self.name);
+                Some(remove::undo(old, old.key(), entry, self.config.as_deref(), &draft))
             }
             None => None,
         };
@@ -163,7 +164,11 @@ impl Add {
         // One that is named with --config counts where it is named.
         let counts = draft.counts() || self.config.is_some();
         let written = draft.save(&meant).with_context(|| {
-            format!("cannot add {:?}; these lines by hand would do it:\n\n{}", self.name, self.lines(folder.as_ref()))
+            format!(
+                "cannot add {:?}; these lines by hand would do it:\n\n{}",
+                self.name,
+                self.lines(table, folder.as_ref())
+            )
         })?;
 
         // The daemon's port may come from the environment; the file alone still gives a useful answer.
@@ -241,10 +246,10 @@ impl Add {
     }
 
     /// Returns the entry as text, for the case that a person has to paste it.
-    fn lines(&self, folder: Option<&Folder>) -> String {
+    fn lines(&self, table: ServerTable, folder: Option<&Folder>) -> String {
         let entry = self.entry(folder);
         let body: Vec<String> = entry.iter().map(|(key, value)| format!("  {key} = {value}")).collect();
-        format!("  [destination.{}]\n{}\n", self.name, body.join("\n"))
+        format!("  [{table}.{}]\n{}\n", self.name, body.join("\n"))
     }
 
     /// Returns the destination in words.
@@ -335,13 +340,14 @@ pub(super) fn put(draft: &mut Draft, name: &str, entry: Vec<(&'static str, Value
         trailing.push('\n');
     }
 
-    let destinations = document.entry("destination").or_insert_with(|| {
+    let key = ServerTable::of_entry(document, name).as_str();
+    let destinations = document.entry(key).or_insert_with(|| {
         let mut table = Table::new();
         table.set_implicit(true);
         Item::Table(table)
     });
     let inline = destinations.is_inline_table();
-    let destinations = destinations.as_table_like_mut().ok_or_else(|| anyhow!("`destination` is not a table"))?;
+    let destinations = destinations.as_table_like_mut().ok_or_else(|| anyhow!("`{key}` is not a table"))?;
     if let Some(old) = destinations.get_mut(name).and_then(Item::as_table_like_mut) {
         replace(old, &entry);
         return Ok(());

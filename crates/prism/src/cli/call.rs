@@ -17,7 +17,7 @@ use super::{
 use prism_config::{Env, Http, duration};
 use prism_mcp::client::{Arrival, Client, Fault, Outcome, Watch};
 
-/// Call a tool of a destination
+/// Call a tool of a server
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   prism call files read_text_file path=README.md
@@ -25,7 +25,7 @@ use prism_mcp::client::{Arrival, Client, Fault, Outcome, Watch};
   prism call search find words=red,blue limit:=10 --json
   echo '{\"path\": \"README.md\"}' | prism call files read_text_file -")]
 pub struct Call {
-    /// Name of a destination, or a URL
+    /// Name of a server, or a URL
     dest: String,
     /// Name of the tool
     tool: String,

@@ -32,10 +32,10 @@ pub struct Doctor {
     /// Print JSON, for programs
     #[arg(long)]
     json: bool,
-    /// How long each destination may take for a real call
+    /// How long each server may take for a real call
     #[arg(long, value_name = "DURATION", default_value = "20s", value_parser = duration)]
     timeout: Duration,
-    /// Call no destination
+    /// Call no server
     #[arg(long)]
     no_calls: bool,
     /// Config file to check, instead of ./prism.toml or the one in Prism's home

@@ -11,7 +11,7 @@ use super::{
     say,
 };
 use prism_config::{
-    Destination, Env,
+    Destination, Env, ServerTable,
     file::{Draft, NAME},
 };
 use prism_install::{
@@ -92,9 +92,10 @@ impl Import {
                     continue;
                 }
                 let new_name = import::valid_name(name, |name| meant.contains_key(name));
-                let destination = Destination { name: new_name.clone(), max_sessions, ..destination.clone() };
+                let table = ServerTable::of_entry(&draft.document, &new_name);
+                let destination = Destination { name: new_name.clone(), table, max_sessions, ..destination.clone() };
                 add::put(&mut draft, &new_name, import::toml(&destination))?;
-                edits.push(Edit::Added { container: vec!["destination".to_owned()], name: new_name.clone() });
+                edits.push(Edit::Added { container: vec![table.as_str().to_owned()], name: new_name.clone() });
                 lines.push(match *name == new_name {
                     true => format!("  {name}"),
                     false => format!("  {name} is called {new_name}"),

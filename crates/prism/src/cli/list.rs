@@ -9,7 +9,7 @@ use super::{add, say};
 use prism_bridge::drive::destination::{key, still_counts};
 use prism_config::{Config, Destination, Env, Sandbox, Transport, file, secret};
 
-/// List the destinations
+/// List the servers
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   prism list
@@ -56,7 +56,7 @@ impl List {
 
 fn empty(path: &Path) -> String {
     format!(
-        "no destinations yet (looked in {})\nnext: prism add files -- npx -y @modelcontextprotocol/server-filesystem .",
+        "no servers yet (looked in {})\nnext: prism add files -- npx -y @modelcontextprotocol/server-filesystem .",
         path.display()
     )
 }

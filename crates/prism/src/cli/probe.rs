@@ -33,7 +33,7 @@ use run::Report;
   prism probe https://example.com/mcp --token env:EXAMPLE_TOKEN --call search query=mcp
 Exit codes: 0 all is well, 1 a check failed, 2 no MCP server answered")]
 pub struct Probe {
-    /// A URL, or the name of a destination
+    /// A URL, or the name of a server
     dest: String,
     /// Exercise the streams of POST requests, and fail where there are none; with neither of the two, both
     #[arg(long)]

@@ -124,7 +124,7 @@ impl Toward {
     /// A URL with what goes with every request to it.
     pub(super) fn http(&self, url: &str, env: &Env) -> anyhow::Result<Http> {
         if !url.starts_with("http://") && !url.starts_with("https://") {
-            bail!("{url:?} is no http or https URL\n  fix: https://example.com/mcp, or the name of a destination");
+            bail!("{url:?} is no http or https URL\n  fix: https://example.com/mcp, or the name of a server");
         }
         let mut headers = self.headers.clone();
         if let Some(token) = &self.token {
@@ -154,14 +154,14 @@ impl Toward {
         // What Prism is itself is there without being configured.
         let is_own = name.is_some_and(|name| [own_server::NAME, prism_workspace::NAME].contains(&name));
         if config.destinations.is_empty() && !is_own {
-            bail!("no destinations yet\n  fix: prism add files -- npx -y @modelcontextprotocol/server-filesystem .");
+            bail!("no servers yet\n  fix: prism add files -- npx -y @modelcontextprotocol/server-filesystem .");
         }
         if let Some(name) = name.filter(|name| !is_own && !config.destinations.contains_key(*name)) {
             let known = config.destinations.keys().map(String::as_str);
-            bail!("{}", unknown("destination", name, known));
+            bail!("{}", unknown("server", name, known));
         }
         if self.token.is_some() || !self.headers.is_empty() {
-            bail!("--token and --header are for a URL; a destination has its own in the config\n  fix: take them out");
+            bail!("--token and --header are for a URL; a server has its own in the config\n  fix: take them out");
         }
         // It may listen elsewhere than the config says, by a flag; but a config of somebody's own is not what it serves.
         let registered = Registration::alive(home.path()).filter(|_| self.config.is_none());

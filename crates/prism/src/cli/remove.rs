@@ -1,4 +1,4 @@
-//! `prism remove`: takes a destination out of `prism.toml`, and says how to put it back.
+//! `prism remove`: takes a server out of `prism.toml`, and says how to put it back.
 
 use std::path::{Path, PathBuf};
 
@@ -8,19 +8,19 @@ use toml_edit::{DocumentMut, Item, Table, TableLike};
 
 use super::{add, say};
 use prism_config::{
-    Destination, Env,
+    Destination, Env, ServerKey, ServerTable,
     file::{self, Draft},
     raw,
 };
 
-/// Remove a destination
+/// Remove a server
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   prism remove files
 
 It prints the command that adds it again.")]
 pub struct Remove {
-    /// Name of the destination
+    /// Name of the server
     name: String,
     /// Config file to write to
     #[arg(long, value_name = "FILE")]
@@ -50,9 +50,13 @@ impl Remove {
         let Some(removed) = meant.remove(&self.name) else {
             let known = raw::by_nearness(&self.name, meant.keys().map(String::as_str));
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-            bail!("{} has no destination {:?}\n  known: {known}", draft.path().display(), self.name);
+            bail!("{} has no server {:?}\n  known: {known}", draft.path().display(), self.name);
         };
-        let undo = undo(&removed, entry(&draft, &self.name), self.config.as_deref(), &draft);
+        let mut after = draft.document.clone();
+        take_out(&mut after, &self.name);
+        // Where `prism add` will put it: the file may have lost its only table, and its word with that.
+        let key = ServerKey { table: ServerTable::of_entry(&after, &self.name), name: &self.name };
+        let undo = undo(&removed, key, entry(&draft, &self.name), self.config.as_deref(), &draft);
         let mut text = format!("removed {} from {}\nundo: {undo}", self.name, draft.path().display());
         for (profile, shown) in &draft.written().profiles {
             if shown.only.iter().flatten().chain(&shown.except).any(|name| *name == self.name) {
@@ -61,7 +65,7 @@ impl Remove {
                 text.push_str(&format!("\nnext: {next}"));
             }
         }
-        take_out(&mut draft.document, &self.name);
+        draft.document = after;
         draft.save(&meant).with_context(|| format!("cannot remove {:?}", self.name))?;
         Ok(text)
     }
@@ -69,12 +73,13 @@ impl Remove {
 
 /// Returns an entry as it stands in the document.
 pub(super) fn entry<'a>(draft: &'a Draft, name: &str) -> Option<&'a dyn TableLike> {
-    draft.document.get("destination")?.get(name)?.as_table_like()
+    draft.document.get(ServerTable::of_entry(&draft.document, name).as_str())?.get(name)?.as_table_like()
 }
 
 /// Returns the command that adds a destination again, and the settings that it cannot carry.
 pub(super) fn undo(
     destination: &Destination,
+    key: ServerKey<'_>,
     entry: Option<&dyn TableLike>,
     config: Option<&Path>,
     draft: &Draft,
@@ -136,7 +141,7 @@ pub(super) fn undo(
         .map(|(key, value)| format!("\n  {key} = {}", value.to_string().trim()))
         .collect();
     if !rest.is_empty() {
-        text.push_str(&format!("\nand below [destination.{}]:{}", destination.name, rest.concat()));
+        text.push_str(&format!("\nand below [{key}]:{}", rest.concat()));
     }
     text
 }
@@ -145,7 +150,8 @@ pub(super) fn undo(
 /// behind an empty line, is about the file and stays.
 fn take_out(document: &mut DocumentMut, name: &str) {
     let at_the_top = !document.to_string().starts_with('\n');
-    let Some(destinations) = document.get_mut("destination").and_then(Item::as_table_like_mut) else {
+    let table = ServerTable::of_entry(document, name);
+    let Some(destinations) = document.get_mut(table.as_str()).and_then(Item::as_table_like_mut) else {
         return;
     };
     if let Some(Item::Table(removed)) = destinations.remove(name) {

@@ -28,7 +28,7 @@ use prism_daemon::{
     reload::Reloader,
 };
 
-/// Serve every configured destination
+/// Serve every configured server
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   prism serve                             here, until Ctrl-C
@@ -241,7 +241,7 @@ impl Serve {
             let path = env.var("PATH").unwrap_or_default();
             let absent = program::find(wanted, destination.cwd.as_deref(), path).err();
             if let Some(absent) = absent.filter(|_| !asks_shell) {
-                say::warning(&format!("destination {:?}: {absent}", destination.name));
+                say::warning(&format!("server {:?}: {absent}", destination.name));
             }
         }
     }
@@ -287,7 +287,7 @@ fn announce(config: &Config, origin: Option<&TokenOrigin>, file: Option<&Path>, 
     let bearer = daemon::introduce_token(origin, token);
     say::line(&format!("hub          {}", config.root_url()));
     for name in config.destinations.keys() {
-        say::line(&format!("destination  {}", config.url(name)));
+        say::line(&format!("server       {}", config.url(name)));
     }
     match config.destinations.keys().next() {
         None => {

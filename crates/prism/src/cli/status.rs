@@ -1,4 +1,4 @@
-//! `prism status`: how the daemon, its destinations and its sessions are, once or every second (D-05, D-08). What it shows
+//! `prism status`: how the daemon, its servers and its sessions are, once or every second (D-05, D-08). What it shows
 //! is `/status` of the daemon; how that looks is in `table.rs`.
 
 mod agents;
@@ -24,7 +24,7 @@ const WATCH: Duration = Duration::from_secs(1);
 /// The width of a table that is not shown on a terminal: all of it.
 const UNBOUNDED: usize = usize::MAX;
 
-/// Show how the daemon, its destinations and its sessions are
+/// Show how the daemon, its servers and its sessions are
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   prism status

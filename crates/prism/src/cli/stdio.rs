@@ -22,7 +22,7 @@ use prism_mesh::wake::Tmux;
 
 It is a client that starts this. The daemon is started if it does not run.")]
 pub struct Stdio {
-    /// One destination; all of them, as one server, if left out
+    /// One server; all of them, as one server, if left out
     name: Option<String>,
     /// Where a daemon is that need not be looked for, nor started
     #[arg(long, value_name = "URL", hide = true)]

@@ -17,7 +17,7 @@ use super::{
 use prism_config::{Env, Http, duration};
 use prism_mcp::client::{Arrival, Fault, Greeting, Manners, Wanted, Watch};
 
-/// List the tools of a destination, or of all of them
+/// List the tools of a server, or of all of them
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   prism tools
@@ -26,7 +26,7 @@ use prism_mcp::client::{Arrival, Fault, Greeting, Manners, Wanted, Watch};
 
 Exit codes: 0 every server answered, 1 one did not.")]
 pub struct Tools {
-    /// Name of a destination, or a URL; all destinations if left out
+    /// Name of a server, or a URL; all servers if left out
     dest: Option<String>,
     /// Print JSON, for programs
     #[arg(long)]

@@ -325,5 +325,5 @@ async fn prisms_own_servers_are_called_without_a_config() {
     let ended = call(&["prism", "prism_destinations"]).home(&home).env("PRISM_PORT", &port).end().await;
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let ended = call(&["pirsm", "prism_destinations"]).home(&home).env("PRISM_PORT", &port).end().await;
-    assert!(ended.code == Some(1) && ended.stderr.contains("no destinations yet"), "{ended:?}");
+    assert!(ended.code == Some(1) && ended.stderr.contains("no servers yet"), "{ended:?}");
 }

@@ -19,7 +19,7 @@ async fn every_refusal_says_why_and_what_to_type() {
         ("tools", 1, "fix: prism add files --"),
         ("call files read", 1, "fix: prism add files --"),
         ("remove files", 1, "there is nothing to remove"),
-        ("stdio bad/name", 1, "cannot name a destination"),
+        ("stdio bad/name", 1, "cannot name a server"),
         ("man nosuch", 1, "fix: prism --help"),
         ("completions tcsh", 2, "bash"),
     ] {

@@ -149,7 +149,7 @@ async fn what_import_takes_out_of_the_configs_it_puts_back_to_the_byte() {
     let codex = write(&home, ".codex/config.toml", CODEX);
     let config = write(&home, ".prism/prism.toml", "# mine\nport = 7425\n");
     let said = ok(&home, &["import", "--remove", "--dry-run"]).await;
-    assert!(said.contains("nothing was written") && said.contains("+[destination.files]"), "{said}");
+    assert!(said.contains("nothing was written") && said.contains("+[server.files]"), "{said}");
     assert_eq!(fs::read_to_string(&cursor).unwrap(), CURSOR);
     assert_eq!(fs::read_to_string(&config).unwrap(), "# mine\nport = 7425\n");
 
@@ -194,7 +194,7 @@ async fn an_import_is_undone_entry_by_entry_where_others_have_changed_the_files(
     assert_eq!(now["mcp_servers"]["git"], was["mcp_servers"]["git"]);
     assert_eq!(now["mcp_servers"].as_table().unwrap().len(), 4);
     let config: toml::Table = fs::read_to_string(home.path().join(".prism/prism.toml")).unwrap().parse().unwrap();
-    let names: Vec<_> = config["destination"].as_table().unwrap().keys().collect();
+    let names: Vec<_> = config["server"].as_table().unwrap().keys().collect();
     assert_eq!(names, ["later"]);
     ok(&home, &["uninstall", "--all"]).await;
     assert_eq!(value(&cursor)["mcpServers"].as_object().unwrap().len(), 3);
@@ -209,7 +209,7 @@ async fn a_broken_config_does_not_stop_the_import_of_the_others() {
     let ended = prism(&home, &["import"]).await;
     assert_eq!(ended.code, Some(1));
     assert!(ended.stderr.contains(&format!("{}:2:3", broken.display())), "{}", ended.stderr);
-    assert!(fs::read_to_string(home.path().join(".prism/prism.toml")).unwrap().contains("[destination.git]"));
+    assert!(fs::read_to_string(home.path().join(".prism/prism.toml")).unwrap().contains("[server.git]"));
 }
 
 // W-05

@@ -410,7 +410,7 @@ async fn a_port_that_refuses_and_a_token_that_is_missing_are_told_apart() {
     assert_eq!(ended.code, Some(2));
     assert!(ended.stdout.contains("401") && ended.stdout.contains("pass --token"), "{ended:?}");
     let ended = probe(&daemon, "/nowhere/mcp", &[]).await;
-    assert!(ended.code == Some(2) && ended.stdout.contains("no destination"), "{ended:?}");
+    assert!(ended.code == Some(2) && ended.stdout.contains("no server"), "{ended:?}");
 }
 
 #[tokio::test]

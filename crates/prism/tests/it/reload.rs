@@ -224,3 +224,22 @@ async fn a_server_that_is_added_to_a_running_daemon_is_there_at_once() {
     until("it is there", async || daemon.stderr().contains(TAKEN_OVER)).await;
     assert_eq!(daemon.client_at("/late/mcp").initialize().await.text("echo", json!({"text": "x"})).await, "x");
 }
+
+// Issue 19, item 4: `[destination.NAME]` goes on working, beside `[server.NAME]`.
+#[tokio::test]
+async fn servers_by_both_words_in_one_file_are_served_and_another_word_is_no_other_server() {
+    let (old, new) = (destination("old", &[], ""), destination("new", &[], "").replace("[destination.", "[server."));
+    let house = House::open(&format!("{old}{new}")).await;
+    let (a, b) = (house.client("/old/mcp").initialize().await, house.client("/new/mcp").initialize().await);
+    let children = (a.child().await, b.child().await);
+
+    // The person goes over to the newer word, and adds one more.
+    let (now, third) = (old.replace("[destination.", "[server."), destination("third", &[], ""));
+    house.change(&format!("{now}{new}{third}"), TAKEN_OVER).await;
+    assert_eq!((a.child().await, b.child().await), children, "nobody is started anew for a word");
+    assert_eq!(house.client("/third/mcp").initialize().await.text("echo", json!({"text": "x"})).await, "x");
+
+    house.change(&format!("{old}{new}{now}"), "The config has an error").await;
+    house.daemon.logged("is there twice").await;
+    assert_eq!(a.text("echo", json!({"text": "x"})).await, "x", "the config before it counts");
+}

@@ -99,9 +99,7 @@ impl Hub {
         let only: Option<Vec<String>> = only.or(of_profile);
         let known: Vec<&str> = plan.members.iter().map(|member| member.name()).collect();
         if let Some(stranger) = only.iter().flatten().find(|name| !known.contains(&name.as_str())) {
-            return Err(UnknownView {
-                why: format!("there is no destination {stranger:?}; known: {}", listed(&known)),
-            });
+            return Err(UnknownView { why: format!("there is no server {stranger:?}; known: {}", listed(&known)) });
         }
         let except = profile.map(|profile| &profile.except[..]).unwrap_or_default();
         let shown = |member: &&Arc<Member>| match &only {

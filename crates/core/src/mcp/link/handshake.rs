@@ -200,7 +200,7 @@ impl Link {
                 let timeout = self.settings.start_timeout.unwrap_or_default();
                 let why = format!(
                     "it did not answer `{}` within `start_timeout` ({timeout:?}). If it is only slow, set a longer \
-                     `start_timeout` below its [destination.NAME]; else run its command by hand",
+                     `start_timeout` for it in prism.toml; else run its command by hand",
                     asked.name()
                 );
                 self.reject(&why, now);

@@ -83,7 +83,7 @@ async fn done(server: &Arc<Server>, act: Act, body: &Bytes) -> Result<Value, Tro
 
 async fn restart(server: &Server, Restart { destination }: Restart) -> Result<Value, Trouble> {
     let known = server.destinations.get(&destination).filter(|known| !known.is_built_in());
-    let gone = || Trouble::new("unknown_destination", 404, "there is no such destination any more");
+    let gone = || Trouble::new("unknown_destination", 404, "there is no such server any more");
     let restarted = known.ok_or_else(gone)?.restart().await;
     if let Some(gate) = &server.gate {
         gate.record_person(BY, "restart_destination", &json!({"destination": destination}), "ok");

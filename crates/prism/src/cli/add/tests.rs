@@ -104,7 +104,7 @@ fn the_first_destination_makes_a_file_at_home_for_its_owner_alone() {
     let desk = Desk::new(None);
     let report = desk.add("files -- cat -u").unwrap();
     let path = desk.here().join("home/prism.toml");
-    assert_eq!(fs::read_to_string(&path).unwrap(), "[destination.files]\ncommand = [\"cat\", \"-u\"]\n");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "[server.files]\ncommand = [\"cat\", \"-u\"]\n");
     assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(
         report.text,
@@ -145,7 +145,8 @@ fn the_tables_of_the_hub_stay_where_they_are() {
     );
     assert_eq!(desk.text().trim_end(), TEXT.trim_end());
     let text = desk.remove("a").unwrap();
-    assert!(text.ends_with("\nand below [destination.a]:\n  hub = false"), "{text}");
+    // Nothing is left of the older word, so `prism add` writes the newer one.
+    assert!(text.ends_with("\nand below [server.a]:\n  hub = false"), "{text}");
 }
 
 #[test]
@@ -205,7 +206,7 @@ fn removing_the_only_destination_keeps_the_comment_about_the_file_above_the_hub(
 #[test]
 fn a_taken_name_is_refused_unless_forced_and_then_the_old_one_is_shown() {
     let desk = Desk::new(Some(COMMENTED));
-    desk.refuses_to_add("files -- cat", "already has a destination \"files\"");
+    desk.refuses_to_add("files -- cat", "already has a server \"files\"");
     let report = desk.add("files --force -- cat").unwrap();
     assert!(report.text.contains("before: prism add files --process shared -- npx x\n"), "{}", report.text);
     let expected = COMMENTED.replace("process = \"shared\" # fine\n", "").replace("['npx', \"x\"]", "[\"cat\"]");
@@ -260,14 +261,14 @@ fn a_link_stays_a_link_and_the_mode_stays_the_mode() {
     desk.add("web -- cat").unwrap();
     assert!(desk.file().symlink_metadata().unwrap().is_symlink());
     assert_eq!(real.metadata().unwrap().permissions().mode() & 0o7777, 0o640);
-    assert_eq!(desk.text(), "# mine\n\n[destination.web]\ncommand = [\"cat\"]\n");
+    assert_eq!(desk.text(), "# mine\n\n[server.web]\ncommand = [\"cat\"]\n");
 }
 
 #[test]
 fn a_comment_without_a_line_end_stays_a_comment() {
     let desk = Desk::new(Some("port = 1\n# end"));
     desk.add("web -- cat").unwrap();
-    assert_eq!(desk.text(), "port = 1\n# end\n\n[destination.web]\ncommand = [\"cat\"]\n");
+    assert_eq!(desk.text(), "port = 1\n# end\n\n[server.web]\ncommand = [\"cat\"]\n");
 }
 
 #[test]
@@ -290,6 +291,9 @@ fn every_way_to_write_a_destination_can_be_added_to_and_removed_from() {
         "[destination.\"a\"]\ncommand = [\"a\"]",
         "# only a comment",
         "destination.a.command = [\"a\"]\n",
+        "server = { a = { command = [\"a\"] } }\n",
+        "[server]\na.command = [\"a\"]\n",
+        "[server.a]\ncommand = [\"a\"]\n[destination.b]\ncommand = [\"b\"]\n",
     ] {
         let desk = Desk::new(Some(text));
         desk.add("web -- cat").unwrap();
@@ -297,8 +301,8 @@ fn every_way_to_write_a_destination_can_be_added_to_and_removed_from() {
         desk.add("web --force --env A=b -- dog").unwrap();
         assert_eq!(file::load_written(&desk.file()).unwrap().destinations["web"].env["A"], "b", "{text}");
         desk.remove("web").unwrap();
-        if text.contains("command") {
-            desk.remove("a").unwrap();
+        for name in ["a", "b"].into_iter().filter(|name| text.contains(&format!("[\"{name}\"]"))) {
+            desk.remove(name).unwrap();
         }
         assert!(file::load_written(&desk.file()).unwrap().destinations.is_empty(), "{text}");
     }
@@ -320,7 +324,7 @@ fn additions_at_once_all_find_their_place() {
 fn an_unknown_name_lists_the_known_ones_nearest_first() {
     let desk = Desk::new(Some(COMMENTED));
     let error = desk.remove("serach").unwrap_err().to_string();
-    assert!(error.ends_with("has no destination \"serach\"\n  known: search, files"), "{error}");
+    assert!(error.ends_with("has no server \"serach\"\n  known: search, files"), "{error}");
     assert_eq!(desk.text(), COMMENTED);
 }
 
@@ -500,7 +504,7 @@ fn the_undo_names_what_cannot_be_typed() {
     let expected = "undo: prism add a -- a\nand below [destination.a]:\n  type = \"stdio\"\n  legacy_sse = false";
     assert!(text.ends_with(expected), "{text}");
     let text = desk.remove("b").unwrap();
-    let expected = "undo: prism add b --url 'http://b/?x' --type sse\nand below [destination.b]:\n  legacy_sse = false";
+    let expected = "undo: prism add b --url 'http://b/?x' --type sse\nand below [server.b]:\n  legacy_sse = false";
     assert!(text.ends_with(expected), "{text}");
 }
 

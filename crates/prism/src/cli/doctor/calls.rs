@@ -33,7 +33,7 @@ impl Watch for Unwatched {
 pub(super) async fn check(doctor: &Doctor, patient: &Patient<'_>) -> Vec<Finding> {
     const WHAT: &str = "calls";
     let Some(config) = &patient.config else {
-        return vec![Finding::skipped(WHAT, "there is no config to call the destinations of")];
+        return vec![Finding::skipped(WHAT, "there is no config to call the servers of")];
     };
     if config.destinations.is_empty() {
         return Vec::new();
@@ -52,8 +52,7 @@ pub(super) async fn check(doctor: &Doctor, patient: &Patient<'_>) -> Vec<Finding
     };
     let names: Vec<String> = config.destinations.keys().cloned().collect();
     let (done, total) = (AtomicUsize::new(0), names.len());
-    let progress =
-        || say::status(Some(&format!("calling every destination: {} of {total}", done.load(Ordering::Relaxed))));
+    let progress = || say::status(Some(&format!("calling every server: {} of {total}", done.load(Ordering::Relaxed))));
     progress();
     let asking = names.into_iter().map(|name| {
         let (http, advice) = (reach.http(&name), reach.advice(&name));

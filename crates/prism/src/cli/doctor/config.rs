@@ -31,10 +31,10 @@ pub(super) fn check(explicit: Option<&Path>, patient: &Patient) -> (Option<Confi
     };
     let count = loaded.config.destinations.len();
     let finding = match &loaded.file {
-        None => Finding::note(WHAT, "there is none yet, so there are no destinations", ADD),
-        Some(path) if count == 0 => Finding::note(WHAT, format!("{} has no destinations", absolute(path)), ADD),
+        None => Finding::note(WHAT, "there is none yet, so there are no servers", ADD),
+        Some(path) if count == 0 => Finding::note(WHAT, format!("{} has no servers", absolute(path)), ADD),
         Some(path) => {
-            let count = if count == 1 { "1 destination".to_owned() } else { format!("{count} destinations") };
+            let count = if count == 1 { "1 server".to_owned() } else { format!("{count} servers") };
             Finding::ok(WHAT, format!("{}, {count}", absolute(path)))
         }
     };

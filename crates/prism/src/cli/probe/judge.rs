@@ -146,7 +146,7 @@ fn event_names(arrivals: &[Arrival], wanted: EventNames) -> Check {
         EventNames::Message => {
             "write `event: message`: the SDKs of TypeScript, Python, Rust, Go and Kotlin drop all else"
         }
-        EventNames::Method => "add ?events=method to the URL, or set sse_event_names = \"method\" for the destination",
+        EventNames::Method => "add ?events=method to the URL, or set sse_event_names = \"method\" for the server",
     };
     fail("event_names", format!("events are called {}", names.join(", ")), fix)
 }

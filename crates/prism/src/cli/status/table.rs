@@ -11,7 +11,7 @@ use prism_daemon::serve::status::report::{ConfigState, Destination, Link, Sessio
 /// Streams are sent something every 15 s; what was silent for longer than three times that is stuck.
 const STALE_S: f64 = 45.0;
 const DESTINATIONS: [Column; 14] = [
-    text("DESTINATION", 0),
+    text("SERVER", 0),
     text("STATE", 0),
     text("ERA", 5),
     text("PROCESS", 6),
@@ -106,7 +106,7 @@ fn destinations(status: &Status, detail: Detail, width: usize) -> Vec<Line> {
     let rows: Vec<(Vec<Cell>, Vec<Line>)> = shown.map(|one| (destination(one), details(one, detail, width))).collect();
     if rows.is_empty() {
         return vec![vec![(
-            "no destinations yet; next: prism add files -- npx -y @modelcontextprotocol/server-filesystem .".to_owned(),
+            "no servers yet; next: prism add files -- npx -y @modelcontextprotocol/server-filesystem .".to_owned(),
             None,
         )]];
     }

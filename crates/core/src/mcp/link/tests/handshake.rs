@@ -199,7 +199,7 @@ fn a_server_that_printed_something_else_is_told_with_it() {
         a ~ 1-0
         overheard it printed text that is not MCP: `hello`
         + 1s
-        a ~ {"id":0,"error":{"code":-32603,"message":"the MCP server cannot be reached: it did not answer `initialize` within `start_timeout` (120s). If it is only slow, set a longer `start_timeout` below its [destination.NAME]; else run its command by hand; it printed text that is not MCP: `hello`","data":{"reason":"upstream_unavailable"}}}
+        a ~ {"id":0,"error":{"code":-32603,"message":"the MCP server cannot be reached: it did not answer `initialize` within `start_timeout` (120s). If it is only slow, set a longer `start_timeout` for it in prism.toml; else run its command by hand; it printed text that is not MCP: `hello`","data":{"reason":"upstream_unavailable"}}}
         a end
         ! stop
         ! ended a
@@ -218,7 +218,7 @@ fn a_server_that_never_greets_is_ended_after_two_minutes() {
         + 119s
         a ~ 1-0
         + 1s
-        a ~ {"id":0,"error":{"code":-32603,"message":"the MCP server cannot be reached: it did not answer `initialize` within `start_timeout` (120s). If it is only slow, set a longer `start_timeout` below its [destination.NAME]; else run its command by hand","data":{"reason":"upstream_unavailable"}}}
+        a ~ {"id":0,"error":{"code":-32603,"message":"the MCP server cannot be reached: it did not answer `initialize` within `start_timeout` (120s). If it is only slow, set a longer `start_timeout` for it in prism.toml; else run its command by hand","data":{"reason":"upstream_unavailable"}}}
         a end
         ! stop
         ! ended a

@@ -9,7 +9,7 @@ fn a_path_from_here_is_kept_by_the_folder_it_was_typed_in() {
     let report = desk.add("files -- cat -u .").unwrap();
     let written = fs::read_to_string(desk.here().join("home/prism.toml")).unwrap();
     let cwd = format!("cwd = {:?}\n", here.to_str().unwrap());
-    assert_eq!(written, format!("[destination.files]\ncommand = [\"cat\", \"-u\", \".\"]\n{cwd}"));
+    assert_eq!(written, format!("[server.files]\ncommand = [\"cat\", \"-u\", \".\"]\n{cwd}"));
     let said = format!("  folder   {} (so that \".\" keeps meaning this folder; change with --cwd)\n", here.display());
     assert!(report.text.contains(&said), "{}", report.text);
     assert_eq!(report.warnings, [""; 0]);
@@ -27,7 +27,7 @@ fn a_path_from_here_is_kept_by_the_folder_it_was_typed_in() {
 fn a_projects_own_file_can_be_cloned_to_elsewhere() {
     let desk = Desk::new(Some(""));
     let report = desk.add("files -- ./serve --root=./data").unwrap();
-    assert_eq!(desk.text(), "[destination.files]\ncommand = [\"./serve\", \"--root=./data\"]\ncwd = \".\"\n");
+    assert_eq!(desk.text(), "[server.files]\ncommand = [\"./serve\", \"--root=./data\"]\ncwd = \".\"\n");
     assert!(report.text.contains(&format!("  folder   {} (so that", desk.here().display())), "{}", report.text);
     assert!(report.warnings[0].contains("\"./serve\" was not found"), "{:?}", report.warnings);
     // It is looked for there, and not where this process happens to be.
@@ -43,9 +43,5 @@ fn a_projects_own_file_can_be_cloned_to_elsewhere() {
     fs::create_dir(&below).unwrap();
     let line = format!("docs --config {} -- cat .", desk.file().display());
     parse::<Add>(&line).unwrap().apply(&below, &desk.env).unwrap();
-    assert!(
-        desk.text().ends_with("[destination.docs]\ncommand = [\"cat\", \".\"]\ncwd = \"docs\"\n"),
-        "{}",
-        desk.text()
-    );
+    assert!(desk.text().ends_with("[server.docs]\ncommand = [\"cat\", \".\"]\ncwd = \"docs\"\n"), "{}", desk.text());
 }

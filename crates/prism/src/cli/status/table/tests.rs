@@ -55,15 +55,15 @@ fn a_status_reads_like_this() {
 prism 0.1.0  http://127.0.0.1:7411  pid 4242  up 2 h  12 MiB  45 of 1024 files
 config /home/ann/.prism/prism.toml
 
-DESTINATION  STATE     ERA     PROCESS  PID  MEMORY    UP  RESTARTS  SESSIONS  IN FLIGHT  CALLS  FAILED     P50     P99
-files        up        legacy  mixed    2 ×  90 MiB   2 h         1      2/10          1    120       2  1.2 ms  245 ms
+SERVER     STATE     ERA     PROCESS  PID  MEMORY    UP  RESTARTS  SESSIONS  IN FLIGHT  CALLS  FAILED     P50     P99
+files      up        legacy  mixed    2 ×  90 MiB   2 h         1      2/10          1    120       2  1.2 ms  245 ms
   pid 101, shared: up, 45 MiB, up 2 h, 1 session, 0 in flight
   pid 102, of one client: up, 45 MiB, up 2 h, 1 session, 0 in flight
   2 min ago: its process ended: exit status: 1
-search       refusing  ?       shared                             0         0          0      0       1
+search     refusing  ?       shared                             0         0          0      0       1
   nobody answers at http://127.0.0.1:9/mcp: connection refused
   fix: start that server
-workspace    up        modern  shared                30 s         0         0          0      0       0
+workspace  up        modern  shared                30 s         0         0          0      0       0
 
 CLIENT      AT                  VIA    REVISION    CALLS  IDLE  STREAMS                                    SESSION
 cursor 2.1  hub: files, search  http   2025-06-18    118   4 s  1 open, 1 of calls                         0badcafe
@@ -88,7 +88,7 @@ fn why_a_server_is_shared_is_said_to_who_asks() {
 fn columns_stand_below_their_heads() {
     let told = shown(&lines(&status(), Detail::Usual, usize::MAX));
     let row = |name: &str| told.lines().find(|line| line.starts_with(name)).unwrap();
-    let (head, files) = (row("DESTINATION"), row("files "));
+    let (head, files) = (row("SERVER"), row("files "));
     assert_eq!(head.find("STATE"), files.find("up"));
     let end = |line: &str, word: &str| line[..line.find(word).unwrap()].chars().count() + word.chars().count();
     assert_eq!(end(head, "P99"), end(files, "245 ms"), "numbers end where their head does\n{told}");
@@ -104,7 +104,7 @@ fn a_narrow_terminal_leaves_columns_out_and_wraps_nothing() {
             assert!(letters <= width, "{width}: {}", shown(std::slice::from_ref(line)));
         }
         let told = shown(&lines);
-        assert!(told.contains("DESTINATION") && told.contains("refusing"), "{told}");
+        assert!(told.contains("SERVER") && told.contains("refusing"), "{told}");
         if width >= 60 {
             assert!(told.contains("FAILED") && told.contains("STREAMS"), "{width}:\n{told}");
         }
@@ -132,5 +132,5 @@ fn a_config_that_was_not_taken_is_said_and_so_is_that_there_is_nothing() {
     status.daemon.config.error = Some("line 3: unknown key \"commnad\"\n  did you mean \"command\"?".to_owned());
     let told = shown(&lines(&status, Detail::Usual, usize::MAX));
     assert!(told.contains("is not in effect, the one before it is: line 3: unknown key"), "{told}");
-    assert!(told.contains("no destinations yet; next: prism add"), "{told}");
+    assert!(told.contains("no servers yet; next: prism add"), "{told}");
 }
