@@ -49,13 +49,12 @@ use tokio::{
 use tracing::info;
 
 pub use act::Waiter;
-pub use confirm::{Answer, Question, Verdict};
+pub use confirm::{Question, Verdict};
 pub use desk::Changes;
-pub use ends::Taken;
-pub use grants::{Given, Narrow};
+pub use grants::Given;
 pub use live::{Ended, Held};
-pub use requests::{Approve, Ask, Asker};
 pub use trouble::Trouble;
+pub use views::read_id;
 
 use self::{ends::Owing, flood::Flood, live::Live};
 use crate::{

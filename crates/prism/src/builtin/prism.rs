@@ -112,7 +112,7 @@ impl Resources for Overview {
             _ if self.can_watch(uri) => {
                 let session = uri.strip_prefix(PENDING).and_then(|rest| rest.strip_prefix('/'));
                 let mesh = self.1.as_ref().ok_or_else(|| Failure::no_resource(uri))?;
-                let text = signals::waiting(mesh, session, call)?.to_string();
+                let text = json!(signals::waiting(mesh, session, call)?).to_string();
                 Ok(vec![json!({"uri": uri, "mimeType": "application/json", "text": text})])
             }
             OVERVIEW => {

@@ -16,13 +16,14 @@ mod machine;
 
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
+use prism_api::status::StatusReport;
+
 use self::finding::{Finding, Verdict};
 use super::{reach, say};
 use crate::{
     config::{Config, Env, duration},
     home as prism_home,
     registration::Registration,
-    serve::status::report::Status,
 };
 
 /// Check what goes wrong in practice, and say what to type
@@ -55,7 +56,7 @@ struct Patient<'a> {
     /// The config, if it can be read.
     config: Option<Config>,
     /// What the daemon says of itself, if it does.
-    status: Option<Status>,
+    status: Option<StatusReport>,
 }
 
 impl Doctor {

@@ -3,6 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
+use prism_api::status::StatusReport;
+
 use super::reach;
 use crate::{
     config::{
@@ -13,7 +15,6 @@ use crate::{
     drive::remote::Failure,
     home::{self, Token},
     registration::Registration,
-    serve::status::report::Status,
 };
 
 /// Where to look, and with which secret.
@@ -28,7 +29,7 @@ pub(super) struct Located {
 
 /// What came of asking.
 pub(super) enum Answer {
-    Status(Box<Status>),
+    Status(Box<StatusReport>),
     /// Nobody listens there.
     Nobody,
     /// Somebody does, and wants another token.

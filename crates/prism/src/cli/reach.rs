@@ -14,6 +14,7 @@ use std::{
 use anyhow::{Context, anyhow, bail};
 use bytes::Bytes;
 use hyper::{HeaderMap, Method as Verb, header::HeaderValue};
+use prism_api::status::StatusReport;
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     time::timeout,
@@ -40,7 +41,7 @@ use crate::{
     },
     home::{Home, Token},
     registration::Registration,
-    serve::{self, status::report::Status},
+    serve,
     telemetry::Log,
 };
 
@@ -230,7 +231,7 @@ impl Reach {
     }
 
     /// How everything is there.
-    pub(super) async fn status(&self) -> Option<Status> {
+    pub(super) async fn status(&self) -> Option<StatusReport> {
         let (_, body) = get(&self.base, "/status", Some(&self.token)).await.ok()?;
         serde_json::from_slice(&body).ok()
     }

@@ -7,6 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use prism_api::status::{ConfigState, DestinationStatus, StatusReport};
 use tokio::time::{interval, sleep, timeout};
 
 use crate::{
@@ -15,7 +16,6 @@ use crate::{
     config::Http,
     drive::health,
     home::Token,
-    serve::status::report::{ConfigState, Destination, Status},
 };
 
 /// How long a daemon may take to see a changed file: it looks twice a second, and waits until it has settled.
@@ -118,13 +118,13 @@ impl Taker {
         Err(format!("the daemon has not taken it up within {waited} s\n  fix: prism status, and see what it says"))
     }
 
-    async fn status(&self) -> Option<Status> {
+    async fn status(&self) -> Option<StatusReport> {
         let (_, body) = reach::get(&self.base, "/status", Some(&self.token)).await.ok()?;
         serde_json::from_slice(&body).ok()
     }
 }
 
-fn told(one: &Destination) -> String {
+fn told(one: &DestinationStatus) -> String {
     let fix = one.fix.as_ref().map(|fix| format!("\n  fix: {fix}")).unwrap_or_default();
     format!("{} ({}){fix}", one.why, health::word(&one.state))
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use prism_api::status::{ConfigState, StatusReport};
 use prism_os::{peek, process::user_id};
 
 use super::{Finding, Patient};
@@ -11,14 +12,13 @@ use crate::{
         status::words::time,
     },
     registration,
-    serve::status::report::{ConfigState, Status},
 };
 
 const DAEMON: &str = "daemon";
 const PORT: &str = "port";
 const START: &str = "prism serve --detach";
 
-pub(super) async fn check(config: Option<&Path>, patient: &Patient<'_>) -> (Option<Status>, Vec<Finding>) {
+pub(super) async fn check(config: Option<&Path>, patient: &Patient<'_>) -> (Option<StatusReport>, Vec<Finding>) {
     let mut findings = Vec::new();
     if let Some(stale) = patient.registration.as_ref().filter(|registration| !registration.is_alive()) {
         let file = patient.home.join(registration::FILE);
@@ -58,7 +58,7 @@ pub(super) async fn check(config: Option<&Path>, patient: &Patient<'_>) -> (Opti
     }
 }
 
-fn running(status: &Status, patient: &Patient) -> Vec<Finding> {
+fn running(status: &StatusReport, patient: &Patient) -> Vec<Finding> {
     let daemon = &status.daemon;
     let own = env!("CARGO_PKG_VERSION");
     let mut findings = vec![if daemon.version == own {
