@@ -6,6 +6,7 @@
 mod fault;
 mod open;
 mod questions;
+mod shapes;
 mod stream;
 mod wire;
 
@@ -33,6 +34,10 @@ use tokio::{
 pub(crate) use fault::Fault;
 pub(crate) use open::{Options, Wanted};
 pub(crate) use questions::Manners;
+pub(crate) use shapes::{
+    AskedForm, ContentBlock, Foreign, ListedTool, SchemaKind, SchemaPart, SeenCapabilities, SeenError, SeenMessage,
+    SeenParams, ToolResult, lenient,
+};
 pub(crate) use stream::{Piece, Stream};
 pub(crate) use wire::{Arrival, Path, Reply, Watch, Wire};
 

@@ -21,12 +21,12 @@ use prism_store::{
     },
     audit_head_at,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{
     bar::Bar,
     daemon::{self, DATABASE},
-    moments::{moment, now_ms},
+    moments::{self, now_ms},
     running::AUDIT,
     say::{self, Colour},
 };
@@ -173,7 +173,7 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 }
 
 fn since(text: &str) -> Result<i64, String> {
-    if let Some(ms) = moment(&Value::from(text)) {
+    if let Some(ms) = moments::read(text) {
         return Ok(ms.saturating_mul(1000));
     }
     let ago = duration(text).map_err(|_| "neither a duration as in 2h nor a moment as in 2026-11-16T06:00:00Z")?;

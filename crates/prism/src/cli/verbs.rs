@@ -9,7 +9,11 @@ use hyper::{
     HeaderMap, Method, Response, Uri,
     header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, USER_AGENT},
 };
-use serde_json::Value;
+use prism_api::mesh::{MeshOverview, MeshVerb};
+use serde::{
+    Deserialize, Serialize,
+    de::{DeserializeOwned, IgnoredAny},
+};
 use tokio::time::timeout;
 
 use super::{daemon, say, start};
@@ -55,18 +59,15 @@ pub(super) enum Trouble {
     Strange(String),
 }
 
-/// What a verb answers with: the result, or one row after the other.
-pub(super) enum Told {
-    Result(Value),
-    Rows(Events),
-}
-
 /// Events that come as they happen.
 pub(super) struct Events(Reading);
 
 /// What is next on a stream of events.
 pub(super) enum Next {
-    Event { name: String, data: Value },
+    /// By its name. What it is about is asked for where it is known.
+    Event {
+        name: String,
+    },
     End,
 }
 
@@ -155,28 +156,17 @@ impl Mesh {
     }
 
     /// Calls a verb.
-    pub(super) async fn call(&self, verb: &str, arguments: &Value, patience: Duration) -> Result<Value, Trouble> {
-        let asking = async {
-            match self.told(verb, arguments).await? {
-                Told::Result(result) => Ok(result),
-                Told::Rows(_) => Err(Trouble::Strange("it is a stream of events".to_owned())),
-            }
-        };
-        within(patience, asking).await
-    }
-
-    /// Calls a verb that may answer row by row.
-    pub(super) async fn told(&self, verb: &str, arguments: &Value) -> Result<Told, Trouble> {
-        let body = Bytes::from(arguments.to_string());
-        let response = self.send(Method::POST, &format!("/prism/mesh/{verb}"), body).await?;
-        match reading::content(response.headers()) {
-            Content::Events => Ok(Told::Rows(Events(Reading::new(response.into_body(), MAX_ANSWER_BYTES)))),
-            _ => result(response).await.map(Told::Result),
-        }
+    pub(super) async fn call<T: DeserializeOwned>(
+        &self,
+        verb: MeshVerb,
+        arguments: &impl Serialize,
+        patience: Duration,
+    ) -> Result<T, Trouble> {
+        self.post(&format!("/prism/mesh/{}", verb.name()), arguments, patience).await
     }
 
     /// Returns all there is to see, in one page.
-    pub(super) async fn page(&self) -> Result<Value, Trouble> {
+    pub(super) async fn page(&self) -> Result<MeshOverview, Trouble> {
         self.get("/prism/mesh").await
     }
 
@@ -186,14 +176,19 @@ impl Mesh {
     }
 
     /// Asks for a page of the daemon's.
-    pub(super) async fn get(&self, path: &str) -> Result<Value, Trouble> {
+    pub(super) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Trouble> {
         let asking = async { result(self.send(Method::GET, path, Bytes::new()).await?).await };
         within(PATIENCE, asking).await
     }
 
     /// Tells a page of the daemon's something.
-    pub(super) async fn post(&self, path: &str, body: &Value, patience: Duration) -> Result<Value, Trouble> {
-        let body = Bytes::from(body.to_string());
+    pub(super) async fn post<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+        patience: Duration,
+    ) -> Result<T, Trouble> {
+        let body = serde_json::to_vec(body).map(Bytes::from).map_err(|error| Trouble::Strange(error.to_string()))?;
         let asking = async { result(self.send(Method::POST, path, body).await?).await };
         within(patience, asking).await
     }
@@ -244,9 +239,11 @@ impl Events {
         loop {
             match self.0.next().await {
                 Piece::Event { name, data } => {
-                    let Ok(data) = serde_json::from_slice(&data) else { continue };
+                    if serde_json::from_slice::<IgnoredAny>(&data).is_err() {
+                        continue;
+                    }
                     let name = name.map_or_else(|| "message".to_owned(), String::from);
-                    return Next::Event { name, data };
+                    return Next::Event { name };
                 }
                 Piece::TooLong => {}
                 Piece::End => return Next::End,
@@ -260,22 +257,21 @@ async fn within<T>(patience: Duration, asking: impl Future<Output = Result<T, Tr
 }
 
 /// Reads a result. What was waited for has its status before its end is known, so that it may be a refusal after all.
-async fn result(response: Response<Answer>) -> Result<Value, Trouble> {
+async fn result<T: DeserializeOwned>(response: Response<Answer>) -> Result<T, Trouble> {
     let body = reading::whole(response.into_body(), MAX_ANSWER_BYTES).await.map_err(trouble)?;
     // A long poll that the daemon's end cut short has had nothing but blanks.
     if body.trim_ascii().is_empty() {
         return Err(Trouble::Away("the answer ended before it began".to_owned()));
     }
-    let value: Value = serde_json::from_slice(&body).map_err(|error| Trouble::Strange(error.to_string()))?;
-    match refused(&value) {
+    match refused(&body) {
         Some(refused) => Err(refused),
-        None => Ok(value),
+        None => serde_json::from_slice(&body).map_err(|error| Trouble::Strange(error.to_string())),
     }
 }
 
 async fn refusal(status: u16, response: Response<Answer>) -> Trouble {
     let body = reading::whole(response.into_body(), MAX_ANSWER_BYTES).await.unwrap_or_default();
-    let said = serde_json::from_slice::<Value>(&body).ok().as_ref().and_then(refused);
+    let said = refused(&body);
     let refused = |code: &str, message: String| Trouble::Refused { code: code.to_owned(), message };
     match (said, status) {
         (Some(said), _) => said,
@@ -285,11 +281,39 @@ async fn refusal(status: u16, response: Response<Answer>) -> Trouble {
     }
 }
 
-/// The refusal that an answer is, if it is one. A JSON-RPC error, as the door gives it, has a number for a code.
-fn refused(value: &Value) -> Option<Trouble> {
-    let error = value.get("error")?;
-    let message = error["message"].as_str()?.to_owned();
-    let code = error["code"].as_str().unwrap_or("refused").to_owned();
+/// An answer that may be a refusal: the daemon's own, or a JSON-RPC error, as the door gives it, which has a number for a code.
+#[derive(Deserialize)]
+struct Refusing {
+    error: RefusedWith,
+}
+
+#[derive(Deserialize)]
+struct RefusedWith {
+    #[serde(default)]
+    code: RefusalCode,
+    message: String,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum RefusalCode {
+    Word(String),
+    Other(IgnoredAny),
+}
+
+impl Default for RefusalCode {
+    fn default() -> Self {
+        Self::Other(IgnoredAny)
+    }
+}
+
+/// The refusal that an answer is, if it is one.
+fn refused(body: &[u8]) -> Option<Trouble> {
+    let Refusing { error: RefusedWith { code, message } } = serde_json::from_slice(body).ok()?;
+    let code = match code {
+        RefusalCode::Word(code) => code,
+        RefusalCode::Other(_) => "refused".to_owned(),
+    };
     Some(Trouble::Refused { code, message })
 }
 

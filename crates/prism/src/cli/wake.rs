@@ -1,21 +1,20 @@
-//! `prism wake test`: tries every way to wake an agent and shows what came of it, row by row (M-13).
+//! `prism wake test`: tries every way to wake an agent and shows what came of each (M-13).
 
 use std::{collections::BTreeSet, process::ExitCode, time::Duration};
 
-use anyhow::bail;
-use serde_json::{Value, json};
-use tokio::time::timeout;
+use prism_api::mesh::{MeshVerb, WakeTestArguments, WakeTestResult, WakeTestRow};
+use serde_json::json;
 
 use super::{
     reach::{self, Interrupts},
     say::{self, Colour, Line},
     status::words::took,
-    verbs::{Mesh, Next, Told, Trouble},
+    verbs::Mesh,
 };
 use crate::config::Env;
 
-/// How long one way may take to be tried.
-const ROW_PATIENCE: Duration = Duration::from_secs(120);
+/// How long it may take to try every way.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The ways there are, and what sets up one that is missing.
 const SETUP: [(&str, &str); 11] = [
@@ -80,32 +79,14 @@ impl Wake {
 
 impl Test {
     async fn run(&self, mesh: &Mesh) -> anyhow::Result<ExitCode> {
-        let mut arguments = json!({});
-        if let Some(agent) = &self.agent {
-            arguments["agent"] = agent.to_lowercase().into();
-        }
-        if self.ring {
-            arguments["ring"] = true.into();
-        }
-        let asked = timeout(ROW_PATIENCE, mesh.told("wake_test", &arguments)).await;
-        let mut rows = Vec::new();
-        match asked.unwrap_or(Err(Trouble::Late(ROW_PATIENCE)))? {
-            Told::Result(result) => {
-                for row in result["rows"].as_array().into_iter().flatten() {
-                    self.show(row, &mut rows);
-                }
+        let agent = self.agent.as_ref().map(|agent| agent.to_lowercase());
+        let arguments = WakeTestArguments { agent, ring: self.ring };
+        let WakeTestResult { rows } = mesh.call(MeshVerb::WakeTest, &arguments, PATIENCE).await?;
+        if !self.json {
+            if !rows.is_empty() {
+                say::coloured(&cells(["AGENT", "PATH", "ATTACHED", "OUTCOME"], "TOOK", "NOTE", Some(Colour::Dim)));
             }
-            Told::Rows(mut events) => loop {
-                match timeout(ROW_PATIENCE, events.next()).await.map_err(|_| Trouble::Late(ROW_PATIENCE))? {
-                    // The last one is the whole, which was seen row by row.
-                    Next::Event { data, .. } if data["rows"].is_array() => break,
-                    Next::Event { data, .. } if data["error"].is_object() => {
-                        bail!("{}", data["error"]["message"].as_str().unwrap_or("the daemon gives no reason"))
-                    }
-                    Next::Event { data, .. } => self.show(&data, &mut rows),
-                    Next::End => bail!("the daemon went away before the end\n  fix: prism wake test, once more"),
-                }
-            },
+            rows.iter().for_each(|row| say::coloured(&line(row)));
         }
         if self.json {
             say::text(&serde_json::to_string_pretty(&json!({ "rows": rows }))?);
@@ -119,31 +100,20 @@ impl Test {
         }
         Ok(ExitCode::SUCCESS)
     }
-
-    fn show(&self, row: &Value, rows: &mut Vec<Value>) {
-        if !self.json {
-            if rows.is_empty() {
-                say::coloured(&cells(["AGENT", "PATH", "ATTACHED", "OUTCOME"], "TOOK", "NOTE", Some(Colour::Dim)));
-            }
-            say::coloured(&line(row));
-        }
-        rows.push(row.clone());
-    }
 }
 
-/// A row. It is shown before the next one is known, so the columns have the room that is usually enough.
-fn line(row: &Value) -> Line {
-    let word = |name: &str| row[name].as_str().unwrap_or_default();
-    let ms = row["ms"].as_f64().map(took).unwrap_or_default();
-    let colour = match word("outcome") {
+/// A row. The columns have the room that is usually enough.
+fn line(row: &WakeTestRow) -> Line {
+    let ms = row.ms.map(took).unwrap_or_default();
+    let colour = match row.outcome.as_str() {
         "there" | "rang" | "confirmed" => Some(Colour::Green),
         "send-failed" => Some(Colour::Red),
         "absent" | "uncaptured" | "unanswered" => Some(Colour::Yellow),
-        _ if !attached(row) => Some(Colour::Dim),
+        _ if !row.attached => Some(Colour::Dim),
         _ => None,
     };
-    let attached = if attached(row) { "yes" } else { "no" };
-    cells([word("agent"), word("path"), attached, word("outcome")], &ms, word("note"), colour)
+    let attached = if row.attached { "yes" } else { "no" };
+    cells([&row.agent, &row.path, attached, &row.outcome], &ms, row.note.as_deref().unwrap_or_default(), colour)
 }
 
 fn cells([agent, path, attached, outcome]: [&str; 4], ms: &str, note: &str, colour: Option<Colour>) -> Line {
@@ -154,15 +124,10 @@ fn cells([agent, path, attached, outcome]: [&str; 4], ms: &str, note: &str, colo
     ]
 }
 
-/// Whether the way is set up for the agent.
-fn attached(row: &Value) -> bool {
-    row["attached"] == true
-}
-
 /// What to do for the ways that are set up for nobody. Why one that is set up leads nowhere stands in its row.
-fn missing(rows: &[Value]) -> Vec<String> {
+fn missing(rows: &[WakeTestRow]) -> Vec<String> {
     let ways = |wanted: bool| -> BTreeSet<&str> {
-        rows.iter().filter(|row| attached(row) == wanted).filter_map(|row| row["path"].as_str()).collect()
+        rows.iter().filter(|row| row.attached == wanted).map(|row| &*row.path).collect()
     };
     let there = ways(true);
     let missing: Vec<(&str, &str)> =
@@ -187,6 +152,7 @@ mod tests {
             json!({"agent": "b", "path": "hook", "attached": false, "outcome": "not set up"}),
             json!({"agent": "b", "path": "wait", "attached": false, "outcome": "not set up"}),
         ];
+        let rows: [WakeTestRow; 5] = rows.map(|row| serde_json::from_value(row).unwrap());
         let said = missing(&rows);
         assert_eq!(said.len(), 3, "{said:#?}");
         assert!(said[2].contains("prism install claude-code --hooks"), "{said:#?}");

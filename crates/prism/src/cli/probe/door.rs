@@ -14,7 +14,7 @@ use super::{
     run::Run,
 };
 use crate::{
-    client::{Fault, MODERN, parse},
+    client::{Fault, Foreign, MODERN, SeenMessage, parse},
     drive::remote::headers::Lane,
 };
 
@@ -88,7 +88,7 @@ async fn sends(run: &Run<'_>, verb: Verb, headers: HeaderMap, body: Bytes) -> Re
     }
     let body = reply.whole(run.plan.patience).await.unwrap_or_default();
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();
-    Ok((status, body["error"]["code"].as_i64()))
+    Ok((status, SeenMessage::of(&body).error.and_then(|error| error.code?.as_i64())))
 }
 
 /// Compares a status with the one that it should be.

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     cli::call::arguments,
-    client::{Client, Fault, Greeting, Manners, Options, Outcome, Wanted},
+    client::{Client, Fault, Foreign, Greeting, ListedTool, Manners, Options, Outcome, ToolResult, Wanted},
 };
 
 /// What a run found.
@@ -41,7 +41,7 @@ pub(super) struct Run<'a> {
     pub(super) plan: &'a Plan,
     pub(super) client: Arc<Client>,
     pub(super) record: Arc<Record>,
-    pub(super) tools: Vec<Value>,
+    pub(super) tools: Vec<ListedTool>,
     /// Text that marks what this run makes the demo server say.
     pub(super) mark: String,
     pub(super) checks: Vec<Check>,
@@ -131,7 +131,7 @@ impl Run<'_> {
 
     /// Whether this is our own demo server, whose tools are known to be harmless.
     pub(super) fn is_demo(&self) -> bool {
-        let has = |name: &&str| self.tools.iter().any(|tool| tool["name"] == **name);
+        let has = |name: &&str| self.tools.iter().any(|tool| tool.name == **name);
         self.client.greeting.name == DEMO && DEMO_TOOLS.iter().all(has)
     }
 
@@ -179,7 +179,7 @@ impl Run<'_> {
                 Ok(all) => {
                     report.counts.push((counted, all.len()));
                     if member == "tools" {
-                        self.tools = all;
+                        self.tools = all.iter().map(ListedTool::of).collect();
                     }
                 }
                 // Servers have resources without templates.
@@ -214,19 +214,19 @@ impl Run<'_> {
     /// What `--call` asks for.
     async fn call(&mut self) {
         let Some((name, words)) = self.plan.call.split_first() else { return };
-        let Some(tool) = self.tools.iter().find(|tool| tool["name"] == name.as_str()) else {
-            let known: Vec<&str> = self.tools.iter().filter_map(|tool| tool["name"].as_str()).collect();
+        let Some(tool) = self.tools.iter().find(|tool| tool.name == *name) else {
+            let known: Vec<&str> = self.tools.iter().map(|tool| &*tool.name).collect();
             let why = format!("there is no tool {name:?}; known: {}", known.join(", "));
             return self.add(fail("call", why, "prism tools lists them with their arguments"));
         };
-        let arguments = match arguments::read(&tool["inputSchema"], words, None) {
+        let arguments = match arguments::read(&tool.input_schema, words, None) {
             Ok(arguments) => arguments,
             Err(wrong) => return self.add(fail("call", wrong, "prism tools lists the arguments of each tool")),
         };
         let (id, outcome) = self.tool(name, arguments).await;
         let notes = self.record.state().count(|arrival| judge::is_note(arrival) && judge::is_of_call(arrival, id));
         let check = match outcome {
-            Ok(outcome) if outcome.result["isError"] == true => {
+            Ok(outcome) if ToolResult::of(&outcome.result).is_error => {
                 ok("call", format!("{name} failed, and said so, after {notes} notes"))
             }
             Ok(_) => ok("call", format!("{name} answered after {notes} notes")),
@@ -242,7 +242,7 @@ impl Run<'_> {
         let (_, outcome) = self.tool("prism-probe-no-such-tool", json!({})).await;
         let check = match outcome {
             Err(Fault::Rpc { code, .. }) => ok("unknown_tool", format!("error {code}")),
-            Ok(outcome) if outcome.result["isError"] == true => ok("unknown_tool", "a result that says isError"),
+            Ok(outcome) if ToolResult::of(&outcome.result).is_error => ok("unknown_tool", "a result that says isError"),
             Ok(_) => fail("unknown_tool", "a tool that does not exist was called with success", "answer error -32602"),
             Err(fault) => fail("unknown_tool", fault.to_string(), "answer error -32602, at once"),
         };
