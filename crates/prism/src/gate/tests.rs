@@ -4,9 +4,12 @@ mod full;
 
 use std::{collections::BTreeMap, time::Duration};
 
-use prism_api::gate::{ApproveRequest, AskerView, ConfirmRequest, ConfirmationView};
+use prism_api::{
+    gate::{ApproveRequest, AskerView, ConfirmRequest, ConfirmationView},
+    shown::ShownStep,
+};
 use prism_core::policy::Limits;
-use prism_editor::{Progress, Surroundings};
+use prism_editor::{Progress, Script, Shown, Surroundings, Words};
 use prism_os::census::Owner;
 use prism_store::audit::Query;
 use serde_json::{Map, Value, json};
@@ -112,6 +115,30 @@ fn answer(view: &ConfirmationView, allow: bool) -> ConfirmRequest {
         uses: None,
         until_seconds: None,
         reason: None,
+    }
+}
+
+// the pictures that the editor makes are those that the API reads.
+#[test]
+fn what_the_editor_shows_is_read_to_the_letter() {
+    let script = Script { path: "/p/s".into(), bytes: 9, digest: "ab".into(), content: None, is_cut: true };
+    let (cwd, env) = (String::from("/p"), BTreeMap::from([("A".to_owned(), "1".to_owned())]));
+    for shown in [
+        Shown::Command {
+            command: Words::Shell("make".into()),
+            cwd: cwd.clone(),
+            env: env.clone(),
+            timeout_ms: 5,
+            runs: vec![script],
+        },
+        Shown::Command { command: Words::List(vec!["ls".into()]), cwd, env, timeout_ms: 5, runs: Vec::new() },
+        Shown::Diff { path: "/p/a".into(), old_text_digest: Some("ab".into()), unified: "+x".into() },
+        Shown::Delete { path: "/p/a".into(), what: "file", bytes: 7 },
+        Shown::Rename { from: "/p/a".into(), to: "/p/b".into(), replaces: true },
+        Shown::Plain { title: "t".into(), lines: vec!["l".into()] },
+    ] {
+        let shown = json!(shown);
+        assert_eq!(json!(serde_json::from_value::<ShownStep>(shown.clone()).unwrap()), shown);
     }
 }
 
