@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::is_false;
+use crate::{is_false, refusal::ToldRefusal};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -194,6 +194,18 @@ pub struct WakeTestRow {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ms: Option<f64>,
     pub note: Option<String>,
+}
+
+/// What comes on the stream of a wake test that is told row by row: a row, or at the end all of them, or why there are none.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct WakeTestNews {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rows: Option<Vec<WakeTestRow>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<ToldRefusal>,
+    #[serde(flatten)]
+    pub row: WakeTestRow,
 }
 
 /// How many signals wait for who reads the doorbell.

@@ -5,6 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::is_false;
+
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StartArguments {
@@ -251,6 +253,6 @@ pub struct WakeTestArguments {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// Really ring, which may start a turn. Else it is only looked who is there.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_false")]
     pub ring: bool,
 }

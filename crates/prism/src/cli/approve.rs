@@ -14,7 +14,7 @@ use super::{
     reach,
     requests::in_full,
     say, talk,
-    verbs::say_not_running,
+    verbs::{Answered, say_not_running},
 };
 use crate::config::{Env, duration};
 
@@ -100,7 +100,7 @@ impl Approve {
                     say::note("  fix: --yes approves what is shown, --scope SCOPE a part of it; prism deny refuses it");
                     return Ok(ExitCode::FAILURE);
                 }
-                let row = row.clone();
+                let row = RequestView::clone(row);
                 match tokio::task::spawn_blocking(move || asked(&row)).await?? {
                     Said::Approve(scopes) => self.scopes = scopes,
                     Said::Deny(reason) => return denied(&gate, id, reason, self.json).await,
@@ -110,7 +110,7 @@ impl Approve {
                     }
                 }
             }
-            let given: GrantIssued = gate.post("/mcp/approve", &self.body(id)).await?;
+            let given: Answered<GrantIssued> = gate.post("/mcp/approve", &self.body(id)).await?;
             match self.json {
                 true => say::text(&serde_json::to_string_pretty(&json!(given))?),
                 false => self.said(&given, row).iter().for_each(|line| say::line(line)),
@@ -191,13 +191,13 @@ impl Deny {
 
 async fn denied(gate: &Gate, id: String, reason: Option<String>, json: bool) -> anyhow::Result<ExitCode> {
     let denied = format!("denied {id}");
-    let told: DecisionTaken = gate.post("/mcp/deny", &DenyRequest { request_id: id, reason }).await?;
+    let told: Answered<DecisionTaken> = gate.post("/mcp/deny", &DenyRequest { request_id: id, reason }).await?;
     match json {
         true => say::text(&serde_json::to_string_pretty(&told)?),
         false => say::line(&denied),
     }
-    if let Some(why) = told.unwritten.filter(|_| !json) {
-        say::note(&why);
+    if let Some(why) = told.unwritten.as_ref().filter(|_| !json) {
+        say::note(why);
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -15,7 +15,7 @@ use super::{
     reach,
     say::{self, Colour, Line},
     talk,
-    verbs::say_not_running,
+    verbs::{Answered, say_not_running},
     visible::visible_line,
 };
 use crate::config::{Env, duration};
@@ -132,7 +132,7 @@ impl Confirm {
                     }
                 }
             }
-            let told: DecisionTaken = gate.post("/mcp/confirm", &self.body(row)).await?;
+            let told: Answered<DecisionTaken> = gate.post("/mcp/confirm", &self.body(row)).await?;
             match self.json {
                 true => say::text(&serde_json::to_string_pretty(&told)?),
                 false if self.deny => say::line("denied"),

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{
     gate::Gate,
     reach, say,
-    verbs::{Trouble, say_not_running},
+    verbs::{Answered, Trouble, say_not_running},
 };
 use crate::config::Env;
 
@@ -34,7 +34,7 @@ impl Console {
     pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
         reach::run(async move {
             let Some(gate) = Gate::running(env)? else { return Ok(say_not_running()) };
-            let answer: ConsoleLink = match gate.post("/prism/console/link", &json!({})).await {
+            let answer: Answered<ConsoleLink> = match gate.post("/prism/console/link", &json!({})).await {
                 Err(Trouble::Away(_)) => return Ok(say_not_running()),
                 answer => answer?,
             };

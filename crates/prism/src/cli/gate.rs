@@ -6,13 +6,13 @@ use std::{process::ExitCode, time::Duration};
 use anyhow::{anyhow, bail};
 use prism_api::gate::{ConfirmationView, ConfirmationsPage, GrantView, GrantsPage, RequestView, RequestsPage};
 use serde::{Serialize, de::DeserializeOwned};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     columns::width,
     moments::now_ms,
     say::{self, Line},
-    verbs::{Events, Mesh, PATIENCE, Trouble, say_not_running},
+    verbs::{Answered, Events, Mesh, PATIENCE, Trouble, say_not_running},
 };
 use crate::{config::Env, home};
 
@@ -31,7 +31,7 @@ pub(super) trait Identified: Serialize {
 
 /// Things of the gate that have an id each.
 pub(super) struct Listed<V> {
-    pub(super) rows: Vec<V>,
+    pub(super) rows: Vec<Answered<V>>,
 }
 
 pub(super) struct Kind {
@@ -117,19 +117,30 @@ impl Gate {
     }
 
     pub(super) async fn requests(&self, all: bool) -> Result<Listed<RequestView>, Trouble> {
-        let RequestsPage { requests } = self.get(if all { "/mcp/requests" } else { "/mcp/requests?open=1" }).await?;
-        Ok(Listed { rows: requests })
+        let path = if all { "/mcp/requests" } else { "/mcp/requests?open=1" };
+        self.list(path, |RequestsPage { requests }| requests).await
     }
 
     pub(super) async fn grants(&self, all: bool) -> Result<Listed<GrantView>, Trouble> {
-        let GrantsPage { sessions } = self.get(if all { "/mcp/sessions?all=1" } else { "/mcp/sessions" }).await?;
-        Ok(Listed { rows: sessions })
+        let path = if all { "/mcp/sessions?all=1" } else { "/mcp/sessions" };
+        self.list(path, |GrantsPage { sessions }| sessions).await
     }
 
     pub(super) async fn confirmations(&self, all: bool) -> Result<Listed<ConfirmationView>, Trouble> {
         let path = if all { "/mcp/confirmations?all=1" } else { "/mcp/confirmations" };
-        let ConfirmationsPage { confirmations } = self.get(path).await?;
-        Ok(Listed { rows: confirmations })
+        self.list(path, |ConfirmationsPage { confirmations }| confirmations).await
+    }
+
+    async fn list<P: DeserializeOwned, V: Identified>(
+        &self,
+        path: &str,
+        rows: impl FnOnce(P) -> Vec<V>,
+    ) -> Result<Listed<V>, Trouble> {
+        let raw: Value = self.get(path).await?;
+        let page = P::deserialize(&raw).map_err(|error| Trouble::Strange(error.to_string()))?;
+        let as_came = raw.get(V::KIND.page).and_then(Value::as_array).cloned().unwrap_or_default();
+        let rows = rows(page).into_iter().zip(as_came).map(|(row, raw)| Answered::new(row, raw)).collect();
+        Ok(Listed { rows })
     }
 }
 
@@ -160,9 +171,9 @@ pub(super) fn seconds(time: Duration) -> u64 {
 
 impl<V: Identified> Listed<V> {
     /// Finds one by its id, or by as much of it as is needed.
-    pub(super) fn find(&self, typed: &str) -> anyhow::Result<&V> {
+    pub(super) fn find(&self, typed: &str) -> anyhow::Result<&Answered<V>> {
         let (wanted, kind) = (plain(typed), V::KIND);
-        let found: Vec<&V> = self.rows.iter().filter(|row| plain(row.id()).starts_with(&wanted)).collect();
+        let found: Vec<&Answered<V>> = self.rows.iter().filter(|row| plain(row.id()).starts_with(&wanted)).collect();
         match found.as_slice() {
             _ if wanted.is_empty() => Err(anyhow!("an empty word names no {}", kind.what)),
             [] => Err(anyhow!("no {} {typed:?}\n  fix: {} shows them", kind.what, kind.shown_by)),
@@ -183,7 +194,7 @@ impl<V: Identified> Listed<V> {
     pub(super) fn short<'a>(&self, row: &'a V) -> &'a str {
         let own = row.id();
         let shared = |other: &str| own.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
-        let others = self.rows.iter().map(V::id).filter(|other| *other != own);
+        let others = self.rows.iter().map(|other| other.id()).filter(|other| *other != own);
         let needed = others.map(|other| shared(other) + 1).max().unwrap_or_default().max(SHORTEST);
         own.get(..needed.min(own.len())).unwrap_or(own).trim_end_matches('-')
     }
@@ -199,8 +210,8 @@ mod tests {
     use super::*;
 
     fn listed(ids: &[&str]) -> Listed<RequestView> {
-        let rows =
-            ids.iter().map(|id| RequestView { request_id: (*id).to_owned(), ..RequestView::default() }).collect();
+        let view = |id: &str| RequestView { request_id: id.to_owned(), ..RequestView::default() };
+        let rows = ids.iter().map(|id| Answered::new(view(id), Value::Null)).collect();
         Listed { rows }
     }
 

@@ -12,7 +12,7 @@ use super::{
     reach,
     requests::few,
     say::{self, Colour, Line},
-    verbs::say_not_running,
+    verbs::{Answered, say_not_running},
     visible::visible_line,
 };
 use crate::config::Env;
@@ -118,7 +118,7 @@ impl Revoke {
             let chosen: Vec<&str> = match (&self.grant, &self.agent) {
                 (Some(typed), _) => vec![&listed.find(typed)?.session_id],
                 (None, Some(agent)) => {
-                    let of = |row: &&GrantView| row.agent_id.eq_ignore_ascii_case(agent);
+                    let of = |row: &&Answered<GrantView>| row.agent_id.eq_ignore_ascii_case(agent);
                     let own: Vec<&str> = listed.rows.iter().filter(of).map(|row| &*row.session_id).collect();
                     if own.is_empty() {
                         bail!("{agent:?} holds no grant\n  fix: prism grants shows who does");

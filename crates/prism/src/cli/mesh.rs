@@ -23,7 +23,7 @@ use super::{
     moments::now_ms,
     reach::{self, Interrupts},
     say::{self, Colour},
-    verbs::{Events, Mesh, Next, Trouble, say_not_running},
+    verbs::{Answered, Events, Mesh, Next, Trouble, say_not_running},
 };
 use crate::config::Env;
 
@@ -90,7 +90,7 @@ impl Overview {
 // === impl Live ===
 
 impl Live<'_> {
-    async fn show(mut self, page: MeshOverview) -> anyhow::Result<ExitCode> {
+    async fn show(mut self, page: Answered<MeshOverview>) -> anyhow::Result<ExitCode> {
         let mut stop = Interrupts::new()?;
         let mut resized = signal(SignalKind::window_change())?;
         let _keys = Keys::take()?;
@@ -122,7 +122,7 @@ impl Live<'_> {
     }
 
     /// Looks again. It may have been started again, elsewhere.
-    async fn look(&mut self) -> Option<MeshOverview> {
+    async fn look(&mut self) -> Option<Answered<MeshOverview>> {
         if self.events.is_none() {
             if let Ok(Some(again)) = Mesh::running(self.env) {
                 self.mesh = again;
@@ -133,7 +133,7 @@ impl Live<'_> {
     }
 }
 
-fn draw(screen: &say::Screen, page: Option<&MeshOverview>) {
+fn draw(screen: &say::Screen, page: Option<&Answered<MeshOverview>>) {
     let (width, height) = (terminal::width().unwrap_or(UNBOUNDED), terminal::height().unwrap_or(UNBOUNDED));
     match page {
         Some(page) => screen.draw(&view::lines(page, width, height, now_ms())),

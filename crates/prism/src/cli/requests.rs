@@ -89,7 +89,7 @@ impl Requests {
                         }
                         let more = loop {
                             match events.next().await {
-                                Next::Event { name } if matches!(name.as_str(), "request" | "missed") => {
+                                Next::Event { name, .. } if matches!(name.as_str(), "request" | "missed") => {
                                     break true;
                                 }
                                 Next::Event { .. } => {}

@@ -17,7 +17,7 @@ use serde_json::json;
 use super::{
     moments::{clock, distance, now_ms, read},
     reach, say,
-    verbs::{Mesh, PATIENCE, PERSON, acting},
+    verbs::{Answered, Mesh, PATIENCE, PERSON, acting},
 };
 use crate::config::{Env, duration};
 
@@ -193,7 +193,7 @@ impl Signal {
 }
 
 /// Calls a verb of the daemon, which is started if it does not run, and shows what it answers.
-fn ask<T: DeserializeOwned + Serialize>(
+fn ask<T: DeserializeOwned>(
     env: &Env,
     verb: MeshVerb,
     arguments: &impl Serialize,
@@ -204,7 +204,7 @@ fn ask<T: DeserializeOwned + Serialize>(
     // The clients' token is nobody's name.
     let mesh = mesh.as_person(env).unwrap_or(mesh);
     reach::run(async move {
-        let answer: T = mesh.call(verb, arguments, PATIENCE).await?;
+        let answer: Answered<T> = mesh.call(verb, arguments, PATIENCE).await?;
         match json {
             true => say::text(&serde_json::to_string_pretty(&json!(answer))?),
             false => words(&answer).iter().for_each(|line| say::line(line)),

@@ -4,14 +4,14 @@
 use std::{io, process::ExitCode, time::Duration};
 
 use prism_api::mesh::{HistoryArguments, HistoryPage, MeshVerb, SignalView};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::{
     moments::clock,
     reach::{self, Interrupts},
     say,
-    verbs::{Events, Mesh, Next, PATIENCE, Trouble, acting, say_not_running},
+    verbs::{Answered, Events, Mesh, Next, PATIENCE, Trouble, acting, say_not_running},
 };
 use crate::config::Env;
 
@@ -78,13 +78,16 @@ impl Signals {
     }
 
     /// Returns the newest signals that came after one, the newest first.
-    async fn newest(&self, mesh: &Mesh, limit: u64, after: i64) -> Result<Vec<SignalView>, Trouble> {
-        let mut found: Vec<SignalView> = Vec::new();
+    async fn newest(&self, mesh: &Mesh, limit: u64, after: i64) -> Result<Vec<Answered<SignalView>>, Trouble> {
+        let mut found: Vec<Answered<SignalView>> = Vec::new();
         let mut before = None;
         while (found.len() as u64) < limit {
             let wanted = PAGE.min(limit - found.len() as u64);
             let arguments = HistoryArguments { agent: self.agent.clone(), before, limit: u32::try_from(wanted).ok() };
-            let HistoryPage { signals: mut page } = mesh.call(MeshVerb::History, &arguments, PATIENCE).await?;
+            let mut answer: Answered<HistoryPage> = mesh.call(MeshVerb::History, &arguments, PATIENCE).await?;
+            let as_came = answer.raw.get_mut("signals").and_then(Value::as_array_mut).map(std::mem::take);
+            let signals = answer.signals.iter().cloned().zip(as_came.unwrap_or_default());
+            let mut page: Vec<_> = signals.map(|(one, raw)| Answered::new(one, raw)).collect();
             let full = page.len() as u64 >= wanted;
             page.sort_by_key(|one| std::cmp::Reverse(one.seq));
             // A daemon that did not go back would be asked for ever.
@@ -151,7 +154,7 @@ impl Tail<'_> {
     async fn next(&self, events: &mut Events) -> bool {
         loop {
             match events.next().await {
-                Next::Event { name } if name == "signal_sent" => return true,
+                Next::Event { name, .. } if name == "signal_sent" => return true,
                 Next::Event { .. } => {}
                 Next::End => return false,
             }

@@ -1,7 +1,7 @@
 //! The verbs of the mesh, as the commands ask them of the daemon: `POST /prism/mesh/VERB`, the page of everything, and
 //! the events. What is asked, and what is made of the answer, is each command's own affair.
 
-use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
+use std::{ops::Deref, path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::anyhow;
 use bytes::Bytes;
@@ -11,9 +11,10 @@ use hyper::{
 };
 use prism_api::mesh::{MeshOverview, MeshVerb};
 use serde::{
-    Deserialize, Serialize,
-    de::{DeserializeOwned, IgnoredAny},
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{DeserializeOwned, Error as _, IgnoredAny},
 };
+use serde_json::Value;
 use tokio::time::timeout;
 
 use super::{daemon, say, start};
@@ -59,15 +60,25 @@ pub(super) enum Trouble {
     Strange(String),
 }
 
+/// An answer as it is read, and as it came: programs get it to the letter, whatever a newer daemon says in it.
+#[derive(Debug)]
+pub(super) struct Answered<T> {
+    read: T,
+    pub(super) raw: Value,
+}
+
+/// What a verb answers with: the result, or one row after the other.
+pub(super) enum Told<T> {
+    Result(T),
+    Rows(Events),
+}
+
 /// Events that come as they happen.
 pub(super) struct Events(Reading);
 
 /// What is next on a stream of events.
 pub(super) enum Next {
-    /// By its name. What it is about is asked for where it is known.
-    Event {
-        name: String,
-    },
+    Event { name: String, data: Value },
     End,
 }
 
@@ -165,8 +176,23 @@ impl Mesh {
         self.post(&format!("/prism/mesh/{}", verb.name()), arguments, patience).await
     }
 
+    /// Calls a verb that may answer row by row.
+    pub(super) async fn told<T: DeserializeOwned>(
+        &self,
+        verb: MeshVerb,
+        arguments: &impl Serialize,
+    ) -> Result<Told<T>, Trouble> {
+        let body =
+            serde_json::to_vec(arguments).map(Bytes::from).map_err(|error| Trouble::Strange(error.to_string()))?;
+        let response = self.send(Method::POST, &format!("/prism/mesh/{}", verb.name()), body).await?;
+        match reading::content(response.headers()) {
+            Content::Events => Ok(Told::Rows(Events(Reading::new(response.into_body(), MAX_ANSWER_BYTES)))),
+            _ => result(response).await.map(Told::Result),
+        }
+    }
+
     /// Returns all there is to see, in one page.
-    pub(super) async fn page(&self) -> Result<MeshOverview, Trouble> {
+    pub(super) async fn page(&self) -> Result<Answered<MeshOverview>, Trouble> {
         self.get("/prism/mesh").await
     }
 
@@ -231,6 +257,36 @@ impl Mesh {
     }
 }
 
+// === impl Answered ===
+
+impl<T> Answered<T> {
+    pub(super) fn new(read: T, raw: Value) -> Self {
+        Self { read, raw }
+    }
+}
+
+impl<T> Deref for Answered<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.read
+    }
+}
+
+impl<T> Serialize for Answered<T> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.raw.serialize(to)
+    }
+}
+
+impl<'de, T: DeserializeOwned> Deserialize<'de> for Answered<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let raw = Value::deserialize(from)?;
+        let read = T::deserialize(&raw).map_err(D::Error::custom)?;
+        Ok(Self { read, raw })
+    }
+}
+
 // === impl Events ===
 
 impl Events {
@@ -239,11 +295,9 @@ impl Events {
         loop {
             match self.0.next().await {
                 Piece::Event { name, data } => {
-                    if serde_json::from_slice::<IgnoredAny>(&data).is_err() {
-                        continue;
-                    }
+                    let Ok(data) = serde_json::from_slice(&data) else { continue };
                     let name = name.map_or_else(|| "message".to_owned(), String::from);
-                    return Next::Event { name };
+                    return Next::Event { name, data };
                 }
                 Piece::TooLong => {}
                 Piece::End => return Next::End,

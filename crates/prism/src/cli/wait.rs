@@ -16,7 +16,7 @@ use tokio::time::sleep;
 use super::{
     reach::{self, Interrupts},
     say,
-    verbs::{Mesh, Trouble, acting},
+    verbs::{Answered, Mesh, Trouble, acting},
 };
 use crate::config::{Env, duration};
 
@@ -115,7 +115,7 @@ impl Wait {
 }
 
 /// Waits for the bell, once.
-async fn poll(mesh: &Mesh, arguments: &mut WaitArguments, longest: Duration) -> Result<WaitEnded, Trouble> {
+async fn poll(mesh: &Mesh, arguments: &mut WaitArguments, longest: Duration) -> Result<Answered<WaitEnded>, Trouble> {
     let longest = longest.min(MAX_POLL);
     // Rounded up, so that the last part of a second is waited for, and not asked for again and again.
     arguments.timeout_s = Some(longest.as_secs() + u64::from(longest.subsec_nanos() > 0));

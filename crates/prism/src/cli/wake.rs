@@ -1,20 +1,23 @@
-//! `prism wake test`: tries every way to wake an agent and shows what came of each (M-13).
+//! `prism wake test`: tries every way to wake an agent and shows what came of it, row by row (M-13).
 
 use std::{collections::BTreeSet, process::ExitCode, time::Duration};
 
-use prism_api::mesh::{MeshVerb, WakeTestArguments, WakeTestResult, WakeTestRow};
+use anyhow::bail;
+use prism_api::mesh::{MeshVerb, WakeTestArguments, WakeTestNews, WakeTestRow};
+use serde::Deserialize;
 use serde_json::json;
+use tokio::time::timeout;
 
 use super::{
     reach::{self, Interrupts},
     say::{self, Colour, Line},
     status::words::took,
-    verbs::Mesh,
+    verbs::{Answered, Mesh, Next, Told, Trouble},
 };
 use crate::config::Env;
 
-/// How long it may take to try every way.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// How long one way may take to be tried.
+const ROW_PATIENCE: Duration = Duration::from_secs(120);
 
 /// The ways there are, and what sets up one that is missing.
 const SETUP: [(&str, &str); 11] = [
@@ -61,6 +64,13 @@ struct Test {
     json: bool,
 }
 
+/// All rows at once.
+#[derive(Deserialize)]
+struct WakeTestRows {
+    #[serde(default)]
+    rows: Vec<Answered<WakeTestRow>>,
+}
+
 impl Wake {
     pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
         let Command::Test(test) = self.command;
@@ -81,12 +91,21 @@ impl Test {
     async fn run(&self, mesh: &Mesh) -> anyhow::Result<ExitCode> {
         let agent = self.agent.as_ref().map(|agent| agent.to_lowercase());
         let arguments = WakeTestArguments { agent, ring: self.ring };
-        let WakeTestResult { rows } = mesh.call(MeshVerb::WakeTest, &arguments, PATIENCE).await?;
-        if !self.json {
-            if !rows.is_empty() {
-                say::coloured(&cells(["AGENT", "PATH", "ATTACHED", "OUTCOME"], "TOOK", "NOTE", Some(Colour::Dim)));
-            }
-            rows.iter().for_each(|row| say::coloured(&line(row)));
+        let asked = timeout(ROW_PATIENCE, mesh.told::<WakeTestRows>(MeshVerb::WakeTest, &arguments)).await;
+        let mut rows = Vec::new();
+        match asked.unwrap_or(Err(Trouble::Late(ROW_PATIENCE)))? {
+            Told::Result(result) => result.rows.into_iter().for_each(|row| self.show(row, &mut rows)),
+            Told::Rows(mut events) => loop {
+                match timeout(ROW_PATIENCE, events.next()).await.map_err(|_| Trouble::Late(ROW_PATIENCE))? {
+                    Next::Event { data, .. } => match WakeTestNews::deserialize(&data)? {
+                        // The last one is the whole, which was seen row by row.
+                        WakeTestNews { rows: Some(_), .. } => break,
+                        WakeTestNews { error: Some(refusal), .. } => bail!("{}", refusal.message),
+                        WakeTestNews { row, .. } => self.show(Answered::new(row, data), &mut rows),
+                    },
+                    Next::End => bail!("the daemon went away before the end\n  fix: prism wake test, once more"),
+                }
+            },
         }
         if self.json {
             say::text(&serde_json::to_string_pretty(&json!({ "rows": rows }))?);
@@ -95,14 +114,24 @@ impl Test {
         if rows.is_empty() {
             say::line("no agents yet; an agent comes with prism_start");
         }
-        for line in missing(&rows) {
+        for line in missing(rows.iter().map(|row| &**row)) {
             say::line(&line);
         }
         Ok(ExitCode::SUCCESS)
     }
+
+    fn show(&self, row: Answered<WakeTestRow>, rows: &mut Vec<Answered<WakeTestRow>>) {
+        if !self.json {
+            if rows.is_empty() {
+                say::coloured(&cells(["AGENT", "PATH", "ATTACHED", "OUTCOME"], "TOOK", "NOTE", Some(Colour::Dim)));
+            }
+            say::coloured(&line(&row));
+        }
+        rows.push(row);
+    }
 }
 
-/// A row. The columns have the room that is usually enough.
+/// A row. It is shown before the next one is known, so the columns have the room that is usually enough.
 fn line(row: &WakeTestRow) -> Line {
     let ms = row.ms.map(took).unwrap_or_default();
     let colour = match row.outcome.as_str() {
@@ -125,9 +154,9 @@ fn cells([agent, path, attached, outcome]: [&str; 4], ms: &str, note: &str, colo
 }
 
 /// What to do for the ways that are set up for nobody. Why one that is set up leads nowhere stands in its row.
-fn missing(rows: &[WakeTestRow]) -> Vec<String> {
+fn missing<'a>(rows: impl Iterator<Item = &'a WakeTestRow> + Clone) -> Vec<String> {
     let ways = |wanted: bool| -> BTreeSet<&str> {
-        rows.iter().filter(|row| row.attached == wanted).map(|row| &*row.path).collect()
+        rows.clone().filter(|row| row.attached == wanted).map(|row| &*row.path).collect()
     };
     let there = ways(true);
     let missing: Vec<(&str, &str)> =
@@ -153,9 +182,9 @@ mod tests {
             json!({"agent": "b", "path": "wait", "attached": false, "outcome": "not set up"}),
         ];
         let rows: [WakeTestRow; 5] = rows.map(|row| serde_json::from_value(row).unwrap());
-        let said = missing(&rows);
+        let said = missing(rows.iter());
         assert_eq!(said.len(), 3, "{said:#?}");
         assert!(said[2].contains("prism install claude-code --hooks"), "{said:#?}");
-        assert_eq!(missing(&rows[..1]), Vec::<String>::new());
+        assert_eq!(missing(rows[..1].iter()), Vec::<String>::new());
     }
 }

@@ -19,7 +19,7 @@ use crate::{
         moments::{distance, now_ms, read},
         reach::{self, Interrupts},
         say,
-        verbs::{Mesh, PATIENCE, Trouble, acting},
+        verbs::{Answered, Mesh, PATIENCE, Trouble, acting},
     },
     config::{Env, duration},
 };
@@ -108,7 +108,11 @@ impl Request {
 
 /// Asks for access. The person's secret is shown where it can be read: only then is it believed that the command line asks,
 /// as any program that has the clients' token can say so.
-pub(in crate::cli) async fn requested(mesh: &Mesh, body: &AccessRequest, env: &Env) -> anyhow::Result<AccessRequested> {
+pub(in crate::cli) async fn requested(
+    mesh: &Mesh,
+    body: &AccessRequest,
+    env: &Env,
+) -> anyhow::Result<Answered<AccessRequested>> {
     const PATH: &str = "/mcp/request_access";
     if let Some(person) = mesh.as_person(env) {
         match person.post(PATH, body, PATIENCE).await {
@@ -186,13 +190,18 @@ async fn followed(mesh: &Mesh, id: &str, claim: &str, json: bool) -> anyhow::Res
     show(&told?, json)
 }
 
-pub(in crate::cli) async fn ask(mesh: &Mesh, id: &str, claim: &str, wait: Duration) -> anyhow::Result<ClaimAnswer> {
+pub(in crate::cli) async fn ask(
+    mesh: &Mesh,
+    id: &str,
+    claim: &str,
+    wait: Duration,
+) -> anyhow::Result<Answered<ClaimAnswer>> {
     let (request_id, claim) = (id.to_owned(), claim.to_owned());
     let body = ClaimRequest { request_id, claim, wait_seconds: wait.as_secs() };
     Ok(mesh.post("/mcp/claim", &body, PATIENCE + wait).await.map_err(understood)?)
 }
 
-fn show(told: &ClaimAnswer, json: bool) -> anyhow::Result<ExitCode> {
+fn show(told: &Answered<ClaimAnswer>, json: bool) -> anyhow::Result<ExitCode> {
     let code = match told.status {
         State::Denied => ExitCode::FAILURE,
         State::Expired if told.session_id.is_none() => ExitCode::from(UNDECIDED),

@@ -65,7 +65,8 @@ impl Open {
         };
         let mesh = Mesh::started(around.env)?;
         reach::run(async move {
-            let AccessRequested { request_id, claim, .. } = requested(&mesh, &body, around.env).await?;
+            let asked = requested(&mesh, &body, around.env).await?;
+            let AccessRequested { request_id, claim, .. } = AccessRequested::clone(&asked);
             let kept = Kept { agent, request_id, claim, asked_at: registration::now(), given: None };
             // Before anything is waited for: whoever is interrupted can go on later.
             kept.keep(around.env)?;

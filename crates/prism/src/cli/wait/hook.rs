@@ -246,7 +246,7 @@ impl Hook {
 async fn bell_now(hook: Hook, mesh: &Mesh, arguments: &mut WaitArguments) -> Result<String, Silence> {
     (arguments.hook, arguments.timeout_s) = (Some(hook.name().to_owned()), Some(0));
     let asking = mesh.call(MeshVerb::Wait, arguments, ASK_WITHIN).await;
-    let answer = asking.map_err(|trouble| Silence(trouble.to_string()))?;
+    let answer: WaitEnded = asking.map_err(|trouble| Silence(trouble.to_string()))?;
     rung(&answer).ok_or_else(|| Silence("nothing waits".to_owned()))
 }
 
