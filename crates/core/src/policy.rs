@@ -5,6 +5,7 @@
 
 mod action;
 pub mod canonical;
+mod confirmation;
 mod decide;
 mod effect;
 mod event;
@@ -21,6 +22,7 @@ pub mod rules;
 mod scope;
 
 pub use action::{Action, Category, Risk};
+pub use confirmation::ConfirmationState;
 pub use decide::{Code, Decision, Refusal, decide};
 pub use effect::{At, Effect, Named, Seen, Whose, seen_of, weigh};
 pub use event::Event;

@@ -5,15 +5,14 @@ pub mod access;
 
 use std::sync::{Arc, OnceLock, Weak};
 
+use prism_bridge::drive::Hub;
 use prism_core::mesh::PENDING;
+use prism_mcp::kit::{Call, Completion, Completions, Failure, Hints, Prompts, Reply, Resources, Server, Tool};
+use prism_mesh::{Mesh, tools};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
-
-use prism_bridge::drive::Hub;
-use prism_mcp::kit::{Call, Completion, Completions, Failure, Hints, Prompts, Reply, Resources, Server, Tool};
-use prism_mesh::{Mesh, tools};
 
 pub const NAME: &str = "prism";
 
@@ -109,7 +108,7 @@ impl Resources for Overview {
             _ if self.can_watch(uri) => {
                 let session = uri.strip_prefix(PENDING).and_then(|rest| rest.strip_prefix('/'));
                 let mesh = self.1.as_ref().ok_or_else(|| Failure::no_resource(uri))?;
-                let text = tools::waiting(mesh, session, call)?.to_string();
+                let text = json!(tools::waiting(mesh, session, call)?).to_string();
                 Ok(vec![json!({"uri": uri, "mimeType": "application/json", "text": text})])
             }
             OVERVIEW => {

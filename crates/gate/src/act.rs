@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use prism_api::shown::{ShownAction, ShownPlain, ShownStep};
 use prism_core::policy::{
     self, Action, Code, Decision, Effect, Refusal, Risk, Scope, decide,
     person::{AskedUnder, CallPatience, PersonVerdict, Question},
@@ -23,7 +24,7 @@ use uuid::Uuid;
 use super::{
     Gate, Trouble,
     live::{Done, Ended, Held},
-    paper::{About, in_short},
+    paper::{About, in_short, with},
     secret::hash,
 };
 
@@ -128,11 +129,8 @@ impl Gate {
         if (confirms && !prepared.only_looks()) || !because.is_empty() {
             let shown = prepared.shown().await.map_err(|refusal| self.refused(held, action.verb, args, refusal))?;
             let shown = serde_json::to_value(shown).unwrap_or_default();
-            let mut shown = json!({"action": action.verb, "shown": shown});
             because.extend(lacks.iter().flat_map(|lacks| open_without(lacks)));
-            if !because.is_empty() {
-                shown["because"] = json!(because);
-            }
+            let shown = json!(ShownAction { action: action.verb.to_owned(), shown, because });
             self.shown_to_person(held, action, args, shown, &mut waiter).await?;
             live.has_seen(policy::seen_of(effects.as_deref().unwrap_or_default()));
         }
@@ -211,9 +209,12 @@ impl Gate {
             return Ok(());
         }
         let title = "Start language servers for this grant, as it needs them";
-        let shown =
-            json!({"kind": "plain", "title": title, "lines": ["they are asked about once, and end with the grant"]});
-        let shown = json!({"action": "start_language_servers", "shown": shown, "because": open_without(lacks)});
+        let lines = vec!["they are asked about once, and end with the grant".to_owned()];
+        let shown = json!(ShownAction {
+            action: "start_language_servers".to_owned(),
+            shown: json!(ShownStep::Plain(ShownPlain { title: title.to_owned(), lines })),
+            because: open_without(lacks).to_vec(),
+        });
         self.shown_to_person(held, action, args, shown, waiter).await?;
         live.lets_servers_run.store(true, Ordering::Relaxed);
         Ok(())
@@ -243,10 +244,7 @@ impl Gate {
     fn refused_as(&self, held: &Held, verb: &str, args: &Value, code: &str) {
         let live = &held.live;
         if let Some(before) = live.may_write_refusal(self.clock.now()) {
-            let mut args = args.clone();
-            if before > 0 {
-                args["refused_before"] = before.into();
-            }
+            let args = if before > 0 { with(args, "refused_before", before) } else { args.clone() };
             self.record_behind(About::holder(live), verb, &args, &format!("refused: {code}"));
         }
     }

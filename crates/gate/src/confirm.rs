@@ -5,12 +5,15 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
+use prism_api::{events::ConfirmationEvent, gate::ConfirmRequest};
 use prism_core::{
     Time,
-    policy::person::{PersonVerdict, Question},
+    policy::{
+        ConfirmationState,
+        person::{PersonVerdict, Question},
+    },
 };
 use prism_store::gate::{self as kept, ConfirmationRow};
-use serde::Deserialize;
 use serde_json::json;
 use tokio::{sync::watch, time::timeout};
 use uuid::Uuid;
@@ -22,6 +25,7 @@ use super::{
     paper::About,
     secret::{hex, new_id, unhex},
     trouble::already,
+    views::{read_id, view_of_confirmation, written_id},
 };
 
 /// Confirmations that may wait at a time. Beyond it what needs one is refused: a person who is flooded decides nothing.
@@ -31,22 +35,6 @@ const KEPT: Duration = Duration::from_secs(15 * 60);
 /// The most uses of one Allow, and the longest that it counts.
 const MAX_USES: u32 = 1000;
 const MAX_UNTIL: Duration = Duration::from_secs(8 * 3600);
-
-/// A person's answer.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Answer {
-    pub confirmation_id: Uuid,
-    /// Of what the person saw.
-    pub digest: String,
-    pub allow: bool,
-    #[serde(default)]
-    pub uses: Option<u32>,
-    #[serde(default)]
-    pub until_seconds: Option<u64>,
-    #[serde(default)]
-    pub reason: Option<String>,
-}
 
 #[derive(Clone, Debug)]
 enum Said {
@@ -89,7 +77,7 @@ impl Gate {
                 agent: question.agent.clone(),
                 digest,
                 shown: question.shown.to_string(),
-                state: "waiting".to_owned(),
+                state: ConfirmationState::Waiting.name().to_owned(),
                 created_at_us: now.0,
                 expires_at_us: (now + self.settings().gate.confirm_within).0,
                 decided_at_us: None,
@@ -129,8 +117,8 @@ impl Gate {
 
     /// Takes the person's answer. It has to name the digest of what they saw.
     /// To say no is to take away: it counts whether or not it can be written down (H6). Returns what is not written down yet.
-    pub async fn confirm(&self, answer: Answer, by: &str) -> Result<Option<String>, Trouble> {
-        let id = answer.confirmation_id.as_u128();
+    pub async fn confirm(&self, answer: ConfirmRequest, by: &str) -> Result<Option<String>, Trouble> {
+        let id = read_id(&answer.confirmation_id)?.as_u128();
         let row = self.store.confirmation(id)?.ok_or_else(unknown_confirmation)?;
         let about = || About { session: row.grant_id, ..About::person(by) };
         let what = json!({
@@ -193,7 +181,8 @@ impl Gate {
     /// Takes back what nobody waits for any more.
     async fn withdraw(&self, id: u128) {
         if self.state().confirmations.0.remove(&id).is_some() {
-            let _ = self.store.end_confirmations(vec![id], "withdrawn", self.clock.now().0).await;
+            let _ =
+                self.store.end_confirmations(vec![id], ConfirmationState::Withdrawn.name(), self.clock.now().0).await;
             self.metrics.answered("withdrawn");
             self.tell_of_confirmation(id);
         }
@@ -228,8 +217,8 @@ impl Gate {
         self.waiting_changed();
         self.metrics.waits(self.state().confirmations.0.len());
         self.events.tell("confirmation", || match self.store.confirmation(id) {
-            Ok(Some(row)) => json!(super::views::ConfirmationView::of(row)),
-            _ => json!({"confirmation_id": Uuid::from_u128(id)}),
+            Ok(Some(row)) => json!(view_of_confirmation(row)),
+            _ => json!(ConfirmationEvent { confirmation_id: written_id(id) }),
         });
     }
 }

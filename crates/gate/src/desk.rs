@@ -3,13 +3,14 @@
 
 use std::collections::HashSet;
 
+use prism_api::gate::{ApproveRequest, ConfirmRequest};
 use prism_editor::protocol::{Decide, Desk, Revoke};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 use uuid::Uuid;
 
-use super::{Answer, Approve, Gate, Trouble, views::ConfirmationView};
+use super::{Gate, Trouble, views::view_of_confirmation};
 
 /// How often anything has changed that a person looks at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,11 +67,9 @@ impl Gate {
             if is_cut {
                 row.shown = closed(&row.shown);
             }
-            let view = ConfirmationView::of(row);
-            let id = view.confirmation_id;
-            let mut members = members(&view);
+            let mut members = members(&view_of_confirmation(row));
             if is_cut {
-                cut.insert(id);
+                cut.insert(Uuid::from_u128(id));
                 members.insert("is_cut".to_owned(), true.into());
             }
             confirmations.push(members);
@@ -102,7 +101,8 @@ impl Gate {
                     return Err(Trouble::new("too_large", 413, why));
                 }
                 let (allow, reason) = (word.approve, word.reason.filter(|_| !word.approve));
-                let answer = Answer { confirmation_id: id, digest, allow, uses: None, until_seconds: None, reason };
+                let confirmation_id = id.to_string();
+                let answer = ConfirmRequest { confirmation_id, digest, allow, uses: None, until_seconds: None, reason };
                 // The editors' protocol has one word for what is decided already.
                 let one_word = |trouble: Trouble| match trouble.code {
                     "not_waiting" => Trouble { code: "not_pending", ..trouble },
@@ -118,8 +118,8 @@ impl Gate {
         if !word.approve {
             return self.deny(request_id, word.reason, by).await.map(drop);
         }
-        let approve = Approve {
-            request_id,
+        let approve = ApproveRequest {
+            request_id: request_id.to_string(),
             approved_scopes: word.approved_scopes,
             approved_roots: word.approved_roots,
             ttl_seconds: word.ttl_seconds,

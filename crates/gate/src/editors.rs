@@ -6,6 +6,7 @@ use std::{
     sync::{Arc, Weak},
 };
 
+use prism_api::events::PluginEvent;
 use serde_json::json;
 
 use super::{Gate, Trouble, live::Live, paper::About};
@@ -42,14 +43,14 @@ impl Gate {
     /// Writes down that an editor has come. Nothing is told it before that is on disk.
     pub async fn editor_came(&self, plugin: &Plugin) -> Result<(), Trouble> {
         self.record(of(plugin), "plugin_connect", &json!(plugin.about), "allowed").await?;
-        self.events.tell("plugin", || json!({"plugin": plugin.about, "state": "connected"}));
+        self.events.tell("plugin", || json!(event(plugin, "connected", None)));
         Ok(())
     }
 
     pub fn editor_left(&self, plugin: &Plugin, why: &str) {
         let args = json!({"connection": plugin.about.connection, "why": why});
         self.record_behind(of(plugin), "plugin_disconnect", &args, "ok");
-        self.events.tell("plugin", || json!({"plugin": plugin.about, "state": "gone", "why": why}));
+        self.events.tell("plugin", || json!(event(plugin, "gone", Some(why))));
     }
 
     /// Looks which grants have lost their editor, and which have it back.
@@ -71,6 +72,10 @@ pub(super) async fn watch(gate: Weak<Gate>) {
         let Some(gate) = gate.upgrade() else { return };
         gate.look_at_editors();
     }
+}
+
+fn event(plugin: &Plugin, state: &str, why: Option<&str>) -> PluginEvent {
+    PluginEvent { plugin: plugin.about.clone(), state: state.to_owned(), why: why.map(str::to_owned) }
 }
 
 fn of(plugin: &Plugin) -> About {

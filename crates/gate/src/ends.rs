@@ -6,13 +6,13 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
+use prism_api::gate::GrantsRevoked;
 use prism_core::policy::State;
 use prism_store::{
     WriteError,
     audit::{AuditError, Entry},
     gate::{Mark, Marks, RequestPatch},
 };
-use serde::Serialize;
 use serde_json::json;
 use tracing::{info, warn};
 use uuid::Uuid;
@@ -22,16 +22,6 @@ use super::{
     live::{Ended, Live},
     paper::About,
 };
-
-/// What was taken away.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Taken {
-    /// How many grants have ended.
-    pub revoked: usize,
-    /// What is not written down yet, and why; nothing if all is.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub unwritten: Option<String>,
-}
 
 /// What has been done and is not in the database yet.
 #[derive(Default)]
@@ -173,7 +163,7 @@ impl Gate {
     }
 
     /// Ends grants: in memory, and then in the database, now or as soon as there is room.
-    pub(super) async fn end(&self, ids: Vec<u128>, how: Ended, by: &str) -> Taken {
+    pub(super) async fn end(&self, ids: Vec<u128>, how: Ended, by: &str) -> GrantsRevoked {
         let ended = self.end_in_memory(&ids, how).len();
         self.put_on_record(ids, how, by, None, ended).await
     }
@@ -186,7 +176,7 @@ impl Gate {
         by: &str,
         line: Option<Entry>,
         ended: usize,
-    ) -> Taken {
+    ) -> GrantsRevoked {
         let logged = match line {
             Some(line) => self.audit.owe(line).await.map(drop),
             None => Ok(()),
@@ -199,7 +189,7 @@ impl Gate {
         if unwritten.is_some() {
             self.state().owing.owe(owed, stored.is_err());
         }
-        Taken { revoked, unwritten }
+        GrantsRevoked { revoked, unwritten }
     }
 
     /// Has the database know of an end, with the whole branch as it is there. Returns how many grants that were.

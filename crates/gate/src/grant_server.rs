@@ -99,7 +99,7 @@ impl DataTool for VerbTool {
             Ok(result) => Reply::structured(result),
             Err(trouble) => {
                 let text = format!("{} ({})", trouble.message, trouble.code);
-                Reply::text(text).with_structured(trouble.told()).failed()
+                Reply::text(text).with_structured(json!(trouble.told())).failed()
             }
         })
     }

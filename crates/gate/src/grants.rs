@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
+use prism_api::gate::{GrantsRevoked, NarrowRequest};
 use prism_core::{
     Time,
     policy::{Event, Narrowing, Scopes, State},
 };
 use prism_store::gate::GrantRow;
-use serde::Deserialize;
 use serde_json::json;
 use uuid::Uuid;
 
 use super::{
-    Gate, Taken, Trouble,
+    Gate, Trouble,
     live::{Ended, Held, Live},
     paper::{About, lineage},
     roots_text,
@@ -30,23 +30,6 @@ pub struct Given {
     /// Shown once.
     pub token: Option<Token>,
     pub expires_at: Time,
-}
-
-/// A smaller grant for a helper, as its holder asks for it. What is not said stays as it is.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Narrow {
-    pub agent_id: String,
-    #[serde(default)]
-    pub scopes: Option<Vec<String>>,
-    #[serde(default)]
-    pub roots: Option<Vec<String>>,
-    #[serde(default)]
-    pub ttl_seconds: Option<u64>,
-    #[serde(default)]
-    pub rate_limit: Option<u32>,
-    #[serde(default)]
-    pub max_edit_bytes: Option<u64>,
 }
 
 impl Gate {
@@ -104,7 +87,7 @@ impl Gate {
     }
 
     /// Makes a smaller grant for a helper of the holder's.
-    pub async fn narrow(&self, held: &Held, ask: Narrow) -> Result<Given, Trouble> {
+    pub async fn narrow(&self, held: &Held, ask: NarrowRequest) -> Result<Given, Trouble> {
         let (parent, now) = (&held.live, self.clock.now());
         if ask.agent_id.trim().is_empty() || ask.agent_id.len() > 128 || ask.agent_id.chars().any(char::is_control) {
             return Err(Trouble::bad("agent_id is the helper's name: 1 to 128 bytes in one line"));
@@ -165,7 +148,7 @@ impl Gate {
     }
 
     /// Ends a grant and all that came from it: at once, and whatever keeps it from being written down (H6).
-    pub async fn revoke(&self, id: Uuid, by: &str) -> Result<Taken, Trouble> {
+    pub async fn revoke(&self, id: Uuid, by: &str) -> Result<GrantsRevoked, Trouble> {
         let id = id.as_u128();
         let live = self.state().live.get(&id).cloned();
         let ended = self.end_in_memory(&[id], Ended::Revoked).len();
@@ -183,7 +166,7 @@ impl Gate {
     }
 
     /// The same by a holder: of its own grant, or of one that came from it.
-    pub async fn give_up(&self, held: &Held, id: Uuid) -> Result<Taken, Trouble> {
+    pub async fn give_up(&self, held: &Held, id: Uuid) -> Result<GrantsRevoked, Trouble> {
         let own = held.live.id;
         if id.as_u128() != own && !self.store.descendants(own)?.contains(&id.as_u128()) {
             let about = About::holder(&held.live);

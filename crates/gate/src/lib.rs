@@ -37,36 +37,33 @@ use std::{
     time::Duration,
 };
 
+pub use act::Waiter;
+pub use desk::Changes;
+pub use grants::Given;
+pub use live::{Ended, Held};
+use prism_config::{self as config, home::Token};
 use prism_core::{
     mesh::Name,
     policy::{Redaction, Root, State as Stage},
 };
 use prism_editor::Runtime;
+use prism_os::clock::Clock;
 use prism_store::{
     Store,
     audit::Audit,
     gate::{GrantFilter, GrantRow},
 };
+use prism_telemetry::{events::Events, gate::GateMetrics};
 use tokio::{
     sync::{Notify, watch},
     time::timeout,
 };
 use tracing::info;
-
-pub use act::Waiter;
-pub use confirm::Answer;
-pub use desk::Changes;
-pub use ends::Taken;
-pub use grants::{Given, Narrow};
-pub use live::{Ended, Held};
-pub use requests::{Approve, Ask, Asker};
 pub use trouble::Trouble;
+pub use views::read_id;
 
 use self::{ends::Owing, flood::Flood, live::Live};
 use crate::router::Router;
-use prism_config::{self as config, home::Token};
-use prism_os::clock::Clock;
-use prism_telemetry::{events::Events, gate::GateMetrics};
 
 /// How long the editor has for its end. What runs on then is killed with the rest.
 const EDITOR_ENDS_WITHIN: Duration = Duration::from_secs(3);

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use prism_api::audit::AuditLine;
 use prism_store::audit::{AuditError, Entry, Head, Query, search};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -47,10 +48,7 @@ impl Gate {
     pub fn record_refusal(&self, actor: &str, action: &str, args: &Value, why: &str) {
         let told = self.state().flood.refused(actor, action);
         if let Some(count) = told {
-            let mut args = args.clone();
-            if count > 1 {
-                args["so_far"] = count.into();
-            }
+            let args = if count > 1 { with(args, "so_far", count) } else { args.clone() };
             let about = About { actor: actor.to_owned(), ..About::default() };
             self.record_behind(about, action, &args, &format!("refused: {why}"));
         }
@@ -97,7 +95,7 @@ impl Gate {
     }
 
     /// Lines of the log, the newest first.
-    pub async fn lines(&self, query: Query) -> Result<Vec<Value>, Trouble> {
+    pub async fn lines(&self, query: Query) -> Result<Vec<AuditLine>, Trouble> {
         let folder = self.audit.folder().to_owned();
         let search = tokio::task::spawn_blocking(move || search(&folder, &query));
         let found = search.await.map_err(|_| Trouble::new("failed", 500, "the search ended early; try again"))?;
@@ -132,6 +130,13 @@ impl About {
     pub(super) fn agent(name: &str) -> Self {
         Self { actor: name.to_owned(), ..Self::default() }
     }
+}
+
+/// Adds a member to what is written down of an action, whose arguments have whatever members it likes.
+pub(super) fn with(args: &Value, name: &str, value: u64) -> Value {
+    let mut args = args.as_object().cloned().unwrap_or_default();
+    args.insert(name.to_owned(), value.into());
+    Value::Object(args)
 }
 
 /// What of an action's arguments is worth a few words in a list.

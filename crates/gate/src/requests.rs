@@ -2,11 +2,17 @@
 
 use std::{path::Path, time::Duration};
 
-use prism_core::policy::{Preset, Root, Scopes, State, Step};
+use prism_api::{
+    events::RequestEvent,
+    gate::{AccessRequest, AccessRequested, ApproveRequest, AskerView, ClaimAnswer},
+};
+use prism_core::{
+    policy::{Preset, Root, Scopes, State, Step},
+    time::rfc3339,
+};
 use prism_os::root::real_path;
 use prism_store::gate::{Added, GrantRow, RequestPatch, RequestRow};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use subtle::ConstantTimeEq;
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
@@ -19,8 +25,8 @@ use super::{
     roots_text,
     secret::{self, mint, new_id},
     trouble::already,
+    views::{names_of, read_id, written_id},
 };
-use prism_core::time::rfc3339;
 
 /// The longest name of an agent, reason and list of roots.
 const MAX_NAME: usize = 128;
@@ -31,48 +37,9 @@ const MAX_WAIT: Duration = Duration::from_secs(60);
 /// How long a grant may take from the disk into its holder's hands.
 const COMING: Duration = Duration::from_secs(2);
 
-/// What an agent asks for.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Ask {
-    pub agent_id: String,
-    #[serde(default)]
-    pub scopes: Vec<String>,
-    pub roots: Vec<String>,
-    pub reason: String,
-    #[serde(default)]
-    pub preset: Option<String>,
-    #[serde(default)]
-    pub ttl_seconds: Option<u64>,
-}
-
-/// Through what it asks; kept, so that it can be rung when there is a decision.
-#[derive(Clone, Debug, Default)]
-pub struct Asker {
-    pub via: &'static str,
-    /// Its name in the mesh.
-    pub mesh_agent: Option<String>,
-    pub client: Option<String>,
-}
-
-/// What a person approves of it.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Approve {
-    pub request_id: Uuid,
-    #[serde(default)]
-    pub approved_scopes: Option<Vec<String>>,
-    #[serde(default)]
-    pub approved_roots: Option<Vec<String>>,
-    #[serde(default)]
-    pub ttl_seconds: Option<u64>,
-    #[serde(default)]
-    pub confirm_changes: bool,
-}
-
 impl Gate {
     /// Takes a request. A person hears of it once it is on disk.
-    pub async fn request(&self, ask: Ask, asker: Asker) -> Result<Value, Trouble> {
+    pub async fn request(&self, ask: AccessRequest, asker: AskerView) -> Result<AccessRequested, Trouble> {
         let scopes = self.understood(&ask)?;
         // Whether a folder is there is told to who asks for it, as one that has mistyped it should know. Whoever goes on asking is
         // seen in the log (L3).
@@ -110,7 +77,7 @@ impl Gate {
             grant_id: None,
             claim_hash,
             claimed: false,
-            asker: json!({"via": asker.via, "agent": asker.mesh_agent, "client": asker.client}).to_string(),
+            asker: json!(asker).to_string(),
         };
         let most = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         let (of_agent, all) = (most(settings.gate.max_requests_per_agent), most(settings.gate.max_requests));
@@ -137,15 +104,17 @@ impl Gate {
         self.somebody_waits();
         self.tell_of_request(id.as_u128());
         self.call_person(&format!("{} asks for access: {}. See: prism console", ask.agent_id, one_line(&ask.reason)));
-        let claim = claim.expose();
-        let decide = format!("a person decides; `prism approve {id}` or the console (`prism console`)");
-        Ok(json!({
-            "request_id": id, "claim": claim, "status": open.name(), "expires_at": rfc3339(expires_at), "next": decide
-        }))
+        Ok(AccessRequested {
+            request_id: id.to_string(),
+            claim: claim.expose().to_owned(),
+            status: open,
+            expires_at: rfc3339(expires_at),
+            next: format!("a person decides; `prism approve {id}` or the console (`prism console`)"),
+        })
     }
 
     /// What came of a request, for who asked; and, once, the token. Waits for a decision as long as it is told to.
-    pub async fn claim(&self, id: Uuid, claim: &str, wait: Duration) -> Result<Value, Trouble> {
+    pub async fn claim(&self, id: Uuid, claim: &str, wait: Duration) -> Result<ClaimAnswer, Trouble> {
         let until = Instant::now() + wait.min(MAX_WAIT);
         let mut decided = self.decided.subscribe();
         loop {
@@ -174,20 +143,24 @@ impl Gate {
         grant.is_some_and(|grant| grant.ended_at_us.is_none() && grant.expires_at_us > self.clock.now().0)
     }
 
-    async fn claimed(&self, row: &RequestRow, state: State) -> Result<Value, Trouble> {
-        let id = Uuid::from_u128(row.id);
-        let mut told = json!({"request_id": id, "status": state.name()});
-        if let Some(why) = &row.denied_because {
-            told["reason"] = why.as_str().into();
-        }
+    async fn claimed(&self, row: &RequestRow, state: State) -> Result<ClaimAnswer, Trouble> {
+        let told = ClaimAnswer {
+            request_id: written_id(row.id),
+            status: state,
+            reason: row.denied_because.clone(),
+            ..ClaimAnswer::default()
+        };
         let grant = row.grant_id.and_then(|grant| self.state().live.get(&grant).cloned());
         let Some(live) = grant else { return Ok(told) };
-        told["session_id"] = Uuid::from_u128(live.id).to_string().into();
-        told["expires_at"] = rfc3339(live.grant.expires_at).into();
-        told["allowed_scopes"] = live.grant.scopes.names().into();
-        told["roots"] = live.grant.roots.iter().map(ToString::to_string).collect();
+        let mut told = ClaimAnswer {
+            session_id: Some(written_id(live.id)),
+            expires_at: Some(rfc3339(live.grant.expires_at)),
+            allowed_scopes: Some(names_of(live.grant.scopes)),
+            roots: Some(live.grant.roots.iter().map(ToString::to_string).collect()),
+            ..told
+        };
         if row.claimed {
-            told["next"] = "the token was given before; it is given once".into();
+            told.next = Some("the token was given before; it is given once".to_owned());
             return Ok(told);
         }
         let (token, hash) = mint()?;
@@ -195,14 +168,14 @@ impl Gate {
         self.record(about, "claim", &json!({}), "allowed").await?;
         if self.store.claim(row.id, row.claim_hash, hash).await? {
             self.metrics.token_issued();
-            told["session_token"] = token.expose().into();
+            told.session_token = Some(token.expose().to_owned());
         }
         Ok(told)
     }
 
     /// Makes a request a grant: at most what was asked for.
-    pub async fn approve(&self, approve: Approve, by: &str, wants_token: bool) -> Result<Given, Trouble> {
-        let id = approve.request_id.as_u128();
+    pub async fn approve(&self, approve: ApproveRequest, by: &str, wants_token: bool) -> Result<Given, Trouble> {
+        let id = read_id(&approve.request_id)?.as_u128();
         let row = self.store.request(id)?.ok_or_else(Trouble::unknown_request)?;
         let about = || About { request: Some(id), ..About::person(by) };
         let refused = |trouble: Trouble| {
@@ -348,7 +321,7 @@ impl Gate {
     }
 
     /// What is asked for, if it is something that can be granted.
-    fn understood(&self, ask: &Ask) -> Result<Scopes, Trouble> {
+    fn understood(&self, ask: &AccessRequest) -> Result<Scopes, Trouble> {
         let name = ask.agent_id.trim();
         if name.is_empty() || name.len() > MAX_NAME || name.chars().any(char::is_control) {
             return Err(Trouble::bad(format!("agent_id is the agent's name: 1 to {MAX_NAME} bytes in one line")));
@@ -399,8 +372,8 @@ impl Gate {
     fn decided_on(&self, row: &RequestRow) {
         self.decided.send_modify(|count| *count += 1);
         self.tell_of_request(row.id);
-        let asker: Value = serde_json::from_str(&row.asker).unwrap_or_default();
-        let Some(Ok(agent)) = asker["agent"].as_str().map(prism_core::mesh::name) else { return };
+        let asker: AskerView = serde_json::from_str(&row.asker).unwrap_or_default();
+        let Some(Ok(agent)) = asker.agent.as_deref().map(prism_core::mesh::name) else { return };
         let id = Uuid::from_u128(row.id);
         let text = format!("Your request for access {id} was decided. Call prism_access_status to see how.");
         if let Some(messenger) = self.messenger.get() {
@@ -411,8 +384,8 @@ impl Gate {
     fn tell_of_request(&self, id: u128) {
         self.waiting_changed();
         self.events.tell("request", || match self.store.request(id) {
-            Ok(Some(row)) => self.view_of_request(&row).map_or(Value::Null, |view| json!(view)),
-            _ => json!({"request_id": Uuid::from_u128(id)}),
+            Ok(Some(row)) => json!(self.view_of_request(&row).ok()),
+            _ => json!(RequestEvent { request_id: written_id(id) }),
         });
     }
 }

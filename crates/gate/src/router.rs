@@ -34,16 +34,17 @@ use std::{
     time::Duration,
 };
 
+pub use plugin::Plugin;
+pub use prepared::Prepared;
+use prism_api::gate::PluginView;
 use prism_core::policy::{Code, Refusal, Root};
 use prism_editor::{
     Happening, Runtime,
     protocol::{Limits, POSITIONS, PROTOCOL, Register, Registered, ToPlugin, as_path},
 };
-use serde_json::{Value, json};
+use prism_os::clock::Clock;
+use prism_telemetry::gate::GateMetrics;
 use tokio::sync::{broadcast, mpsc, watch};
-
-pub use plugin::Plugin;
-pub use prepared::Prepared;
 pub use voice::Aside;
 
 use self::{
@@ -52,8 +53,6 @@ use self::{
     plugin::Life,
     shows::RunRouter,
 };
-use prism_os::clock::Clock;
-use prism_telemetry::gate::GateMetrics;
 
 /// All editors there are, the built-in one among them. One for the daemon.
 #[derive(Debug)]
@@ -245,22 +244,23 @@ impl Router {
     }
 
     /// All editors that are connected, as they are listed.
-    pub fn plugins(&self) -> Vec<Value> {
+    pub fn plugins(&self) -> Vec<PluginView> {
         self.listed(|_| true)
     }
 
-    fn listed(&self, is_wanted: impl Fn(&Plugin) -> bool) -> Vec<Value> {
+    fn listed(&self, is_wanted: impl Fn(&Plugin) -> bool) -> Vec<PluginView> {
         let told = |(plugin, stage): (Arc<Plugin>, Stage)| {
-            let mut told = json!(plugin.about);
-            told["state"] = match stage {
+            let state = match stage {
                 Stage::Unsure => "unsure",
                 Stage::Taking | Stage::Leaving => "changing",
                 Stage::Owner => "owner",
+            };
+            PluginView {
+                state: Some(state.to_owned()),
+                unsaved: Some(plugin.unsaved().len()),
+                events_dropped: Some(plugin.dropped()),
+                ..plugin.about.clone()
             }
-            .into();
-            told["unsaved"] = plugin.unsaved().len().into();
-            told["events_dropped"] = plugin.dropped().into();
-            told
         };
         self.owners.all().into_iter().filter(|(plugin, _)| is_wanted(plugin)).map(told).collect()
     }

@@ -4,11 +4,15 @@ mod full;
 
 use std::{collections::BTreeMap, time::Duration};
 
+use prism_api::{
+    gate::{ApproveRequest, AskerView, ConfirmRequest, ConfirmationView},
+    shown::ShownStep,
+};
 use prism_core::policy::{
     Limits,
     person::{AskedUnder, Person, PersonVerdict, Question},
 };
-use prism_editor::{Progress, Surroundings};
+use prism_editor::{GivenCommand, Progress, Script, Shown, Surroundings};
 use prism_os::census::Owner;
 use prism_store::audit::Query;
 use serde_json::{Map, Value, json};
@@ -51,13 +55,13 @@ impl World {
     /// Asks for everything.
     async fn ask(&self) -> (Uuid, String) {
         let ask = json!({"agent_id": "a", "scopes": ["*"], "roots": [self.root()], "reason": "r"});
-        let told = self.gate.request(serde_json::from_value(ask).unwrap(), Asker::default()).await.unwrap();
-        (told["request_id"].as_str().unwrap().parse().unwrap(), told["claim"].as_str().unwrap().to_owned())
+        let told = self.gate.request(serde_json::from_value(ask).unwrap(), AskerView::default()).await.unwrap();
+        (told.request_id.parse().unwrap(), told.claim)
     }
 
     async fn granted(&self) -> Held {
         let (request_id, _) = self.ask().await;
-        let given = self.gate.approve(Approve { request_id, ..Approve::default() }, "test", true).await.unwrap();
+        let given = self.gate.approve(approval(request_id), "test", true).await.unwrap();
         self.gate.hold(Some(given.id), given.token.unwrap().expose().as_bytes()).unwrap()
     }
 
@@ -67,7 +71,7 @@ impl World {
     }
 
     /// What waits for the person, once there is something.
-    async fn shown(&self) -> views::ConfirmationView {
+    async fn shown(&self) -> ConfirmationView {
         let mut events = self.gate.events.listen();
         loop {
             if let Some(view) = self.gate.confirmations(true).unwrap().into_iter().next() {
@@ -77,7 +81,7 @@ impl World {
         }
     }
 
-    async fn say(&self, view: &views::ConfirmationView, allow: bool) -> Result<(), Trouble> {
+    async fn say(&self, view: &ConfirmationView, allow: bool) -> Result<(), Trouble> {
         self.gate.confirm(answer(view, allow), "test").await.map(drop)
     }
 }
@@ -105,15 +109,43 @@ async fn open(home: &std::path::Path, settings: config::Gate) -> Arc<Gate> {
     Gate::open(opening).await.unwrap()
 }
 
-fn answer(view: &views::ConfirmationView, allow: bool) -> Answer {
-    Answer {
-        confirmation_id: view.confirmation_id,
+fn answer(view: &ConfirmationView, allow: bool) -> ConfirmRequest {
+    ConfirmRequest {
+        confirmation_id: view.confirmation_id.clone(),
         digest: view.digest.clone(),
         allow,
         uses: None,
         until_seconds: None,
         reason: None,
     }
+}
+
+// A-10: the pictures that the editor makes are those that the API reads.
+#[test]
+fn what_the_editor_shows_is_read_to_the_letter() {
+    let script = Script { path: "/p/s".into(), bytes: 9, digest: "ab".into(), content: None, is_cut: true };
+    let (cwd, env) = (String::from("/p"), BTreeMap::from([("A".to_owned(), "1".to_owned())]));
+    for shown in [
+        Shown::Command {
+            command: GivenCommand::Shell("make".into()),
+            cwd: cwd.clone(),
+            env: env.clone(),
+            timeout_ms: 5,
+            runs: vec![script],
+        },
+        Shown::Command { command: GivenCommand::List(vec!["ls".into()]), cwd, env, timeout_ms: 5, runs: Vec::new() },
+        Shown::Diff { path: "/p/a".into(), old_text_digest: Some("ab".into()), unified: "+x".into() },
+        Shown::Delete { path: "/p/a".into(), what: "file", bytes: 7 },
+        Shown::Rename { from: "/p/a".into(), to: "/p/b".into(), replaces: true },
+        Shown::Plain { title: "t".into(), lines: vec!["l".into()] },
+    ] {
+        let shown = json!(shown);
+        assert_eq!(json!(serde_json::from_value::<ShownStep>(shown.clone()).unwrap()), shown);
+    }
+}
+
+fn approval(request_id: Uuid) -> ApproveRequest {
+    ApproveRequest { request_id: request_id.to_string(), ..ApproveRequest::default() }
 }
 
 fn members(value: Value) -> Map<String, Value> {
@@ -135,19 +167,17 @@ async fn a_grant_is_claimed_once_by_who_asked() {
     let gate = &world.gate;
     let (request_id, claim) = world.ask().await;
     let pending = gate.claim(request_id, &claim, Duration::ZERO).await.unwrap();
-    assert_eq!(pending["status"], "PENDING");
+    assert_eq!(pending.status, Stage::Pending);
     assert_eq!(gate.claim(request_id, "guessed", Duration::ZERO).await.unwrap_err().code, "unknown_request");
-    let (waits, given) = tokio::join!(
-        gate.claim(request_id, &claim, LONG),
-        gate.approve(Approve { request_id, ..Approve::default() }, "test", false),
-    );
+    let (waits, given) =
+        tokio::join!(gate.claim(request_id, &claim, LONG), gate.approve(approval(request_id), "test", false),);
     let (told, given) = (waits.unwrap(), given.unwrap());
     assert!(given.token.is_none(), "who decides has no use for it");
-    let held = gate.hold(Some(given.id), told["session_token"].as_str().unwrap().as_bytes());
+    let held = gate.hold(Some(given.id), told.session_token.as_deref().unwrap().as_bytes());
     assert!(held.is_ok());
-    assert!(gate.claim(request_id, &claim, Duration::ZERO).await.unwrap().get("session_token").is_none());
+    assert!(gate.claim(request_id, &claim, Duration::ZERO).await.unwrap().session_token.is_none());
     assert_eq!(
-        gate.hold(Some(Uuid::nil()), told["session_token"].as_str().unwrap().as_bytes()).err().unwrap().status,
+        gate.hold(Some(Uuid::nil()), told.session_token.as_deref().unwrap().as_bytes()).err().unwrap().status,
         401
     );
 }
@@ -163,15 +193,15 @@ async fn a_grant_is_not_missed_by_who_asks_at_that_moment() {
         let asking = async {
             loop {
                 let told = gate.claim(request_id, &claim, Duration::ZERO).await.unwrap();
-                if told["status"] != "PENDING" {
+                if told.status != Stage::Pending {
                     break told;
                 }
                 tokio::task::yield_now().await;
             }
         };
-        let approve = Approve { request_id, ..Approve::default() };
+        let approve = approval(request_id);
         let (told, given) = tokio::join!(asking, gate.approve(approve, "test", false));
-        assert!(told["session_token"].is_string(), "{told}");
+        assert!(told.session_token.is_some(), "{told:?}");
         gate.revoke(given.unwrap().id, "test").await.unwrap();
     }
 }
@@ -182,13 +212,12 @@ async fn an_approval_only_narrows_and_is_made_once() {
     let world = World::new().await;
     let gate = &world.gate;
     let ask = json!({"agent_id": "a", "scopes": ["read:files"], "roots": [world.root()], "reason": "r"});
-    let told = gate.request(serde_json::from_value(ask).unwrap(), Asker::default()).await.unwrap();
-    let request_id: Uuid = told["request_id"].as_str().unwrap().parse().unwrap();
-    let approve = |scopes: &[&str], roots: &[&str]| Approve {
-        request_id,
+    let told = gate.request(serde_json::from_value(ask).unwrap(), AskerView::default()).await.unwrap();
+    let request_id: Uuid = told.request_id.parse().unwrap();
+    let approve = |scopes: &[&str], roots: &[&str]| ApproveRequest {
         approved_scopes: Some(scopes.iter().map(|scope| (*scope).to_owned()).collect()),
         approved_roots: (!roots.is_empty()).then(|| roots.iter().map(|root| (*root).to_owned()).collect()),
-        ..Approve::default()
+        ..approval(request_id)
     };
     for (wrong, code) in [
         (approve(&["read:files", "write:files"], &[]), "forbidden"),
@@ -210,7 +239,7 @@ async fn an_approval_only_narrows_and_is_made_once() {
 async fn whoever_asks_for_folders_that_are_not_there_is_told_and_seen_in_the_log() {
     let world = World::new().await;
     let ask = json!({"agent_id": "a", "scopes": ["*"], "roots": [format!("{}/none", world.root())], "reason": "r"});
-    let refused = world.gate.request(serde_json::from_value(ask).unwrap(), Asker::default()).await.unwrap_err();
+    let refused = world.gate.request(serde_json::from_value(ask).unwrap(), AskerView::default()).await.unwrap_err();
     assert!(refused.message.contains("is no folder on this machine"), "{refused:?}");
     let seen = async {
         loop {
@@ -232,7 +261,7 @@ async fn what_is_approved_is_the_folder_itself_and_not_a_link_to_it() {
     std::os::unix::fs::symlink(world.root(), &link).unwrap();
     let ask = |root: &str| {
         let ask = json!({"agent_id": "a", "scopes": ["*"], "roots": [root], "reason": "r"});
-        world.gate.request(serde_json::from_value(ask).unwrap(), Asker::default())
+        world.gate.request(serde_json::from_value(ask).unwrap(), AskerView::default())
     };
     ask(link.to_str().unwrap()).await.unwrap();
     assert_eq!(world.gate.requests(true).unwrap()[0].roots, [world.root()]);
@@ -265,7 +294,7 @@ async fn a_revoked_grant_ends_with_all_that_came_from_it() {
 async fn a_grant_ends_at_its_time() {
     let world = World::new().await;
     let (request_id, _) = world.ask().await;
-    let approve = Approve { request_id, ttl_seconds: Some(1), ..Approve::default() };
+    let approve = ApproveRequest { ttl_seconds: Some(1), ..approval(request_id) };
     let given = world.gate.approve(approve, "test", true).await.unwrap();
     let token = given.token.unwrap();
     let held = world.gate.hold(Some(given.id), token.expose().as_bytes()).unwrap();
@@ -344,7 +373,7 @@ async fn an_allow_that_comes_late_counts_once() {
         panic!("answered")
     };
     let view = world.shown().await;
-    assert_eq!(view.confirmation_id, id);
+    assert_eq!(view.confirmation_id, id.to_string());
     world.say(&view, true).await.unwrap();
     assert!(matches!(gate.ask_person(question(2, Duration::ZERO)).await.unwrap(), PersonVerdict::Unanswered(_)));
     assert_eq!(gate.ask_person(question(1, Duration::ZERO)).await.unwrap(), PersonVerdict::Allowed);
@@ -359,7 +388,7 @@ async fn an_allow_is_for_so_many_uses_or_for_a_time() {
         gate.ask_person(question(digest, Duration::ZERO)).await.unwrap();
         let view = world.shown().await;
         let (uses, until_seconds) = answer_with;
-        gate.confirm(Answer { uses, until_seconds, ..answer(&view, true) }, "test").await.unwrap();
+        gate.confirm(ConfirmRequest { uses, until_seconds, ..answer(&view, true) }, "test").await.unwrap();
         let mut allowed = 0;
         while allowed < 10 && gate.ask_person(question(digest, Duration::ZERO)).await.unwrap() == PersonVerdict::Allowed
         {
@@ -379,7 +408,7 @@ async fn the_person_is_not_flooded() {
     let world = World::with(settings).await;
     let ask = |agent: &str| {
         let ask = json!({"agent_id": agent, "scopes": ["*"], "roots": [world.root()], "reason": "r"});
-        world.gate.request(serde_json::from_value(ask).unwrap(), Asker::default())
+        world.gate.request(serde_json::from_value(ask).unwrap(), AskerView::default())
     };
     let mut refused = 0;
     for _ in 0..50 {
@@ -399,7 +428,7 @@ async fn other_settings_count_at_once_and_what_was_given_is_as_it_was_given() {
     world.ask().await;
     let ask = async || {
         let ask = json!({"agent_id": "a", "scopes": ["*"], "roots": [world.root()], "reason": "My number is 4711"});
-        world.gate.request(serde_json::from_value(ask).unwrap(), Asker::default()).await
+        world.gate.request(serde_json::from_value(ask).unwrap(), AskerView::default()).await
     };
     let limits = Limits { per_second: 1, ..Limits::default() };
     let gate = config::Gate { max_requests_per_agent: 2, max_grants: 2, limits, ..config::Gate::default() };
@@ -411,12 +440,12 @@ async fn other_settings_count_at_once_and_what_was_given_is_as_it_was_given() {
     let lines = world.gate.lines(Query { limit: 100, ..Query::default() }).await.unwrap();
     assert!(!json!(lines).to_string().contains("4711"), "{lines:?}");
     assert!(Person::audits_all(&*world.gate));
-    let request_id = asked["request_id"].as_str().unwrap().parse().unwrap();
-    world.gate.approve(Approve { request_id, ..Approve::default() }, "test", true).await.unwrap();
+    let request_id = asked.request_id.parse().unwrap();
+    world.gate.approve(approval(request_id), "test", true).await.unwrap();
     let rates: Vec<u32> = world.gate.state().live.values().map(|live| live.grant.limits.per_second).collect();
     assert!(rates.len() == 2 && rates.contains(&1) && rates.contains(&Limits::default().per_second), "{rates:?}");
     let (request_id, _) = world.ask().await;
-    let third = world.gate.approve(Approve { request_id, ..Approve::default() }, "test", true).await;
+    let third = world.gate.approve(approval(request_id), "test", true).await;
     assert_eq!(third.unwrap_err().code, "too_many", "two are alive");
     drop(held);
 
@@ -430,7 +459,7 @@ async fn another_daemon_goes_on_with_requests_grants_and_tokens() {
     let world = World::new().await;
     let (open_request, claim) = world.ask().await;
     let (request_id, _) = world.ask().await;
-    let given = world.gate.approve(Approve { request_id, ..Approve::default() }, "test", true).await.unwrap();
+    let given = world.gate.approve(approval(request_id), "test", true).await.unwrap();
     let token = given.token.unwrap();
     let revoked = world.granted().await;
     world.gate.revoke(Uuid::from_u128(revoked.id()), "test").await.unwrap();
@@ -438,10 +467,10 @@ async fn another_daemon_goes_on_with_requests_grants_and_tokens() {
     let world = world.again().await;
     assert!(world.gate.hold(Some(given.id), token.expose().as_bytes()).is_ok());
     assert_eq!(world.gate.grants(true).unwrap().len(), 1);
-    assert_eq!(world.gate.requests(true).unwrap()[0].request_id, open_request);
-    world.gate.approve(Approve { request_id: open_request, ..Approve::default() }, "test", false).await.unwrap();
+    assert_eq!(world.gate.requests(true).unwrap()[0].request_id, open_request.to_string());
+    world.gate.approve(approval(open_request), "test", false).await.unwrap();
     let told = world.gate.claim(open_request, &claim, Duration::ZERO).await.unwrap();
-    assert!(told["session_token"].is_string(), "{told}");
+    assert!(told.session_token.is_some(), "{told:?}");
 }
 
 // A-11: each action has its line before it is done, and another after it; secrets and bodies are in neither.

@@ -1,11 +1,11 @@
 //! Why the gate refuses: a code for programs, a sentence for whoever reads it, and the status that HTTP has for it.
 
+use prism_api::refusal::{RefusalDetails, ToldRefusal};
 use prism_core::{
     Time,
     policy::{Code, Refusal},
 };
 use prism_store::{ReadError, WriteError, audit::AuditError};
-use serde_json::{Value, json};
 
 use prism_core::time::ago;
 
@@ -43,12 +43,9 @@ impl Trouble {
     }
 
     /// `{code, message, details}`.
-    pub fn told(&self) -> Value {
-        let mut details = json!({"status": self.status});
-        if let Some(ms) = self.retry_after_ms {
-            details["retry_after_ms"] = ms.into();
-        }
-        json!({"code": self.code, "message": self.message, "details": details})
+    pub fn told(&self) -> ToldRefusal {
+        let details = RefusalDetails { status: self.status, retry_after_ms: self.retry_after_ms };
+        ToldRefusal { code: self.code.to_owned(), message: self.message.clone(), details: Some(details) }
     }
 }
 

@@ -1,89 +1,18 @@
 //! What is shown of the gate: the same over HTTP, in the console and on the command line.
 
+use prism_api::gate::{ActionView, ConfirmationView, GrantView, RequestView};
 use prism_core::{
     Time,
-    policy::{Scopes, State},
+    policy::{ConfirmationState, Scopes, State},
+    time::rfc3339,
 };
 use prism_store::gate::{ConfirmationFilter, ConfirmationRow, GrantFilter, GrantRow, RequestFilter, RequestRow};
-use serde::Serialize;
-use serde_json::Value;
 use uuid::Uuid;
 
 use super::{Gate, Trouble, live::Live, roots_of, secret::hex};
-use prism_core::time::rfc3339;
 
 /// The most of each that is shown at once.
 const MOST: u32 = 200;
-
-/// A request (names as in A-02).
-#[derive(Clone, Debug, Serialize)]
-pub struct RequestView {
-    pub request_id: Uuid,
-    pub agent_id: String,
-    pub scopes: Vec<&'static str>,
-    /// Those that no grant of this agent had before.
-    pub new_scopes: Vec<&'static str>,
-    pub roots: Vec<String>,
-    pub new_roots: Vec<String>,
-    pub reason: String,
-    pub status: &'static str,
-    pub created_at: String,
-    pub expires_at: String,
-    pub ttl_seconds: i64,
-    pub approved_by: Option<String>,
-    pub denied_because: Option<String>,
-    pub session_id: Option<Uuid>,
-    /// Through what it came, and from which client.
-    pub asker: Value,
-}
-
-/// A grant.
-#[derive(Clone, Debug, Serialize)]
-pub struct GrantView {
-    pub session_id: Uuid,
-    pub request_id: Option<Uuid>,
-    pub parent: Option<Uuid>,
-    pub agent_id: String,
-    pub allowed_scopes: Vec<&'static str>,
-    pub roots: Vec<String>,
-    pub status: &'static str,
-    pub created_at: String,
-    pub expires_at: String,
-    pub expires_in_ms: u64,
-    pub rate_limit: u32,
-    pub max_edit_bytes: u64,
-    pub confirm_changes: bool,
-    /// Editors that served it and are gone: what is done meanwhile, the built-in one does.
-    pub degraded: Vec<String>,
-    pub sockets: usize,
-    pub actions: u64,
-    pub last_actions: Vec<ActionView>,
-}
-
-#[derive(Clone, Debug, Serialize)]
-pub struct ActionView {
-    pub at: String,
-    pub action: String,
-    pub about: String,
-    pub result: String,
-}
-
-/// Something that a person is asked.
-#[derive(Clone, Debug, Serialize)]
-pub struct ConfirmationView {
-    pub confirmation_id: Uuid,
-    pub kind: String,
-    pub agent_id: String,
-    pub session_id: Option<Uuid>,
-    pub digest: String,
-    pub shown: Value,
-    pub state: String,
-    pub created_at: String,
-    pub expires_at: String,
-    pub decided_by: Option<String>,
-    pub reason: Option<String>,
-    pub uses_left: i64,
-}
 
 impl Gate {
     /// Requests, the newest first.
@@ -121,7 +50,7 @@ impl Gate {
     /// Confirmations, the newest first.
     pub fn confirmations(&self, waiting_only: bool) -> Result<Vec<ConfirmationView>, Trouble> {
         let filter = ConfirmationFilter { waiting_only, limit: MOST, ..ConfirmationFilter::default() };
-        Ok(self.store.confirmations(&filter)?.into_iter().map(ConfirmationView::of).collect())
+        Ok(self.store.confirmations(&filter)?.into_iter().map(view_of_confirmation).collect())
     }
 
     /// How much waits for the person: requests, and confirmations.
@@ -152,20 +81,20 @@ impl Gate {
         let grant = row.grant_id.filter(|_| decided.is_granted()).and_then(|id| self.store.grant(id).ok()?);
         let status = grant.and_then(|grant| State::named(&grant.state)).unwrap_or(decided);
         Ok(RequestView {
-            request_id: Uuid::from_u128(row.id),
+            request_id: written_id(row.id),
             agent_id: row.agent.clone(),
-            scopes: scopes.names(),
-            new_scopes: scopes.without(had).names(),
+            scopes: names_of(scopes),
+            new_scopes: names_of(scopes.without(had)),
             new_roots: roots.iter().filter(is_new).cloned().collect(),
             roots,
             reason: row.reason.clone(),
-            status: status.name(),
+            status,
             created_at: rfc3339(Time(row.created_at_us)),
             expires_at: rfc3339(Time(row.expires_at_us)),
             ttl_seconds: row.ttl_s,
             approved_by: row.decided_by.clone(),
             denied_because: row.denied_because.clone(),
-            session_id: row.grant_id.map(Uuid::from_u128),
+            session_id: row.grant_id.map(written_id),
             asker: serde_json::from_str(&row.asker).unwrap_or_default(),
         })
     }
@@ -186,13 +115,13 @@ impl Gate {
             result: done.result,
         };
         GrantView {
-            session_id: Uuid::from_u128(live.id),
-            request_id: live.request.map(Uuid::from_u128),
-            parent: live.parent.map(Uuid::from_u128),
+            session_id: written_id(live.id),
+            request_id: live.request.map(written_id),
+            parent: live.parent.map(written_id),
             agent_id: live.agent.clone(),
-            allowed_scopes: grant.scopes.names(),
+            allowed_scopes: names_of(grant.scopes),
             roots: grant.roots.iter().map(ToString::to_string).collect(),
-            status: status.name(),
+            status,
             created_at: rfc3339(live.created_at),
             expires_at: rfc3339(grant.expires_at),
             expires_in_ms: u64::try_from(grant.expires_at.since(now).as_millis()).unwrap_or(u64::MAX),
@@ -210,25 +139,37 @@ impl Gate {
     fn view_of_row(&self, row: GrantRow) -> Option<GrantView> {
         let state = State::named(&row.state)?;
         let live = Live::of(row, self.clock.now())?;
-        Some(GrantView { status: state.name(), expires_in_ms: 0, ..self.view_of_grant(&live) })
+        Some(GrantView { status: state, expires_in_ms: 0, ..self.view_of_grant(&live) })
     }
 }
 
-impl ConfirmationView {
-    pub(super) fn of(row: ConfirmationRow) -> Self {
-        Self {
-            confirmation_id: Uuid::from_u128(row.id),
-            kind: row.kind,
-            agent_id: row.agent,
-            session_id: row.grant_id.map(Uuid::from_u128),
-            digest: hex(&row.digest),
-            shown: serde_json::from_str(&row.shown).unwrap_or_default(),
-            state: row.state,
-            created_at: rfc3339(Time(row.created_at_us)),
-            expires_at: rfc3339(Time(row.expires_at_us)),
-            decided_by: row.decided_by,
-            reason: row.reason,
-            uses_left: row.uses_left,
-        }
+pub(super) fn view_of_confirmation(row: ConfirmationRow) -> ConfirmationView {
+    ConfirmationView {
+        confirmation_id: written_id(row.id),
+        kind: row.kind,
+        agent_id: row.agent,
+        session_id: row.grant_id.map(written_id),
+        digest: hex(&row.digest),
+        shown: serde_json::from_str(&row.shown).unwrap_or_default(),
+        state: ConfirmationState::named(&row.state).unwrap_or(ConfirmationState::Expired),
+        created_at: rfc3339(Time(row.created_at_us)),
+        expires_at: rfc3339(Time(row.expires_at_us)),
+        decided_by: row.decided_by,
+        reason: row.reason,
+        uses_left: row.uses_left,
     }
+}
+
+/// Writes an id as everybody outside knows it.
+pub(super) fn written_id(id: u128) -> String {
+    Uuid::from_u128(id).to_string()
+}
+
+/// Reads an id that somebody outside has given.
+pub fn read_id(text: &str) -> Result<Uuid, Trouble> {
+    Uuid::try_parse(text).map_err(|_| Trouble::bad(format!("{text:?} is no id: it is a UUID")))
+}
+
+pub(super) fn names_of(scopes: Scopes) -> Vec<String> {
+    scopes.names().into_iter().map(str::to_owned).collect()
 }

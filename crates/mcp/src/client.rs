@@ -6,6 +6,7 @@
 mod fault;
 mod open;
 mod questions;
+mod shapes;
 mod stream;
 mod wire;
 
@@ -18,22 +19,25 @@ use std::{
 };
 
 use bytes::Bytes;
+pub use fault::Fault;
 use hyper::Method as Verb;
+pub use open::{Options, Wanted};
 use prism_core::{
     mcp::{Era, modern, params::ToolHeaders},
     wire::Message,
 };
+pub use questions::Manners;
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
+pub use shapes::{
+    AskedForm, ContentBlock, Foreign, ListedTool, SchemaKind, SchemaPart, SeenCapabilities, SeenError, SeenMessage,
+    SeenParams, ToolResult, lenient,
+};
+pub use stream::{Piece, Stream};
 use tokio::{
     task::JoinHandle,
     time::{sleep, timeout, timeout_at},
 };
-
-pub use fault::Fault;
-pub use open::{Options, Wanted};
-pub use questions::Manners;
-pub use stream::{Piece, Stream};
 pub use wire::{Arrival, Path, Reply, Watch, Wire};
 
 use crate::remote::{

@@ -5,20 +5,25 @@ use std::{
     sync::Arc,
 };
 
-use prism_core::mesh::{Kind, Lead, Look, Name, PENDING, PERSON, Path, Presence, SYSTEM, Support, Time, Window, name};
+use prism_api::{
+    events::AgentEvent,
+    mesh::{AgentStarted, AgentWrapped, CheckpointArguments, CheckpointNoted, StartArguments, WrapArguments},
+};
+use prism_core::{
+    mesh::{Kind, Lead, Look, Name, PENDING, PERSON, Path, Presence, SYSTEM, Support, Time, Window, name},
+    time::rfc3339,
+};
 use prism_store::{
     ReadError,
     mesh::{AgentRow, Pending},
 };
-use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tracing::{info, warn};
 use uuid::Uuid;
 
 use super::{Caller, Code, Mesh, State, Trouble, hyphenated, watch::HELD, who::Claim};
 use crate::wake::{AgentFacts, ClientFacts, Contact, Probe, Rung, Tmux};
-use prism_core::time::rfc3339;
 
 /// Names of agents, those included that are away. Beyond it no new one can start; one that nobody has seen for a month is
 /// forgotten.
@@ -50,43 +55,12 @@ pub(super) struct Facts {
     pub(super) absent: HashMap<Path, String>,
 }
 
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Start {
-    /// The name under which other agents reach you, such as `sable`. Letters, digits, `.`, `_` and `-`.
-    agent: String,
-    /// The program that you live in: `claude_code`, `codex`, `cursor`, `opencode`, …
-    surface: Option<String>,
-    /// The folder that you work in.
-    workspace: Option<String>,
-    /// What that program calls this session, if you were told.
-    surface_session: Option<String>,
-    /// How you can be woken beside MCP, if you know: `{"codex_app_server": {"url": …, "thread": …}}`,
-    /// `{"opencode": {"url": …, "session": …}}`, `{"tmux": {"pane": …}}`.
-    #[serde(default)]
+/// What the store keeps of an agent's facts, as JSON.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
+struct KeptFacts {
     wake: Map<String, Value>,
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Checkpoint {
-    /// The `session` that prism_start returned. Needed only if you are told so.
-    session: Option<String>,
-    #[serde(default)]
-    #[schemars(skip)]
-    agent: Option<String>,
-    /// What you have reached, for whoever looks at the roster.
-    note: Option<String>,
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Wrap {
-    /// The `session` that prism_start returned. Needed only if you are told so.
-    session: Option<String>,
-    #[serde(default)]
-    #[schemars(skip)]
-    agent: Option<String>,
+    tmux_pane: Option<String>,
 }
 
 // === impl Mesh ===
@@ -142,7 +116,7 @@ impl Mesh {
         self.arm(state, agent);
     }
 
-    pub async fn start(&self, caller: &Caller, arguments: Start) -> Result<Value, Trouble> {
+    pub async fn start(&self, caller: &Caller, arguments: StartArguments) -> Result<AgentStarted, Trouble> {
         let agent = name(&arguments.agent)?;
         if [PERSON, SYSTEM].contains(&&*agent) {
             return Err(Trouble::bad(format!(
@@ -188,7 +162,14 @@ impl Mesh {
             before.filter(|before| before.session != row.session)
         });
         let at = self.now();
-        self.events.tell_at("agent", at, || json!({"agent": &*agent, "change": "started", "surface": row.surface}));
+        self.events.tell("agent", || {
+            json!(AgentEvent {
+                at: rfc3339(at),
+                agent: agent.to_string(),
+                change: "started".to_owned(),
+                surface: Some(row.surface.clone()),
+            })
+        });
         info!(agent = &*agent, surface = row.surface, transport = row.transport, "An agent has started");
         self.watch_over(&agent);
         let mut news = Vec::new();
@@ -204,17 +185,18 @@ impl Mesh {
         self.tell_news(news).await;
         self.settle_paths(&agent).await;
         let support = self.state().core.support(&agent);
-        Ok(json!({
-            "session": hyphenated(row.session),
-            "agent": &*agent,
-            "surface": row.surface,
-            "workspace": row.workspace,
-            "transport": row.transport,
-            "surface_support": support.name(),
-            "doorbell": format!("{PENDING}/{}", hyphenated(row.session)),
-            "next": "You are registered. Other agents' signals wait for you until you call prism_signals_pending; to be \
-                     told at once, call prism_signals_wait. Call prism_wrap when you are done.",
-        }))
+        let next = "You are registered. Other agents' signals wait for you until you call prism_signals_pending; to be told \
+                    at once, call prism_signals_wait. Call prism_wrap when you are done.";
+        Ok(AgentStarted {
+            session: hyphenated(row.session),
+            agent: agent.to_string(),
+            surface: row.surface,
+            workspace: row.workspace,
+            transport: row.transport,
+            surface_support: support.name().to_owned(),
+            doorbell: format!("{PENDING}/{}", hyphenated(row.session)),
+            next: next.to_owned(),
+        })
     }
 
     /// The session that this caller has under this name already, and another agent that it is. One window is one session.
@@ -227,8 +209,12 @@ impl Mesh {
         }
     }
 
-    pub async fn checkpoint(&self, caller: &Caller, arguments: Checkpoint) -> Result<Value, Trouble> {
-        let Checkpoint { session, agent, note } = arguments;
+    pub async fn checkpoint(
+        &self,
+        caller: &Caller,
+        arguments: CheckpointArguments,
+    ) -> Result<CheckpointNoted, Trouble> {
+        let CheckpointArguments { session, agent, note } = arguments;
         let agent = self.who(caller, Claim { session: session.as_deref(), agent: agent.as_deref() })?;
         // A checkpoint is a sign of life without one, and leaves the last that was given where it is.
         let note = note.filter(|note| !note.trim().is_empty());
@@ -244,17 +230,17 @@ impl Mesh {
         if let (Some(note), Some(facts)) = (note, state.facts.get_mut(&agent)) {
             facts.checkpoint = Some((now, note));
         }
-        Ok(json!({"session": hyphenated(session), "agent": &*agent, "checkpoint_at": rfc3339(now)}))
+        Ok(CheckpointNoted { session: hyphenated(session), agent: agent.to_string(), checkpoint_at: rfc3339(now) })
     }
 
-    pub async fn wrap(&self, caller: &Caller, arguments: Wrap) -> Result<Value, Trouble> {
-        let Wrap { session, agent } = arguments;
+    pub async fn wrap(&self, caller: &Caller, arguments: WrapArguments) -> Result<AgentWrapped, Trouble> {
+        let WrapArguments { session, agent } = arguments;
         let agent = self.who(caller, Claim { session: session.as_deref(), agent: agent.as_deref() })?;
         let session = self.state().core.window(&agent).map(|window| window.session);
         let session =
             session.ok_or_else(|| Trouble::new(Code::NotStarted, format!("{agent} has no session to wrap")))?;
         self.leave(&agent, true).await?;
-        Ok(json!({"session": hyphenated(session), "agent": &*agent, "wrapped_at": rfc3339(self.now())}))
+        Ok(AgentWrapped { session: hyphenated(session), agent: agent.to_string(), wrapped_at: rfc3339(self.now()) })
     }
 
     /// An agent's window is no more: it has said good-bye, or its client has left.
@@ -283,7 +269,10 @@ impl Mesh {
             return Ok(());
         }
         let change = if wrapped { "wrapped" } else { "left" };
-        self.events.tell_at("agent", now, || json!({"agent": &**agent, "change": change}));
+        self.events.tell("agent", || {
+            let (at, agent) = (rfc3339(now), agent.to_string());
+            json!(AgentEvent { at, agent, change: change.to_owned(), surface: None })
+        });
         let body = format!("{agent} has {}.", if wrapped { "wrapped up" } else { "gone without a word" });
         self.tell_news(peers.into_iter().map(|peer| (Kind::PeerLeft, peer, body.clone())).collect()).await;
         Ok(())
@@ -352,17 +341,17 @@ impl State {
 
 impl Facts {
     fn read(row: &AgentRow) -> Self {
-        let kept: Value = serde_json::from_str(&row.facts).unwrap_or_default();
+        let kept: KeptFacts = serde_json::from_str(&row.facts).unwrap_or_default();
         let told = AgentFacts {
             agent: row.name.as_str().into(),
             session: hyphenated(row.session).into(),
             surface: row.surface.clone(),
             workspace: (!row.workspace.is_empty()).then(|| row.workspace.clone().into()),
             surface_session: row.surface_session.clone(),
-            wake: kept["wake"].as_object().cloned().unwrap_or_default(),
+            wake: kept.wake,
             client: ClientFacts {
                 has_channel: row.transport == "stdio",
-                tmux: kept["tmux_pane"].as_str().map(|pane| Tmux { pane: pane.to_owned(), socket: None }),
+                tmux: kept.tmux_pane.map(|pane| Tmux { pane, socket: None }),
             },
         };
         Self {
@@ -378,8 +367,8 @@ impl Facts {
     }
 
     fn write(&self) -> String {
-        let pane = self.told.client.tmux.as_ref().map(|tmux| &tmux.pane);
-        json!({"wake": self.told.wake, "tmux_pane": pane}).to_string()
+        let tmux_pane = self.told.client.tmux.as_ref().map(|tmux| tmux.pane.clone());
+        json!(KeptFacts { wake: self.told.wake.clone(), tmux_pane }).to_string()
     }
 
     pub(super) fn contact(&self, path: Path) -> Option<Contact> {
@@ -416,8 +405,8 @@ impl Facts {
     }
 }
 
-fn row(agent: &Name, caller: &Caller, arguments: Start, session: u128, Time(now): Time) -> AgentRow {
-    let Start { surface, workspace, surface_session, wake, .. } = arguments;
+fn row(agent: &Name, caller: &Caller, arguments: StartArguments, session: u128, Time(now): Time) -> AgentRow {
+    let StartArguments { surface, workspace, surface_session, wake, .. } = arguments;
     let (mark, transport) = match caller {
         Caller::Client(mark) => (Some(mark), mark.transport.clone()),
         Caller::Script | Caller::Person => (None, "script".to_owned()),
@@ -430,7 +419,7 @@ fn row(agent: &Name, caller: &Caller, arguments: Start, session: u128, Time(now)
         workspace: workspace.unwrap_or_default(),
         transport,
         surface_session,
-        facts: json!({"wake": wake, "tmux_pane": mark.and_then(|mark| mark.tmux_pane.as_ref())}).to_string(),
+        facts: json!(KeptFacts { wake, tmux_pane: mark.and_then(|mark| mark.tmux_pane.clone()) }).to_string(),
         mcp_session: mark.and_then(|mark| mark.session).map(|id| id.as_u128()),
         instance: mark.and_then(|mark| mark.instance).map(|id| id.as_u128()),
         started_at_us: now,

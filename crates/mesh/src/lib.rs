@@ -34,36 +34,25 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
 };
 
+pub use inside::Chats;
+use prism_api::events::{BellEvent, ObligationEvent, SupportEvent};
+use prism_bridge::drive::Sessions;
+use prism_config::{self as config, Env};
 use prism_core::mesh::{self as core, Action, Name, Outcome, Path, Time};
+use prism_core::time::rfc3339;
+use prism_os::clock::Clock;
 use prism_store::Store;
+use prism_telemetry::{events::Events, mesh::MeshMetrics};
 use serde_json::json;
 use tokio::sync::Notify;
 use tracing::{info, warn};
-use uuid::Uuid;
-
-pub use inside::Chats;
 pub use trouble::{Code, Trouble};
-pub use verbs::{Verb, run};
+use uuid::Uuid;
+pub use verbs::run;
 pub use who::Caller;
-
-/// What the verbs take.
-pub mod arguments {
-    pub use super::{
-        agents::{Checkpoint, Start, Wrap},
-        drain::Pending,
-        overview::{Diagnose, Nothing},
-        owed::{Owed, Waive},
-        signals::{Recall, Reply, Send},
-        waiting::Wait,
-    };
-}
 
 use self::{agents::Facts, polls::Polls, record::Recorder, streams::Streams};
 use crate::wake::{Adapters, AgentFacts, Allowed, Bell, Rung};
-use prism_bridge::drive::Sessions;
-use prism_config::{self as config, Env};
-use prism_os::clock::Clock;
-use prism_telemetry::{events::Events, mesh::MeshMetrics};
 
 /// Signals out of date that are ended in one commit before the mesh starts.
 const ENDED_AT_START: u32 = 1000;
@@ -185,18 +174,19 @@ impl Mesh {
             Action::Note { agent, session, path, outcome, lead, after, at } => {
                 self.metrics.bell(path, outcome, after);
                 let told = || {
-                    json!({
-                        "agent": &*agent,
-                        "session": hyphenated(session),
-                        "path": path.name(),
-                        "result": outcome.name(),
-                        "signal_id": hyphenated(lead.signal),
-                        "signal_type": lead.kind.name(),
-                        "trace_id": hyphenated(lead.trace),
-                        "after_ms": after.map(|after| after.as_secs_f64() * 1e3),
+                    json!(BellEvent {
+                        at: rfc3339(at),
+                        agent: agent.to_string(),
+                        session: hyphenated(session),
+                        path: path.name().to_owned(),
+                        result: outcome.name().to_owned(),
+                        signal_id: hyphenated(lead.signal),
+                        signal_type: lead.kind.name().to_owned(),
+                        trace_id: hyphenated(lead.trace),
+                        after_ms: after.map(|after| after.as_secs_f64() * 1e3),
                     })
                 };
-                self.events.tell_at("surface_doorbell_sent", at, told);
+                self.events.tell("surface_doorbell_sent", told);
                 self.recorder.bell(&agent, session, path, outcome, &lead, after, at);
             }
             Action::Reread(agent) => self.reread(agent),
@@ -219,7 +209,10 @@ impl Mesh {
         };
         info!(agent = &**agent, support = support.name(), "What an agent's surface supports has changed");
         self.recorder.bucket(agent, support);
-        self.events.tell_at("support", now, || json!({"agent": &**agent, "surface_support": support.name()}));
+        self.events.tell("support", || {
+            let (at, agent) = (rfc3339(now), agent.to_string());
+            json!(SupportEvent { at, agent, surface_support: support.name().to_owned() })
+        });
     }
 
     /// Lets results of tools carry an agent's bell, or not, at the doors that they leave by.
@@ -319,16 +312,17 @@ impl Mesh {
         self.metrics.overdue(obligation.bucket);
         self.recorder.overdue(obligation.signal, at);
         let told = || {
-            json!({
-                "state": "overdue",
-                "signal_id": hyphenated(obligation.signal),
-                "type": kind.name(),
-                "debtor": &**debtor,
-                "creditor": &**creditor,
-                "sla_exempt": obligation.is_exempt(),
+            json!(ObligationEvent {
+                at: rfc3339(at),
+                state: "overdue".to_owned(),
+                signal_id: hyphenated(obligation.signal),
+                kind: kind.name().to_owned(),
+                debtor: debtor.to_string(),
+                creditor: creditor.to_string(),
+                sla_exempt: Some(obligation.is_exempt()),
             })
         };
-        self.events.tell_at("obligation", at, told);
+        self.events.tell("obligation", told);
         self.notify(&format!("{debtor} has not dealt with a {} from {creditor}. See: prism mesh", kind.name()));
         let (Some(mesh), obligation) = (self.this.upgrade(), obligation.clone()) else { return };
         tokio::spawn(async move { mesh.tell_overdue(&obligation).await });

@@ -1,77 +1,44 @@
 //! What is owed, for who asks; and obligations in the store's words and in the core's.
 
-use prism_core::mesh::{Kind, Obligation, Outcome, PERSON, Path, Support, Time, Wakes, name};
+use prism_api::mesh::{
+    ObligationView, ObligationsArguments, ObligationsPage, SignalWaived, WaiveArguments, WhoseObligations,
+};
+use prism_bridge::admission::AgentBells;
+use prism_core::{
+    mesh::{Kind, Obligation, Outcome, PERSON, Path, Support, Time, Wakes, name},
+    time::rfc3339,
+};
 use prism_store::mesh::{ObligationFilter, ObligationRow, Waived};
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::{Value, json};
 use tracing::debug;
 
 use super::{Caller, Code, Mesh, Trouble, hyphenated, signals::uuid, who::Claim};
-use prism_bridge::admission::AgentBells;
-use prism_core::time::rfc3339;
 
 /// Obligations that are told at once.
 const MAX_ROWS: u32 = 1000;
 /// The longest reason why something is not owed any more.
 const MAX_REASON: usize = 1024;
 
-#[derive(Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Owed {
-    /// The `session` that prism_start returned. Needed only if you are told so.
-    session: Option<String>,
-    #[serde(default)]
-    #[schemars(skip)]
-    agent: Option<String>,
-    /// What you owe (`me`, the default), what others owe you (`others`), or everything (`all`).
-    of: Option<Whose>,
-    /// Only those that are `open`, `heard`, `done`, `recalled`, `expired` or `waived`. Left out: those that are not over.
-    state: Option<String>,
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Waive {
-    /// The `signal_id` of what was asked: of you, if you will not do it, or by you, if it need not be done any more.
-    signal_id: String,
-    /// Why. The other side is told.
-    reason: String,
-    /// The `session` that prism_start returned. Needed only if you are told so.
-    session: Option<String>,
-    #[serde(default)]
-    #[schemars(skip)]
-    agent: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Whose {
-    Me,
-    Others,
-    All,
-}
-
 impl Mesh {
-    pub fn obligations(&self, caller: &Caller, arguments: Owed) -> Result<Value, Trouble> {
+    pub fn obligations(&self, caller: &Caller, arguments: ObligationsArguments) -> Result<ObligationsPage, Trouble> {
         let claim = Claim { session: arguments.session.as_deref(), agent: arguments.agent.as_deref() };
         let agent = self.about(caller, claim)?;
-        let whose = arguments.of.unwrap_or(if *agent == *PERSON { Whose::All } else { Whose::Me });
+        let whose =
+            arguments.of.unwrap_or(if *agent == *PERSON { WhoseObligations::All } else { WhoseObligations::Me });
         let filter = ObligationFilter {
-            debtor: (whose == Whose::Me).then(|| agent.to_string()),
-            creditor: (whose == Whose::Others).then(|| agent.to_string()),
+            debtor: (whose == WhoseObligations::Me).then(|| agent.to_string()),
+            creditor: (whose == WhoseObligations::Others).then(|| agent.to_string()),
             is_open: arguments.state.is_none(),
             state: arguments.state,
             limit: MAX_ROWS,
         };
-        let rows: Vec<Value> = self.store.obligations(&filter)?.iter().map(shown_obligation).collect();
-        Ok(self.carrying(caller, &agent, json!({"obligations": rows})))
+        let obligations = self.store.obligations(&filter)?.iter().map(shown_obligation).collect();
+        Ok(ObligationsPage { obligations, bell: self.bell_for(caller, &agent) })
     }
 }
 
 impl Mesh {
     /// Ends what is owed without a reply: who owes it declines, who asked lets them off, the person decides for both.
-    pub async fn waive(&self, caller: &Caller, arguments: Waive) -> Result<Value, Trouble> {
+    pub async fn waive(&self, caller: &Caller, arguments: WaiveArguments) -> Result<SignalWaived, Trouble> {
         let claim = Claim { session: arguments.session.as_deref(), agent: arguments.agent.as_deref() };
         let agent = self.who(caller, claim)?;
         let reason = arguments.reason.trim();
@@ -90,7 +57,7 @@ impl Mesh {
                     let body = format!("{agent} {verb} what was asked with {}: {reason}", hyphenated(signal));
                     self.tell_quietly(other, body).await;
                 }
-                return Ok(json!({"waived": true, "signal_id": hyphenated(signal), "reason": reason}));
+                return Ok(SignalWaived { waived: true, signal_id: hyphenated(signal), reason: reason.to_owned() });
             }
             Waived::AlreadyClosed => (Code::AlreadyGone, "nothing is owed for it any more".to_owned()),
             Waived::NotYours => (
@@ -124,30 +91,30 @@ impl Mesh {
     }
 }
 
-fn shown_obligation(row: &ObligationRow) -> Value {
+fn shown_obligation(row: &ObligationRow) -> ObligationView {
     let at = |us: Option<i64>| us.map(|us| rfc3339(Time(us)));
-    json!({
-        "signal_id": hyphenated(row.signal),
-        "type": row.kind,
-        "debtor": row.debtor,
-        "creditor": row.creditor,
-        "state": row.state,
-        "action_required": row.action_required,
-        "reply_required": row.reply_required,
-        "opened_at": rfc3339(Time(row.opened_at_us)),
-        "due_at": at(row.due_at_us),
-        "overdue": row.overdue_at_us.is_some(),
-        "escalated_at": at(row.escalated_at_us),
-        "sla_exempt": row.bucket == Support::Degraded.name(),
-        "heard_at": at(row.heard_at_us),
-        "closed_at": at(row.closed_at_us),
-        "closed_why": row.closed_why,
-        "wake_attempt_count": row.wake_attempt_count,
-        "wake_ring_count": row.wake_ring_count,
-        "last_wake_at": at(row.last_wake_at_us),
-        "last_wake_path": row.last_wake_path,
-        "last_wake_result": row.last_wake_result,
-    })
+    ObligationView {
+        signal_id: hyphenated(row.signal),
+        kind: row.kind.clone(),
+        debtor: row.debtor.clone(),
+        creditor: row.creditor.clone(),
+        state: row.state.clone(),
+        action_required: row.action_required,
+        reply_required: row.reply_required,
+        opened_at: rfc3339(Time(row.opened_at_us)),
+        due_at: at(row.due_at_us),
+        overdue: row.overdue_at_us.is_some(),
+        escalated_at: at(row.escalated_at_us),
+        sla_exempt: row.bucket == Support::Degraded.name(),
+        heard_at: at(row.heard_at_us),
+        closed_at: at(row.closed_at_us),
+        closed_why: row.closed_why.clone(),
+        wake_attempt_count: row.wake_attempt_count,
+        wake_ring_count: row.wake_ring_count,
+        last_wake_at: at(row.last_wake_at_us),
+        last_wake_path: row.last_wake_path.clone(),
+        last_wake_result: row.last_wake_result.clone(),
+    }
 }
 
 pub(super) fn obligation_row(obligation: &Obligation) -> ObligationRow {

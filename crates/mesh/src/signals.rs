@@ -2,20 +2,25 @@
 
 use std::time::Duration;
 
+use prism_api::{
+    events::{ObligationEvent, SignalSentEvent},
+    mesh::{
+        RecallArguments, RecipientState, ReplyArguments, ReplyDue, SendArguments, SignalAccepted, SignalDelivery,
+        SignalRecalled,
+    },
+};
+use prism_bridge::admission::AgentBells;
 use prism_core::{
     mesh::{Duty, Kind, Lead, Name, Obligation, PERSON, SYSTEM, Support, name},
     policy::person::Eventually,
+    time::rfc3339,
 };
 use prism_store::mesh::{NewSignal, Recalled, Sent, SignalRow};
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use tracing::warn;
 use uuid::Uuid;
 
 use super::{Caller, Code, Mesh, Trouble, hyphenated, owed::obligation_row, who::Claim};
-use prism_bridge::admission::AgentBells;
-use prism_core::time::rfc3339;
 
 /// The longest body of a signal, in bytes. A longer one is refused: signals point to work, they do not carry it.
 const MAX_BODY: usize = 64 << 10;
@@ -23,72 +28,6 @@ const MAX_BODY: usize = 64 << 10;
 const MAX_PENDING: u32 = 20_000;
 /// Undrained signals of Prism's own for one agent. Beyond it the oldest gives way.
 const MAX_NEWS: u32 = 50;
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Send {
-    /// The name of the agent that it is for; `person` is the human at this machine.
-    to: String,
-    /// `Question`, `TaskAssigned` and `ReviewRequested` ask for a reply; `StatusUpdate` and `Acknowledgment` do not.
-    #[serde(rename = "type", default = "question")]
-    kind: String,
-    /// What you have to say.
-    body: String,
-    /// The `session` that prism_start returned. Needed only if you are told so.
-    session: Option<String>,
-    #[serde(default)]
-    #[schemars(skip)]
-    agent: Option<String>,
-    /// The signal that this one is about.
-    reply_to: Option<String>,
-    /// Groups signals that belong together; a reply keeps it by itself.
-    trace_id: Option<String>,
-    /// An id of your own (a UUID). Sent again under the same one, it is the same signal.
-    signal_id: Option<String>,
-    /// `sync` refuses it unless the recipient can be woken now; `async` (the default) lets it wait.
-    delivery: Option<Delivery>,
-    /// Seconds after which it is no longer worth reading.
-    ttl_s: Option<u64>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Delivery {
-    Async,
-    Sync,
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Reply {
-    /// The `signal_id` of the signal that you reply to.
-    to_signal: String,
-    /// What you have to say.
-    body: String,
-    /// Left out, it is the kind that ends what was asked for: `Answer`, `TaskCompleted` or `ReviewCompleted`. `StatusUpdate`
-    /// and `Acknowledgment` say that you are at it.
-    #[serde(rename = "type")]
-    kind: Option<String>,
-    /// The `session` that prism_start returned. Needed only if you are told so.
-    session: Option<String>,
-    #[serde(default)]
-    #[schemars(skip)]
-    agent: Option<String>,
-    /// An id of your own (a UUID). Sent again under the same one, it is the same signal.
-    signal_id: Option<String>,
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Recall {
-    /// The `signal_id` of a signal that you have sent and that was not read yet.
-    signal_id: String,
-    /// The `session` that prism_start returned. Needed only if you are told so.
-    session: Option<String>,
-    #[serde(default)]
-    #[schemars(skip)]
-    agent: Option<String>,
-}
 
 /// A signal that is about to be sent.
 struct Outgoing {
@@ -102,10 +41,6 @@ struct Outgoing {
     /// The signal whose obligation ends with it.
     closes: Option<u128>,
     ttl_s: Option<u64>,
-}
-
-fn question() -> String {
-    Kind::Question.name().to_owned()
 }
 
 impl AgentBells for Mesh {
@@ -123,7 +58,7 @@ impl AgentBells for Mesh {
 }
 
 impl Mesh {
-    pub async fn send(&self, caller: &Caller, arguments: Send) -> Result<Value, Trouble> {
+    pub async fn send(&self, caller: &Caller, arguments: SendArguments) -> Result<SignalAccepted, Trouble> {
         let claim = Claim { session: arguments.session.as_deref(), agent: arguments.agent.as_deref() };
         let sender = self.who(caller, claim)?;
         let recipient = name(&arguments.to)?;
@@ -145,11 +80,11 @@ impl Mesh {
             ttl_s: arguments.ttl_s,
         };
         let sender = outgoing.sender.clone();
-        let sent = self.dispatch(outgoing, arguments.delivery == Some(Delivery::Sync)).await?;
-        Ok(self.carrying(caller, &sender, sent))
+        let sent = self.dispatch(outgoing, arguments.delivery == Some(SignalDelivery::Sync)).await?;
+        Ok(SignalAccepted { bell: self.bell_for(caller, &sender), ..sent })
     }
 
-    pub async fn reply(&self, caller: &Caller, arguments: Reply) -> Result<Value, Trouble> {
+    pub async fn reply(&self, caller: &Caller, arguments: ReplyArguments) -> Result<SignalAccepted, Trouble> {
         let claim = Claim { session: arguments.session.as_deref(), agent: arguments.agent.as_deref() };
         let sender = self.who(caller, claim)?;
         let asked = self.asked(uuid("to_signal", &arguments.to_signal)?)?;
@@ -176,7 +111,7 @@ impl Mesh {
         };
         let sender = outgoing.sender.clone();
         let sent = self.dispatch(outgoing, false).await?;
-        Ok(self.carrying(caller, &sender, sent))
+        Ok(SignalAccepted { bell: self.bell_for(caller, &sender), ..sent })
     }
 
     /// The signal that another one is about.
@@ -186,7 +121,7 @@ impl Mesh {
     }
 
     /// Has a signal written down, and then told.
-    async fn dispatch(&self, out: Outgoing, sync: bool) -> Result<Value, Trouble> {
+    async fn dispatch(&self, out: Outgoing, sync: bool) -> Result<SignalAccepted, Trouble> {
         if out.body.len() > MAX_BODY {
             let why =
                 format!("the body is {} bytes long and may have {MAX_BODY}: send a path or a link", out.body.len());
@@ -238,15 +173,16 @@ impl Mesh {
                 let lead = Lead { seq, signal: out.id, trace: out.trace, kind: out.kind, sender: (*out.sender).into() };
                 self.metrics.sent(out.kind);
                 let told = || {
-                    json!({
-                        "signal_id": hyphenated(out.id),
-                        "seq": seq,
-                        "type": out.kind.name(),
-                        "from": &*out.sender,
-                        "to": &*out.recipient,
+                    json!(SignalSentEvent {
+                        at: rfc3339(now),
+                        signal_id: hyphenated(out.id),
+                        seq,
+                        kind: out.kind.name().to_owned(),
+                        from: out.sender.to_string(),
+                        to: out.recipient.to_string(),
                     })
                 };
-                self.events.tell_at("signal_sent", now, told);
+                self.events.tell("signal_sent", told);
                 let done = self.act(|state, now| {
                     state.core.arrived(&out.recipient, lead, obligation.clone(), now);
                     out.closes.and_then(|closes| state.core.done(closes))
@@ -267,16 +203,14 @@ impl Mesh {
                 return Err(Trouble::new(Code::Conflict, why));
             }
         };
-        let mut result = json!({
-            "signal_id": hyphenated(out.id),
-            "trace_id": hyphenated(trace),
-            "seq": seq,
-            "recipient_state": self.state_of(&out.recipient),
-        });
-        if let Some(due) = due {
-            result["obligation"] = json!({"due_at": rfc3339(due)});
-        }
-        Ok(result)
+        Ok(SignalAccepted {
+            signal_id: hyphenated(out.id),
+            trace_id: hyphenated(trace),
+            seq,
+            recipient_state: self.state_of(&out.recipient),
+            obligation: due.map(|due| ReplyDue { due_at: rfc3339(due) }),
+            bell: None,
+        })
     }
 
     fn ttl(&self, kind: Kind) -> Duration {
@@ -288,16 +222,16 @@ impl Mesh {
     }
 
     /// What a sender should know of its recipient.
-    fn state_of(&self, agent: &Name) -> Value {
+    fn state_of(&self, agent: &Name) -> RecipientState {
         if **agent == *PERSON {
-            return json!({"presence": "person"});
+            return RecipientState { presence: PERSON.to_owned(), ..RecipientState::default() };
         }
         let (state, now) = (self.state(), self.now());
-        json!({
-            "presence": state.core.presence(agent, now).name(),
-            "surface_support": state.core.support(agent).name(),
-            "pending": state.core.bell(agent).map_or(0, |bell| bell.pending()),
-        })
+        RecipientState {
+            presence: state.core.presence(agent, now).name().to_owned(),
+            surface_support: Some(state.core.support(agent).name().to_owned()),
+            pending: Some(state.core.bell(agent).map_or(0, |bell| bell.pending())),
+        }
     }
 
     /// Sends what Prism itself has to say. It waits for nobody: who does not read it has missed nothing.
@@ -345,19 +279,21 @@ impl Mesh {
                 self.metrics.ended(&obligation, at);
             }
             let told = || {
-                json!({
-                    "state": state,
-                    "signal_id": hyphenated(obligation.signal),
-                    "type": obligation.kind.name(),
-                    "debtor": &*obligation.debtor,
-                    "creditor": &*obligation.creditor,
+                json!(ObligationEvent {
+                    at: rfc3339(at),
+                    state: state.to_owned(),
+                    signal_id: hyphenated(obligation.signal),
+                    kind: obligation.kind.name().to_owned(),
+                    debtor: obligation.debtor.to_string(),
+                    creditor: obligation.creditor.to_string(),
+                    sla_exempt: None,
                 })
             };
-            self.events.tell_at("obligation", at, told);
+            self.events.tell("obligation", told);
         }
     }
 
-    pub async fn recall(&self, caller: &Caller, arguments: Recall) -> Result<Value, Trouble> {
+    pub async fn recall(&self, caller: &Caller, arguments: RecallArguments) -> Result<SignalRecalled, Trouble> {
         let claim = Claim { session: arguments.session.as_deref(), agent: arguments.agent.as_deref() };
         let agent = self.who(caller, claim)?;
         let id = uuid("signal_id", &arguments.signal_id)?;
@@ -365,8 +301,8 @@ impl Mesh {
             Recalled::Done { recipient, rings, seq } => {
                 let recipient = name(&recipient)?;
                 self.act(|state, now| state.core.gone(&recipient, seq, rings, id, now));
-                let told = json!({"recalled": true, "signal_id": hyphenated(id)});
-                return Ok(self.carrying(caller, &agent, told));
+                let bell = self.bell_for(caller, &agent);
+                return Ok(SignalRecalled { recalled: true, signal_id: hyphenated(id), bell });
             }
             Recalled::AlreadyDrained => (Code::AlreadyDrained, "its recipient has read it already".to_owned()),
             Recalled::AlreadyGone => (Code::AlreadyGone, "it was recalled before, or its time is over".to_owned()),

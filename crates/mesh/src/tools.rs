@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
-
-use crate::{Caller, Mesh, Trouble, arguments};
+use prism_api::mesh::{self, DoorbellRead};
 use prism_mcp::kit::{Call, CallerMark, Failure, Hints, Reply, Server, Tool};
+
+use crate::{Caller, Mesh, Trouble};
 
 /// The verbs' names. A bell never goes with their results: they say by themselves what there is to say, or must not.
 pub const NAMES: [&str; 12] = [
@@ -54,9 +54,9 @@ pub fn caller(call: &Call) -> Caller {
 }
 
 /// How many signals wait for who reads the doorbell. What they say is for the drain to tell (M-03).
-pub fn waiting(mesh: &Arc<Mesh>, session: Option<&str>, call: &Call) -> Result<Value, Failure> {
+pub fn waiting(mesh: &Arc<Mesh>, session: Option<&str>, call: &Call) -> Result<DoorbellRead, Failure> {
     let pending = mesh.waiting(&caller(call), session).map_err(failed)?;
-    Ok(json!({"pending": pending, "next": "Call prism_signals_pending to read them."}))
+    Ok(DoorbellRead { pending, next: "Call prism_signals_pending to read them.".to_owned() })
 }
 
 fn failed(trouble: Trouble) -> Failure {
@@ -86,7 +86,7 @@ macro_rules! verb {
 }
 
 verb!(
-    Start(arguments::Start),
+    Start(mesh::StartArguments),
     "prism_start",
     "Register as an agent",
     Hints::ADDS,
@@ -95,7 +95,7 @@ verb!(
     |mesh, caller, given, _call| mesh.start(&caller, given).await
 );
 verb!(
-    Checkpoint(arguments::Checkpoint),
+    Checkpoint(mesh::CheckpointArguments),
     "prism_checkpoint",
     "Say what you have reached",
     Hints::ADDS,
@@ -103,7 +103,7 @@ verb!(
     |mesh, caller, given, _call| mesh.checkpoint(&caller, given).await
 );
 verb!(
-    Wrap(arguments::Wrap),
+    Wrap(mesh::WrapArguments),
     "prism_wrap",
     "Sign off",
     Hints::ADDS,
@@ -111,7 +111,7 @@ verb!(
     |mesh, caller, given, _call| mesh.wrap(&caller, given).await
 );
 verb!(
-    Status(arguments::Nothing),
+    Status(mesh::NoArguments),
     "prism_status",
     "Who is there",
     Hints::READS,
@@ -120,7 +120,7 @@ verb!(
     |mesh, caller, _given, _call| Ok(mesh.roster(&caller))
 );
 verb!(
-    SignalSend(arguments::Send),
+    SignalSend(mesh::SendArguments),
     "prism_signal_send",
     "Send a signal to an agent",
     Hints::ADDS,
@@ -129,7 +129,7 @@ verb!(
     |mesh, caller, given, _call| mesh.send(&caller, given).await
 );
 verb!(
-    SignalsPending(arguments::Pending),
+    SignalsPending(mesh::PendingArguments),
     "prism_signals_pending",
     "Read the signals that wait for you",
     Hints::ADDS,
@@ -143,7 +143,7 @@ verb!(
     })
 );
 verb!(
-    SignalsWait(arguments::Wait),
+    SignalsWait(mesh::WaitArguments),
     "prism_signals_wait",
     "Wait for a signal",
     Hints::READS,
@@ -152,7 +152,7 @@ verb!(
     |mesh, caller, given, call| mesh.wait(&caller, given, Some(call)).await
 );
 verb!(
-    SignalReply(arguments::Reply),
+    SignalReply(mesh::ReplyArguments),
     "prism_signal_reply",
     "Reply to a signal",
     Hints::ADDS,
@@ -161,7 +161,7 @@ verb!(
     |mesh, caller, given, _call| mesh.reply(&caller, given).await
 );
 verb!(
-    SignalRecall(arguments::Recall),
+    SignalRecall(mesh::RecallArguments),
     "prism_signal_recall",
     "Take a signal back",
     Hints::ADDS,
@@ -169,7 +169,7 @@ verb!(
     |mesh, caller, given, _call| mesh.recall(&caller, given).await
 );
 verb!(
-    SignalWaive(arguments::Waive),
+    SignalWaive(mesh::WaiveArguments),
     "prism_signal_waive",
     "End what is owed without a reply",
     Hints::ADDS,
@@ -178,7 +178,7 @@ verb!(
     |mesh, caller, given, _call| mesh.waive(&caller, given).await
 );
 verb!(
-    Obligations(arguments::Owed),
+    Obligations(mesh::ObligationsArguments),
     "prism_obligations",
     "What is owed",
     Hints::READS,
@@ -186,7 +186,7 @@ verb!(
     |mesh, caller, given, _call| mesh.obligations(&caller, given)
 );
 verb!(
-    Diagnostics(arguments::Diagnose),
+    Diagnostics(mesh::DiagnosticsArguments),
     "prism_runtime_diagnostics",
     "How you can be reached",
     Hints::READS,

@@ -2,97 +2,40 @@
 
 use std::sync::Arc;
 
+use prism_api::mesh::MeshVerb;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Caller, Mesh, Trouble, drain::Given};
 use prism_mcp::kit::read_arguments;
 
-/// What the mesh can be asked over HTTP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verb {
-    Start,
-    Checkpoint,
-    Wrap,
-    Status,
-    Send,
-    Pending,
-    Wait,
-    Reply,
-    Recall,
-    Waive,
-    Obligations,
-    Diagnostics,
-    History,
-    WakeTest,
-}
-
-impl Verb {
-    pub const ALL: [Self; 14] = [
-        Self::Start,
-        Self::Checkpoint,
-        Self::Wrap,
-        Self::Status,
-        Self::Send,
-        Self::Pending,
-        Self::Wait,
-        Self::Reply,
-        Self::Recall,
-        Self::Waive,
-        Self::Obligations,
-        Self::Diagnostics,
-        Self::History,
-        Self::WakeTest,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Start => "start",
-            Self::Checkpoint => "checkpoint",
-            Self::Wrap => "wrap",
-            Self::Status => "status",
-            Self::Send => "send",
-            Self::Pending => "pending",
-            Self::Wait => "wait",
-            Self::Reply => "reply",
-            Self::Recall => "recall",
-            Self::Waive => "waive",
-            Self::Obligations => "obligations",
-            Self::Diagnostics => "diagnostics",
-            Self::History => "history",
-            Self::WakeTest => "wake_test",
-        }
-    }
-
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|verb| verb.name() == name)
-    }
-}
-
 /// Does what a verb says. What it gives out has arrived when its answer leaves.
 pub async fn run(
     mesh: &Arc<Mesh>,
-    verb: Verb,
+    verb: MeshVerb,
     arguments: &str,
     caller: &Caller,
 ) -> Result<(Value, Option<Given>), Trouble> {
-    let told = match verb {
-        Verb::Pending => return mesh.pending(caller, read(arguments)?).await,
-        Verb::Start => mesh.start(caller, read(arguments)?).await,
-        Verb::Checkpoint => mesh.checkpoint(caller, read(arguments)?).await,
-        Verb::Wrap => mesh.wrap(caller, read(arguments)?).await,
-        Verb::Status => Ok(mesh.roster(caller)),
-        Verb::Send => mesh.send(caller, read(arguments)?).await,
-        Verb::Wait => mesh.wait(caller, read(arguments)?, None).await,
-        Verb::Reply => mesh.reply(caller, read(arguments)?).await,
-        Verb::Recall => mesh.recall(caller, read(arguments)?).await,
-        Verb::Waive => mesh.waive(caller, read(arguments)?).await,
-        Verb::Obligations => mesh.obligations(caller, read(arguments)?),
-        Verb::Diagnostics => mesh.diagnostics(caller, read(arguments)?),
-        Verb::History => mesh.history(read(arguments)?),
-        Verb::WakeTest => mesh.wake_test(read(arguments)?).await,
+    let answer = match verb {
+        MeshVerb::Pending => {
+            let (page, given) = mesh.pending(caller, read(arguments)?).await?;
+            return Ok((json!(page), given));
+        }
+        MeshVerb::Start => json!(mesh.start(caller, read(arguments)?).await?),
+        MeshVerb::Checkpoint => json!(mesh.checkpoint(caller, read(arguments)?).await?),
+        MeshVerb::Wrap => json!(mesh.wrap(caller, read(arguments)?).await?),
+        MeshVerb::Status => json!(mesh.roster(caller)),
+        MeshVerb::Send => json!(mesh.send(caller, read(arguments)?).await?),
+        MeshVerb::Wait => json!(mesh.wait(caller, read(arguments)?, None).await?),
+        MeshVerb::Reply => json!(mesh.reply(caller, read(arguments)?).await?),
+        MeshVerb::Recall => json!(mesh.recall(caller, read(arguments)?).await?),
+        MeshVerb::Waive => json!(mesh.waive(caller, read(arguments)?).await?),
+        MeshVerb::Obligations => json!(mesh.obligations(caller, read(arguments)?)?),
+        MeshVerb::Diagnostics => json!(mesh.diagnostics(caller, read(arguments)?)?),
+        MeshVerb::History => json!(mesh.history(read(arguments)?)?),
+        MeshVerb::WakeTest => json!(mesh.wake_test(read(arguments)?).await?),
     };
-    told.map(|told| (told, None))
+    Ok((answer, None))
 }
 
 fn read<T: DeserializeOwned>(arguments: &str) -> Result<T, Trouble> {

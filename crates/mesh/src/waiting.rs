@@ -4,10 +4,9 @@
 
 use std::{sync::Arc, time::Duration};
 
+use prism_api::mesh::{NoBell, WaitArguments, WaitEnded};
 use prism_core::mesh::{Name, PERSON, Path};
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use prism_mcp::kit::Call;
 use tokio::time::{Instant, interval, sleep_until};
 use uuid::Uuid;
 
@@ -17,7 +16,6 @@ use super::{
     who::Claim,
 };
 use crate::wake::Poll;
-use prism_mcp::kit::Call;
 
 /// How long a wait lasts where nothing else is said, and at most, by what the surface was seen to bear (measured: Codex cuts a
 /// call off at 300 s whatever it is told, Claude Code never while it hears of progress).
@@ -30,33 +28,6 @@ const LONGEST_OF: [(&str, Duration); 3] = [
 /// How often a client hears that its wait goes on.
 const PROGRESS: Duration = Duration::from_secs(10);
 
-#[derive(Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Wait {
-    /// The `session` that prism_start returned. Needed only if you are told so.
-    session: Option<String>,
-    /// How many seconds at most. Your program may allow less.
-    timeout_s: Option<u64>,
-    #[serde(default)]
-    #[schemars(skip)]
-    agent: Option<String>,
-    #[serde(default)]
-    #[schemars(skip)]
-    surface: Option<String>,
-    #[serde(default)]
-    #[schemars(skip)]
-    workspace: Option<String>,
-    #[serde(default)]
-    #[schemars(skip)]
-    surface_session: Option<String>,
-    #[serde(default)]
-    #[schemars(skip)]
-    instance: Option<String>,
-    #[serde(default)]
-    #[schemars(skip)]
-    hook: Option<String>,
-}
-
 /// A poll that is open. Dropped, as when its client has left, it is closed.
 struct Held {
     mesh: Arc<Mesh>,
@@ -67,9 +38,9 @@ impl Mesh {
     pub async fn wait(
         self: &Arc<Self>,
         caller: &Caller,
-        arguments: Wait,
+        arguments: WaitArguments,
         call: Option<&Call>,
-    ) -> Result<Value, Trouble> {
+    ) -> Result<WaitEnded, Trouble> {
         let (kind, asked, agent) = self.asked_for(caller, &arguments)?;
         let (longest, usual) = self.longest(caller, agent.as_ref(), kind);
         let within = arguments.timeout_s.map_or(usual, |seconds| Duration::from_secs(seconds).min(longest));
@@ -78,7 +49,7 @@ impl Mesh {
             let bell =
                 agent.as_ref().and_then(|agent| self.act(|state, now| state.core.look_in(agent, Path::Hook, now)));
             return Ok(bell.map_or_else(
-                || json!({"bell": false, "why": "timeout", "waited_s": 0}),
+                || WaitEnded { waited_s: Some(0), ..without_bell(NoBell::Timeout) },
                 |bell| self.rung(agent.as_ref(), &bell.to_string()),
             ));
         }
@@ -108,21 +79,19 @@ impl Mesh {
                 biased;
                 ended = &mut ended => return Ok(match ended {
                     Ok(Ended::Bell(bell)) => self.rung(Some(&bell.agent), &bell.text),
-                    Ok(Ended::Stopping) => json!({
-                        "bell": false,
-                        "why": "restarting",
-                        "next": "Prism is being restarted. Call prism_signals_wait again to go on waiting.",
-                    }),
-                    Ok(Ended::Superseded) => json!({"bell": false, "why": "superseded"}),
-                    Ok(Ended::Wrapped) | Err(_) => json!({"bell": false, "why": "wrapped"}),
+                    Ok(Ended::Stopping) => {
+                        let next = "Prism is being restarted. Call prism_signals_wait again to go on waiting.";
+                        WaitEnded { next: Some(next.to_owned()), ..without_bell(NoBell::Restarting) }
+                    }
+                    Ok(Ended::Superseded) => without_bell(NoBell::Superseded),
+                    Ok(Ended::Wrapped) | Err(_) => without_bell(NoBell::Wrapped),
                 }),
                 () = sleep_until(began + within) => {
-                    return Ok(json!({
-                        "bell": false,
-                        "why": "timeout",
-                        "waited_s": within.as_secs(),
-                        "next": "No signal yet. Call prism_signals_wait again to go on waiting.",
-                    }));
+                    return Ok(WaitEnded {
+                        waited_s: Some(within.as_secs()),
+                        next: Some("No signal yet. Call prism_signals_wait again to go on waiting.".to_owned()),
+                        ..without_bell(NoBell::Timeout)
+                    });
                 }
                 _ = tick.tick() => {
                     if let Some(call) = call {
@@ -137,14 +106,11 @@ impl Mesh {
         }
     }
 
-    /// A verb's result, with the bell if it is to carry it: other tools' results have it put to them at the door.
-    pub(super) fn carrying(&self, caller: &Caller, agent: &Name, mut result: Value) -> Value {
-        if matches!(caller, Caller::Client(_))
-            && let Some(bell) = self.act(|state, now| state.core.piggyback(agent, now))
-        {
-            result["bell"] = bell.to_string().into();
-        }
-        result
+    /// Returns the bell that a verb's result is to carry, if any: other tools' results have it put to them at the door.
+    pub(super) fn bell_for(&self, caller: &Caller, agent: &Name) -> Option<String> {
+        let is_client = matches!(caller, Caller::Client(_));
+        let bell = is_client.then(|| self.act(|state, now| state.core.piggyback(agent, now))).flatten();
+        bell.map(|bell| bell.to_string())
     }
 
     /// Ends all waits: the daemon stops, and whoever waits comes back to the next one.
@@ -152,19 +118,21 @@ impl Mesh {
         self.state().polls.stop();
     }
 
-    fn rung(&self, agent: Option<&Name>, text: &str) -> Value {
+    fn rung(&self, agent: Option<&Name>, text: &str) -> WaitEnded {
         let pending = agent.map_or(0, |agent| self.state().core.bell(agent).map_or(0, |bell| bell.pending()));
-        json!({
-            "bell": true,
-            "agent": agent.map(|agent| &**agent),
-            "text": text,
-            "pending": pending,
-            "next": "Call prism_signals_pending now; when you have dealt with it, call prism_signals_wait again.",
-        })
+        let next = "Call prism_signals_pending now; when you have dealt with it, call prism_signals_wait again.";
+        WaitEnded {
+            bell: true,
+            agent: agent.map(ToString::to_string),
+            text: Some(text.to_owned()),
+            pending: Some(pending),
+            next: Some(next.to_owned()),
+            ..WaitEnded::default()
+        }
     }
 
     /// Whose bell is waited for, and by what.
-    fn asked_for(&self, caller: &Caller, arguments: &Wait) -> Result<(Poll, For, Option<Name>), Trouble> {
+    fn asked_for(&self, caller: &Caller, arguments: &WaitArguments) -> Result<(Poll, For, Option<Name>), Trouble> {
         let kind = match (caller, arguments.hook.as_deref()) {
             (Caller::Client(_), _) | (_, None) => Poll::Tool,
             (_, Some("acp")) => Poll::Acp,
@@ -212,6 +180,10 @@ impl Mesh {
         let usual = if kind == Poll::Tool && !matches!(caller, Caller::Client(_)) { USUAL } else { longest };
         (longest, usual)
     }
+}
+
+fn without_bell(why: NoBell) -> WaitEnded {
+    WaitEnded { why: Some(why), ..WaitEnded::default() }
 }
 
 impl State {

@@ -2,26 +2,14 @@
 
 use std::{sync::Arc, time::Instant};
 
+use prism_api::mesh::{WakeTestArguments, WakeTestResult, WakeTestRow};
 use prism_core::mesh::{Name, Path, name};
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::{Value, json};
 
 use super::{Mesh, Trouble};
 use crate::wake::{Bell, Probe, Rung};
 
-#[derive(Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct WakeTest {
-    /// Whom to try; everybody if not said.
-    agent: Option<String>,
-    /// Really ring, which may start a turn. Else it is only looked who is there.
-    #[serde(default)]
-    ring: bool,
-}
-
 impl Mesh {
-    pub async fn wake_test(self: &Arc<Self>, arguments: WakeTest) -> Result<Value, Trouble> {
+    pub async fn wake_test(self: &Arc<Self>, arguments: WakeTestArguments) -> Result<WakeTestResult, Trouble> {
         let agents: Vec<Name> = match &arguments.agent {
             Some(agent) => {
                 let agent = name(agent)?;
@@ -39,13 +27,18 @@ impl Mesh {
                 rows.push(self.try_path(&agent, path, arguments.ring).await);
             }
         }
-        Ok(json!({"rows": rows}))
+        Ok(WakeTestResult { rows })
     }
 
-    async fn try_path(&self, agent: &Name, path: Path, ring: bool) -> Value {
+    async fn try_path(&self, agent: &Name, path: Path, ring: bool) -> WakeTestRow {
         let contact = self.state().facts.get(agent).and_then(|facts| facts.contact(path));
         let (Some(adapter), Some(contact)) = (self.adapters.of(path), contact) else {
-            return json!({"agent": &**agent, "path": path.name(), "attached": false, "outcome": "not set up"});
+            return WakeTestRow {
+                agent: agent.to_string(),
+                path: path.name().to_owned(),
+                outcome: "not set up".to_owned(),
+                ..WakeTestRow::default()
+            };
         };
         let began = Instant::now();
         let (outcome, note) = match adapter.probe(&contact).await {
@@ -69,14 +62,14 @@ impl Mesh {
                 }
             }
         };
-        json!({
-            "agent": &**agent,
-            "path": path.name(),
-            "grade": path.grade().name(),
-            "attached": true,
-            "outcome": outcome,
-            "ms": began.elapsed().as_secs_f64() * 1e3,
-            "note": note,
-        })
+        WakeTestRow {
+            agent: agent.to_string(),
+            path: path.name().to_owned(),
+            grade: Some(path.grade().name().to_owned()),
+            attached: true,
+            outcome: outcome.to_owned(),
+            ms: Some(began.elapsed().as_secs_f64() * 1e3),
+            note: note.map(|note| note.to_string()),
+        }
     }
 }

@@ -2,11 +2,8 @@
 
 use std::sync::Arc;
 
-use prism_core::Time;
 use serde_json::Value;
 use tokio::sync::broadcast;
-
-use prism_core::time::rfc3339;
 
 /// Events that a slow onlooker may be behind. Beyond it, it misses the oldest and is told how many.
 const MAX_BEHIND: usize = 1024;
@@ -32,15 +29,6 @@ impl Events {
         if self.0.receiver_count() > 0 {
             let _ = self.0.send(Event { name, data: data().to_string().into() });
         }
-    }
-
-    /// The same, and when it happened.
-    pub fn tell_at(&self, name: &'static str, at: Time, data: impl FnOnce() -> Value) {
-        self.tell(name, || {
-            let mut data = data();
-            data["at"] = rfc3339(at).into();
-            data
-        });
     }
 }
 

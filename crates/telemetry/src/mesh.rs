@@ -1,14 +1,14 @@
 //! The mesh in numbers (M-11): bells by path and outcome, how long signals wait to be heard, what is owed.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
+use prism_api::mesh::LatencyView;
 use prism_core::mesh::{Kind, Obligation, Outcome, Path, Support, Time};
 use prometheus_client::{
     encoding::EncodeLabelSet,
     metrics::{counter::Counter, family::Family, gauge::Gauge},
     registry::Registry,
 };
-use serde_json::{Value, json};
 
 use super::waits::Waits;
 
@@ -118,29 +118,31 @@ impl MeshMetrics {
     }
 
     /// The counters, for `prism mesh`.
-    pub fn counters(&self) -> Value {
+    pub fn counters(&self) -> BTreeMap<String, u64> {
         let count = |outcome: Outcome| {
             let of = |path: Path| self.bells.get(&BellLabels { path: path.name(), result: outcome.name() });
             Path::ALL.into_iter().filter_map(|path| Some(of(path)?.get())).sum::<u64>()
         };
-        let mut counters: serde_json::Map<String, Value> =
-            Outcome::ALL.into_iter().map(|outcome| (outcome.name().to_owned(), count(outcome).into())).collect();
+        let mut counters: BTreeMap<String, u64> =
+            Outcome::ALL.into_iter().map(|outcome| (outcome.name().to_owned(), count(outcome))).collect();
         let sent =
             Kind::ALL.into_iter().filter_map(|kind| Some(self.sent.get(&KindLabel { kind: kind.name() })?.get()));
-        counters.insert("sent".to_owned(), sent.sum::<u64>().into());
-        counters.insert("drained".to_owned(), self.waited.count().into());
-        Value::Object(counters)
+        counters.insert("sent".to_owned(), sent.sum());
+        counters.insert("drained".to_owned(), self.waited.count());
+        counters
     }
 
     /// How long things took, for `prism mesh`.
-    pub fn latencies(&self) -> Value {
+    pub fn latencies(&self) -> BTreeMap<String, LatencyView> {
         let of = |waits: &Waits| {
             let [p50, p99] = match waits.percentiles([50, 99]) {
                 Some(times) => times.map(|time| Some(time.as_secs_f64() * 1e3)),
                 None => [None, None],
             };
-            json!({"count": waits.count(), "p50_ms": p50, "p99_ms": p99})
+            LatencyView { count: waits.count(), p50_ms: p50, p99_ms: p99 }
         };
-        json!({"bell_to_drain": of(&self.heard), "signal_to_drain": of(&self.waited), "asked_to_reply": of(&self.replied)})
+        let all =
+            [("bell_to_drain", &self.heard), ("signal_to_drain", &self.waited), ("asked_to_reply", &self.replied)];
+        all.into_iter().map(|(name, waits)| (name.to_owned(), of(waits))).collect()
     }
 }

@@ -9,6 +9,7 @@ use std::{
     time::SystemTime,
 };
 
+use prism_api::workspace::{NoteForgotten, NoteMeta};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -58,7 +59,8 @@ impl Memory {
         };
         slip.id = self.store_away(&root.join(&slip.path), &slip)?;
         let undo = format!("prism workspace restore {}", slip.id);
-        Ok(json!({"forgotten": slip.title, "id": slip.id, "undo": undo, "_meta": {"document_path": slip.path}}))
+        let meta = NoteMeta { document_path: slip.path, bytes: None };
+        Ok(json!(NoteForgotten { forgotten: slip.title, id: slip.id, undo, meta }))
     }
 
     fn store_away(&self, file: &Path, slip: &Forgotten) -> Result<String, Trouble> {

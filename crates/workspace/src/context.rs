@@ -3,8 +3,12 @@
 
 mod tree;
 
+use std::collections::BTreeMap;
+
+use prism_api::workspace::{NoteView, WorkspaceContext};
 use prism_store::memory::{Entry, Filter, Reach};
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::{
     Memory, Progress, Scope, Trouble, View, front_matter, layout::OVERVIEW, scan, scope::Place,
@@ -89,44 +93,41 @@ struct Writing<'a> {
     view: &'a View<'a>,
     context: &'a Context,
     place: &'a Place,
-    answer: Map<String, Value>,
+    answer: WorkspaceContext,
     left: usize,
-    left_out: Vec<String>,
 }
 
 impl<'a> Writing<'a> {
     fn new(view: &'a View<'a>, context: &'a Context, place: &'a Place) -> Self {
-        Self { view, context, place, answer: Map::new(), left: MAX_BYTES, left_out: Vec::new() }
+        Self { view, context, place, answer: WorkspaceContext::default(), left: MAX_BYTES }
     }
 
     fn all(mut self) -> Result<Value, Trouble> {
-        self.put("root", self.view.root.to_string_lossy().into());
-        self.put("workspace", self.place.workspace.clone().into());
-        if !self.place.domain.is_empty() {
-            self.put("scope", self.place.shown().into());
-        }
+        let root = self.view.root.to_string_lossy().into_owned();
+        let (workspace, scope) = (self.place.workspace.clone(), self.place.shown());
+        let scope = (!self.place.domain.is_empty()).then_some(scope);
+        [Some(&root), Some(&workspace), scope.as_ref()].into_iter().flatten().for_each(|text| self.spend(text));
+        (self.answer.root, self.answer.workspace, self.answer.scope) = (root, workspace, scope);
         let listed = self.context.tier != Tier::Overview;
         if !self.context.only_topics {
             self.overview()?;
             let tree = tree::of(self.view, self.place);
-            self.put("tree", tree.into());
+            self.spend(&tree);
+            self.answer.tree = Some(tree);
         }
         self.topics()?;
         if !self.context.only_topics {
             if listed {
-                self.section("decisions", &self.notes(&["decision"]), MAX_ENTRIES)?;
-                self.section("lessons", &self.notes(&["lesson"]), MAX_ENTRIES)?;
-                self.recent()?;
-                self.overviews()?;
+                self.answer.decisions = Some(self.section("decisions", &self.notes(&["decision"]))?);
+                self.answer.lessons = Some(self.section("lessons", &self.notes(&["lesson"]))?);
+                self.answer.recent = Some(self.recent()?);
+                self.answer.overviews = Some(self.overviews()?);
             } else {
                 self.counts()?;
             }
         }
         self.problems()?;
-        if !self.left_out.is_empty() {
-            self.answer.insert("left_out".to_owned(), json!(self.left_out));
-        }
-        Ok(Value::Object(self.answer))
+        Ok(json!(self.answer))
     }
 
     /// The scope's own overview, in full (T1); one that has none is told by the next above that has.
@@ -140,30 +141,32 @@ impl<'a> Writing<'a> {
             here.min_by_key(|entry| !entry.path.to_ascii_lowercase().contains("overview."))
         };
         let Some(entry) = ladder.iter().find_map(at) else {
-            self.left_out.push("there is no overview: write an OVERVIEW.md or README.md for this scope".to_owned());
+            self.answer
+                .left_out
+                .push("there is no overview: write an OVERVIEW.md or README.md for this scope".to_owned());
             return Ok(());
         };
-        let mut overview = with_front_matter(entry);
-        let text = self.body(entry, MAX_OVERVIEW_BYTES);
-        overview.insert("text".to_owned(), text.into());
-        self.put("overview", Value::Object(overview));
+        let text = Some(self.body(entry, MAX_OVERVIEW_BYTES));
+        let overview = NoteView { text, ..with_front_matter(entry) };
+        self.spend(&overview);
+        self.answer.overview = Some(overview);
         Ok(())
     }
 
     /// The overviews of the scopes below (T0): where to go on.
-    fn overviews(&mut self) -> Result<(), Trouble> {
+    fn overviews(&mut self) -> Result<Vec<NoteView>, Trouble> {
         let (mut entries, total) = self.view.index.entries(&self.scoped(&[OVERVIEW], Reach::Below), MAX_ENTRIES)?;
         entries.sort_by(|a, b| a.path.cmp(&b.path));
         let own = |entry: &Entry| entry.domain == self.place.domain && entry.repository == self.place.repository;
         let below: Vec<Entry> = entries.iter().filter(|entry| !own(entry)).cloned().collect();
         let total = total as usize - (entries.len() - below.len());
-        self.listed("overviews", below, total)
+        Ok(self.listed("overviews", below, total))
     }
 
-    fn recent(&mut self) -> Result<(), Trouble> {
+    fn recent(&mut self) -> Result<Vec<NoteView>, Trouble> {
         let (entries, _) = self.view.index.recent(&self.notes(&["plan", "note"]), MAX_RECENT)?;
         let total = entries.len();
-        self.listed("recent", entries, total)
+        Ok(self.listed("recent", entries, total))
     }
 
     fn topics(&mut self) -> Result<(), Trouble> {
@@ -184,24 +187,28 @@ impl<'a> Writing<'a> {
             let topic = topic.trim_start_matches('_');
             if !known.iter().any(|(name, _)| name == topic) {
                 let names: Vec<&str> = known.iter().map(|(name, _)| name.as_str()).collect();
-                self.left_out.push(format!("there is no topic {topic:?} here; there are: {}", names.join(", ")));
+                self.answer.left_out.push(format!("there is no topic {topic:?} here; there are: {}", names.join(", ")));
                 continue;
             }
             let filter = Filter { topic: Some(topic.to_owned()), ..self.notes(&[]) };
-            self.section(&format!("topic:{topic}"), &filter, MAX_ENTRIES)?;
+            let name = format!("topic:{topic}");
+            let notes = self.section(&name, &filter)?;
+            self.answer.asked_topics.insert(name, notes);
         }
-        let counts: Map<String, Value> = known.into_iter().map(|(topic, count)| (topic, count.into())).collect();
-        self.put("topics", Value::Object(counts));
+        let counts: BTreeMap<String, u64> = known.into_iter().map(|(topic, count)| (topic, count.into())).collect();
+        self.spend(&counts);
+        self.answer.topics = Some(counts);
         Ok(())
     }
 
     fn counts(&mut self) -> Result<(), Trouble> {
-        let mut counts = Map::new();
+        let mut counts = BTreeMap::new();
         for kind in ["decision", "lesson", "plan", "note"] {
             let (_, count) = self.view.index.entries(&self.notes(&[kind]), 0)?;
-            counts.insert(format!("{kind}s"), count.into());
+            counts.insert(format!("{kind}s"), u64::from(count));
         }
-        self.put("notes", Value::Object(counts));
+        self.spend(&counts);
+        self.answer.notes = Some(counts);
         Ok(())
     }
 
@@ -214,28 +221,25 @@ impl<'a> Writing<'a> {
         if total as usize > entries.len() {
             problems.push(format!("and {} files more", total as usize - entries.len()));
         }
-        if !problems.is_empty() {
-            self.answer.insert("problems".to_owned(), json!(problems));
-        }
+        self.answer.problems = problems;
         Ok(())
     }
 
-    fn section(&mut self, name: &str, filter: &Filter, limit: usize) -> Result<(), Trouble> {
-        let (entries, total) = self.view.index.entries(filter, limit)?;
-        self.listed(name, entries, total as usize)
+    fn section(&mut self, name: &str, filter: &Filter) -> Result<Vec<NoteView>, Trouble> {
+        let (entries, total) = self.view.index.entries(filter, MAX_ENTRIES)?;
+        Ok(self.listed(name, entries, total as usize))
     }
 
-    /// Adds as many entries as there is room for, and counts the rest.
-    fn listed(&mut self, name: &str, entries: Vec<Entry>, total: usize) -> Result<(), Trouble> {
+    /// Returns as many entries as there is room for, and counts the rest.
+    fn listed(&mut self, name: &str, entries: Vec<Entry>, total: usize) -> Vec<NoteView> {
         let mut list = Vec::new();
         let count = entries.len();
         for entry in entries {
             let mut value = with_front_matter(&entry);
             if self.context.tier == Tier::Full && entry.kind != OVERVIEW {
-                value.insert("body".to_owned(), self.body(&entry, MAX_BODY_BYTES).into());
+                value.body = Some(self.body(&entry, MAX_BODY_BYTES));
             }
-            let value = Value::Object(value);
-            let size = value.to_string().len() + 1;
+            let size = json!(value).to_string().len() + 1;
             if size > self.left {
                 break;
             }
@@ -245,13 +249,12 @@ impl<'a> Writing<'a> {
         let missing = total.max(count) - list.len();
         if missing > 0 {
             let shorter = if self.context.tier == Tier::Full { ", ask for tier front_matter" } else { "" };
-            self.left_out.push(format!(
+            self.answer.left_out.push(format!(
                 "{missing} of {total} in {name}: name a domain or repository, filter by tags or status{shorter}, or use \
                  workspace_search"
             ));
         }
-        self.put(name, Value::Array(list));
-        Ok(())
+        list
     }
 
     /// The text of a note, from its file: the index keeps words, not texts.
@@ -269,11 +272,9 @@ impl<'a> Writing<'a> {
         format!("{}\n… cut here: {} of {} bytes; read {} for the rest", &body[..end], end, body.len(), entry.path)
     }
 
-    fn put(&mut self, key: &str, value: Value) {
-        if !matches!(&value, Value::Array(_)) {
-            self.left = self.left.saturating_sub(value.to_string().len());
-        }
-        self.answer.insert(key.to_owned(), value);
+    /// Takes what is put into the answer from the room that there is. What is listed has seen to that itself.
+    fn spend(&mut self, on: &impl Serialize) {
+        self.left = self.left.saturating_sub(json!(on).to_string().len());
     }
 
     /// Notes of the scope, of what is below it and of what is above it, as the caller wants them.

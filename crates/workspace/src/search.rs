@@ -1,7 +1,8 @@
 //! Searching and listing notes, as an answer in JSON.
 
+use prism_api::workspace::{ListAnswer, NoteMeta, NoteView, SearchAnswer};
 use prism_store::memory::{Entry, Filter, Hit, Matched};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{Memory, Progress, Scope, Trouble, scope};
 
@@ -42,12 +43,13 @@ impl Memory {
             let filter = filter(&search.scope, search.kind.as_deref(), &search.tags, view)?;
             let found = view.index.search(&search.query, &filter, limit)?;
             let more = found.total as usize - found.hits.len();
-            let mut answer = json!({
-                "query": search.query,
-                "matched": matched(found.matched),
-                "total": found.total,
-                "results": found.hits.iter().map(result).collect::<Vec<_>>(),
-            });
+            let mut answer = SearchAnswer {
+                query: search.query.clone(),
+                matched: matched(found.matched).to_owned(),
+                total: found.total.into(),
+                results: found.hits.iter().map(result).collect(),
+                ..SearchAnswer::default()
+            };
             let mut remarks = view.remarks.to_vec();
             match found.matched {
                 // None of them: that there is nothing says it all.
@@ -62,7 +64,7 @@ impl Memory {
                 remarks.push(format!("the last {} words of the query were not looked for", found.ignored_words));
             }
             if more > 0 {
-                answer["more"] = more.into();
+                answer.more = Some(more as u64);
                 remarks.push(if limit < MAX_LIMIT {
                     format!("{more} more: raise `limit` (up to {MAX_LIMIT}), or add words, a kind, tags or a scope")
                 } else {
@@ -71,10 +73,8 @@ impl Memory {
             }
             let troubled = found.hits.iter().filter(|hit| !hit.entry.problem.is_empty());
             remarks.extend(troubled.map(|hit| format!("{}: {}", hit.entry.path, hit.entry.problem)));
-            if !remarks.is_empty() {
-                answer["remarks"] = json!(remarks);
-            }
-            Ok(answer)
+            answer.remarks = remarks;
+            Ok(json!(answer))
         })
     }
 
@@ -83,12 +83,12 @@ impl Memory {
         self.answer(progress, |view| {
             let filter = filter(&listing.scope, listing.kind.as_deref(), &listing.tags, view)?;
             let (entries, total) = view.index.entries(&filter, listing.limit)?;
-            Ok(json!({
-                "root": view.root.to_string_lossy(),
-                "workspaces": view.layout.workspaces(),
-                "total": total,
-                "notes": entries.iter().map(|entry| Value::Object(outline(entry))).collect::<Vec<_>>(),
-                "remarks": view.remarks,
+            Ok(json!(ListAnswer {
+                root: view.root.to_string_lossy().into_owned(),
+                workspaces: view.layout.workspaces().into_iter().map(str::to_owned).collect(),
+                total: total.into(),
+                notes: entries.iter().map(outline).collect(),
+                remarks: view.remarks.to_vec(),
             }))
         })
     }
@@ -115,37 +115,30 @@ fn matched(matched: Matched) -> &'static str {
     }
 }
 
-fn result(hit: &Hit) -> Value {
-    let mut result = outline(&hit.entry);
-    if !hit.snippet.is_empty() {
-        result.insert("snippet".to_owned(), hit.snippet.clone().into());
-    }
-    Value::Object(result)
+fn result(hit: &Hit) -> NoteView {
+    let snippet = Some(hit.snippet.clone()).filter(|snippet| !snippet.is_empty());
+    NoteView { snippet, ..outline(&hit.entry) }
 }
 
 /// Returns what tells a note from others: its name, what it is, whose, when, and its path.
-pub(super) fn outline(entry: &Entry) -> Map<String, Value> {
-    let mut outline = Map::new();
-    let mut add = |key: &str, value: Value| outline.insert(key.to_owned(), value);
-    add("title", entry.title.clone().into());
-    add("kind", entry.kind.clone().into());
-    let scope = scope::shown(&entry.domain, &entry.repository);
-    let texts = [("date", &entry.date), ("status", &entry.status), ("scope", &scope), ("topic", &entry.topic)];
-    for (key, text) in texts {
-        if !text.is_empty() {
-            add(key, text.clone().into());
-        }
+pub(super) fn outline(entry: &Entry) -> NoteView {
+    let given = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+    NoteView {
+        title: entry.title.clone(),
+        kind: entry.kind.clone(),
+        date: given(&entry.date),
+        status: given(&entry.status),
+        scope: given(&scope::shown(&entry.domain, &entry.repository)),
+        topic: given(&entry.topic),
+        tags: entry.tags.clone(),
+        meta: NoteMeta { document_path: entry.path.clone(), bytes: u64::try_from(entry.size).ok() },
+        ..NoteView::default()
     }
-    if !entry.tags.is_empty() {
-        add("tags", json!(entry.tags));
-    }
-    add("_meta", json!({"document_path": entry.path, "bytes": entry.size}));
-    outline
 }
 
 /// Returns an entry with its front matter (T0).
-pub(super) fn with_front_matter(entry: &Entry) -> Map<String, Value> {
-    let mut outline = outline(entry);
+pub(super) fn with_front_matter(entry: &Entry) -> NoteView {
+    let outline = outline(entry);
     if entry.front_matter.is_empty() {
         return outline;
     }
@@ -158,6 +151,5 @@ pub(super) fn with_front_matter(entry: &Entry) -> Map<String, Value> {
         });
         matter.insert("…".to_owned(), "cut; read the file for the rest".into());
     }
-    outline.insert("front_matter".to_owned(), Value::Object(matter));
-    outline
+    NoteView { front_matter: Some(matter), ..outline }
 }

@@ -8,6 +8,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use prism_api::workspace::{NoteMeta, NoteRemembered};
 use serde_json::{Value, json};
 
 use super::{
@@ -76,11 +77,11 @@ impl Memory {
         make_folders(&root, &folder)?;
         let path = write_new(&root.join(&folder), &name, text.as_bytes())?;
         let path = format!("{folder}/{}", path.file_name().unwrap_or_default().to_string_lossy());
-        Ok(json!({
-            "remembered": note.title.trim(),
-            "kind": note.kind.as_str(),
-            "root": root.to_string_lossy(),
-            "_meta": {"document_path": path},
+        Ok(json!(NoteRemembered {
+            remembered: note.title.trim().to_owned(),
+            kind: note.kind.as_str().to_owned(),
+            root: root.to_string_lossy().into_owned(),
+            meta: NoteMeta { document_path: path, bytes: None },
         }))
     }
 }

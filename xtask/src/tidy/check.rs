@@ -94,6 +94,17 @@ pub(super) const CHECKS: &[Check] = &[
         find: cited::process,
     },
     Check {
+        name: "api-does-nothing",
+        rule: "crates/api says what our processes tell each other and does nothing: it depends on core and serde's family",
+        find: code::api_dependencies,
+    },
+    Check {
+        name: "answers-are-typed",
+        rule: "the command line, the console and the gate read JSON by its type, so that what is renamed on one side does \
+               not compile on the other. Add the member in crates/api, or, of other programs' JSON, in client/shapes.rs",
+        find: code::lookups,
+    },
+    Check {
         name: "no-ignored-tests",
         rule: "a test runs or does not exist. Make it fast, or delete it",
         find: layout::ignored,

@@ -52,6 +52,8 @@ holds! {
     cited_sections_exist "cited-sections-exist"
     cited_pages_exist "cited-pages-exist"
     comments_outlive_the_work "comments-outlive-the-work"
+    api_does_nothing "api-does-nothing"
+    answers_are_typed "answers-are-typed"
     no_ignored_tests "no-ignored-tests"
     expect_not_allow "expect-not-allow"
     no_mod_rs "no-mod-rs"
@@ -100,6 +102,29 @@ fn a_runtime_in_core_is_found_whatever_its_form() {
     assert!(all.iter().any(|line| line == "crates/core/Cargo.toml:2 core depends on tokio"), "{all:?}");
     assert!(all.iter().any(|line| line.contains("rustix")), "{all:?}");
     assert!(!all.iter().any(|line| line.contains("bytes") || line.contains(":7 ")), "{all:?}");
+}
+
+#[test]
+fn the_api_depends_on_core_and_serdes_family_only() {
+    let manifest = "[package]\nname = \"prism-api\"\n[dependencies]\nprism-core.workspace = true\nserde = \"1\"\n\
+                    uuid.workspace = true\n[dependencies.tokio]\nversion = \"1\"\n[dev-dependencies]\nproptest = \"1\"\n";
+    let all = found("api-does-nothing", &[("crates/api/Cargo.toml", manifest)]);
+    assert!(all.iter().any(|line| line.ends_with(":6 api depends on uuid")), "{all:?}");
+    assert!(all.iter().any(|line| line.contains("tokio")), "{all:?}");
+    assert!(!all.iter().any(|line| line.contains("proptest") || line.contains("serde")), "{all:?}");
+}
+
+#[test]
+fn a_look_up_by_name_is_found_where_answers_have_types() {
+    let text = "fn f() { told[\"status\"]; rows()[\"a\"][\"b\"]; let list = [\"a\"]; one[NAME]; }\n// told[\"x\"]\n\
+                #[cfg(test)]\nmod tests { fn t() { told[\"y\"]; } }";
+    let all = found("answers-are-typed", &[("crates/prism/src/cli/grants.rs", text)]);
+    let all: Vec<&str> = all.iter().map(|line| line.split_once(' ').unwrap().1).collect();
+    assert_eq!(all, ["`[\"status\"]`", "`[\"a\"]`", "`[\"b\"]`"]);
+    clean(
+        "answers-are-typed",
+        &[("crates/prism/src/wake/opencode.rs", text), ("crates/prism/src/gate/tests.rs", text)],
+    );
 }
 
 #[test]

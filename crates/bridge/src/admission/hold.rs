@@ -3,6 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use prism_api::shown::{ShownDefinition, ShownToolCall};
 use prism_core::{
     mcp::Method,
     policy::{
@@ -155,11 +156,12 @@ impl Held {
         if let Some(before) = was {
             self.destination.definitions().note_changed(call.tool);
             let of = [b"definition", call.destination.as_bytes(), call.tool.as_bytes(), &before.digest, &now.digest];
-            let shown = json!({
-                "destination": call.destination,
-                "tool": call.tool,
-                "client": who.client,
-                "unified": pins::diff(&before.definition, &now.text),
+            let shown = json!(ShownDefinition {
+                destination: call.destination.to_owned(),
+                tool: call.tool.to_owned(),
+                client: who.client.clone(),
+                unified: pins::diff(&before.definition, &now.text),
+                ..ShownDefinition::default()
             });
             calls.ask(who, call, ("definition", sha256(&of), shown), patience).await?;
             calls.pin(call.destination, call.tool, now).await.map_err(broken)?;
@@ -187,13 +189,13 @@ impl Calls {
             who.caller.as_bytes(),
         ];
         // Texts: a tree would not keep numbers as they are written.
-        let shown = json!({
-            "destination": call.destination,
-            "tool": call.tool,
-            "client": who.client,
-            "rule": rule,
-            "arguments": call.arguments.1,
-            "definition": pins::lines(definition).trim_end(),
+        let shown = json!(ShownToolCall {
+            destination: call.destination.to_owned(),
+            tool: call.tool.to_owned(),
+            client: who.client.clone(),
+            rule: rule.to_owned(),
+            arguments: call.arguments.1.clone(),
+            definition: pins::lines(definition).trim_end().to_owned(),
         });
         self.ask(who, call, ("tool", sha256(&of), shown), patience).await
     }

@@ -6,10 +6,14 @@
 //!                        └─► expired      └────────► (the same ends)
 //! ```
 
+use serde::{Deserialize, Serialize};
+
 /// Where it stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
 pub enum State {
     /// Accepted, and nobody was told yet.
+    #[default]
     Requested,
     /// A person was told, and decides.
     Pending,
@@ -90,6 +94,14 @@ mod tests {
     #[test]
     fn every_state_is_found_by_its_name() {
         assert!(State::ALL.into_iter().all(|state| State::named(state.name()) == Some(state)));
+    }
+
+    #[test]
+    fn a_state_is_written_by_its_name() {
+        for state in State::ALL {
+            assert_eq!(serde_json::to_value(state).unwrap(), state.name());
+            assert_eq!(serde_json::from_value::<State>(state.name().into()).unwrap(), state);
+        }
     }
 
     proptest! {

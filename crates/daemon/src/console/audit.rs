@@ -1,6 +1,7 @@
 //! The audit: what happened, newest first, and whether the chain holds.
 
 use maud::{Markup, html};
+use prism_api::audit::AuditLine;
 use serde_json::{Map, Value};
 
 use super::{
@@ -46,7 +47,7 @@ impl Chain {
 /// What is shown: lines as they are in the log, newest first.
 #[derive(Debug)]
 pub struct Shown<'a> {
-    pub lines: &'a [Value],
+    pub lines: &'a [AuditLine],
     /// What was searched for.
     pub query: &'a str,
     pub chain: &'a Chain,
@@ -103,31 +104,35 @@ fn chain(chain: &Chain, now: Moment) -> Markup {
     }
 }
 
-fn entry(line: &Value, now: Moment) -> Markup {
-    let word = |name: &str| line[name].as_str().unwrap_or_default();
-    let seq = line["seq"].as_u64().unwrap_or_default();
+fn entry(line: &AuditLine, now: Moment) -> Markup {
+    let seq = line.seq.unwrap_or_default();
     let none = Map::new();
-    let args = line["args"].as_object().unwrap_or(&none);
+    let args = line.args.as_object().unwrap_or(&none);
+    let ids = [
+        ("user", line.user.as_str()),
+        ("session id", line.session_id.as_deref().unwrap_or_default()),
+        ("request id", line.request_id.as_deref().unwrap_or_default()),
+    ];
     html! {
         li data-key=(seq) {
             details.entry data-key={ "line-" (seq) } {
                 summary data-item {
-                    span.when { @if let Some(at) = Moment::read(word("ts")) { (ago(at, now)) } }
-                    span.who { (visible(word("actor"))) }
-                    span.did { code { (visible(word("action"))) } " " span.about { (visible(&about(args))) } }
-                    (outcome(word("result")))
+                    span.when { @if let Some(at) = Moment::read(&line.ts) { (ago(at, now)) } }
+                    span.who { (visible(&line.actor)) }
+                    span.did { code { (visible(&line.action)) } " " span.about { (visible(&about(args))) } }
+                    (outcome(&line.result))
                 }
                 dl.facts {
                     div { dt { "line" } dd { code { (seq) } } }
-                    div { dt { "at" } dd { code { (word("ts")) } } }
-                    @for name in ["user", "session_id", "request_id"] {
-                        @if !word(name).is_empty() { div { dt { (name.replace('_', " ")) } dd { code { (visible(word(name))) } } } }
+                    div { dt { "at" } dd { code { (line.ts) } } }
+                    @for (name, value) in ids {
+                        @if !value.is_empty() { div { dt { (name) } dd { code { (visible(value)) } } } }
                     }
-                    @if let Some(of) = line["of"].as_u64() { div { dt { "result of line" } dd { code { (of) } } } }
+                    @if let Some(of) = line.of { div { dt { "result of line" } dd { code { (of) } } } }
                     @if !args.is_empty() {
                         div { dt { "args" } dd { pre.json { (visible_lines(&serde_json::to_string_pretty(args).unwrap_or_default())) } } }
                     }
-                    div { dt { "hash" } dd { code { (word("hash")) } } }
+                    div { dt { "hash" } dd { code { (line.hash) } } }
                 }
             }
         }
@@ -180,7 +185,7 @@ mod tests {
 
     use super::*;
 
-    fn shown(lines: &[Value], query: &str, chain: &Chain) -> String {
+    fn shown(lines: &[AuditLine], query: &str, chain: &Chain) -> String {
         page(&Shown { lines, query, chain, before: Some(7) }, Moment(60_000)).into_string()
     }
 
@@ -189,6 +194,7 @@ mod tests {
     fn a_line_says_who_did_what_with_what_result() {
         let line = json!({"seq": 8, "ts": "1970-01-01T00:00:00.000000Z", "actor": "helper", "action": "write_file",
             "args": {"path": "/w/<a>"}, "result": "refused: forbidden", "hash": "ff"});
+        let line = serde_json::from_value(line).unwrap();
         let page = shown(&[line], "a&b", &Chain::Broken { why: "line 8".into(), at: Moment(0) });
         assert!(page.contains("/w/&lt;a&gt;") && page.contains("refused: forbidden"), "{page}");
         assert!(page.contains("chain broken") && page.contains("/console/audit?q=a%26b&amp;before=7"), "{page}");

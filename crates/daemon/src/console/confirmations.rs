@@ -1,7 +1,12 @@
 //! Confirmations: one step of an agent's, shown exactly as it would be done.
 
 use maud::{Markup, html};
-use prism_core::shell::command_line;
+use prism_api::{
+    gate::ConfirmationView,
+    shown::{CommandWords, ShownAction, ShownCommand, ShownDefinition, ShownScript, ShownStep, ShownToolCall},
+};
+use prism_core::{policy::ConfirmationState, shell::command_line};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
@@ -9,16 +14,24 @@ use super::{
     page::{Page, Tone, empty, state, visible},
     words::{Moment, ago, bytes, left},
 };
-use prism_gate::views::ConfirmationView;
 
 /// Decided ones that are shown.
 const MAX_DECIDED: usize = 20;
 /// How long "for a while" is.
 const WHILE_S: u64 = 15 * 60;
 
+/// What is shown, in the form that it has.
+enum Picture {
+    Step(ShownStep),
+    Tool(ShownToolCall),
+    Definition(ShownDefinition),
+    /// It has none of its own.
+    Other,
+}
+
 pub fn page(all: &[ConfirmationView], now: Moment) -> Markup {
     let (waiting, decided): (Vec<&ConfirmationView>, Vec<&ConfirmationView>) =
-        all.iter().partition(|one| one.state == "waiting");
+        all.iter().partition(|one| one.state == ConfirmationState::Waiting);
     html! {
         @if waiting.is_empty() {
             (empty(Page::Confirmations, "Nothing waits for your word", &html! {
@@ -53,7 +66,8 @@ pub fn page(all: &[ConfirmationView], now: Moment) -> Markup {
 }
 
 fn card(one: &ConfirmationView, now: Moment) -> Markup {
-    let title = title(one);
+    let (picture, because) = pictured(one);
+    let title = title(&picture);
     html! {
         // The key has the digest in it: a card of something else is another card, never the same one with other words.
         li.card.confirmation data-key={ (one.confirmation_id) "-" (one.digest) } data-item tabindex="0" aria-label={ (one.agent_id) ": " (title) }
@@ -66,8 +80,8 @@ fn card(one: &ConfirmationView, now: Moment) -> Markup {
                 @if let Some(at) = Moment::read(&one.created_at) { "Asked " (ago(at, now)) }
                 " · nothing runs until you decide"
             }
-            (exactly(one))
-            @for why in one.shown["because"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+            (exactly(one, &picture))
+            @for why in &because {
                 p.trouble { b { "Because " } (visible(why)) }
             }
             div.decide data-step="decide" {
@@ -98,52 +112,52 @@ fn card(one: &ConfirmationView, now: Moment) -> Markup {
 }
 
 /// What it is, whatever it is: the parts that are known in their own form, and then everything, as it is bound.
-fn exactly(one: &ConfirmationView) -> Markup {
-    let shown = inner(&one.shown);
+fn exactly(one: &ConfirmationView, picture: &Picture) -> Markup {
     html! {
         div.exact {
-            @match kind(one) {
-                "command" => {
-                    pre.command tabindex="0" aria-label="The exact command" { code { (visible_lines(&command(shown))) } }
-                    (facts(&[("in", text(shown, "cwd")), ("run by", runner(shown).to_owned()), ("with", environment(shown)), ("at most", limit(shown))]))
-                    @for script in shown["runs"].as_array().into_iter().flatten() { (ran(script)) }
+            @match picture {
+                Picture::Step(ShownStep::Command(run)) => {
+                    pre.command tabindex="0" aria-label="The exact command" { code { (visible_lines(&command(&run.command))) } }
+                    (facts(&[("in", &run.cwd), ("run by", runner(&run.command)), ("with", &environment(run)), ("at most", &limit(run))]))
+                    @for script in &run.runs { (ran(script)) }
                 }
-                "diff" => { (diff(&text(shown, "unified"), &text(shown, "path"))) }
-                "delete" => {
-                    pre.command tabindex="0" aria-label="What is deleted" { code { (visible(&text(shown, "path"))) } }
+                Picture::Step(ShownStep::Diff(change)) => { (diff(&change.unified, &change.path)) }
+                Picture::Step(ShownStep::Delete(gone)) => {
+                    pre.command tabindex="0" aria-label="What is deleted" { code { (visible(&gone.path)) } }
                     p.sub {
-                        "This deletes a " (visible(&text(shown, "what")))
-                        @if shown["bytes"].is_u64() { " of " (size(shown)) }
+                        "This deletes a " (visible(&gone.what))
+                        @if let Some(size) = gone.bytes { " of " (bytes(size)) }
                         ". It cannot be undone."
                     }
                 }
-                "rename" => {
+                Picture::Step(ShownStep::Rename(names)) => {
                     pre.command tabindex="0" aria-label="What is renamed" { code {
-                        (visible(&text(shown, "from"))) "\n→ " (visible(&text(shown, "to")))
+                        (visible(&names.from)) "\n→ " (visible(&names.to))
                     } }
-                    @if shown["replaces"] == true { p.trouble { b { "It replaces " } "what is there now." } }
+                    @if names.replaces { p.trouble { b { "It replaces " } "what is there now." } }
                 }
-                "tool" => {
-                    (facts(&[("tool", tool_name(shown)), ("asked by", text(shown, "client")), ("by rule", text(shown, "rule"))]))
-                    pre.json tabindex="0" aria-label="The exact arguments" { (visible_lines(&pretty(&shown["arguments"]))) }
-                    @if let Some(definition) = shown["definition"].as_str().filter(|text| !text.is_empty()) {
+                Picture::Step(ShownStep::Plain(plain)) => {
+                    p { b { (visible(&plain.title)) } }
+                    pre.json tabindex="0" aria-label="The exact step" {
+                        @for line in &plain.lines { (visible(line)) "\n" }
+                    }
+                }
+                Picture::Tool(call) => {
+                    (facts(&[("tool", &tool_name(&call.destination, &call.tool)), ("asked by", &call.client), ("by rule", &call.rule)]))
+                    pre.json tabindex="0" aria-label="The exact arguments" { (visible_lines(&call.arguments)) }
+                    @if !call.definition.is_empty() {
                         details data-key={ (one.confirmation_id) "-definition" } {
                             summary { "Tool description" }
-                            pre.json tabindex="0" { (visible_lines(definition)) }
+                            pre.json tabindex="0" { (visible_lines(&call.definition)) }
                         }
                     }
                 }
-                "definition" => {
-                    p.sub { "Tool " code { (visible(&tool_name(shown))) } " is not defined as it was when you first used it:" }
-                    (changed(shown))
+                Picture::Definition(change) => {
+                    @let name = tool_name(&change.destination, &change.tool);
+                    p.sub { "Tool " code { (visible(&name)) } " is not defined as it was when you first used it:" }
+                    (diff(&difference(change), &name))
                 }
-                "plain" => {
-                    p { b { (visible(&text(shown, "title"))) } }
-                    pre.json tabindex="0" aria-label="The exact step" {
-                        @for line in shown["lines"].as_array().into_iter().flatten() { (visible(line.as_str().unwrap_or_default())) "\n" }
-                    }
-                }
-                _ => { pre.json tabindex="0" aria-label="The exact step" { (visible_lines(&pretty(&one.shown))) } }
+                Picture::Other => { pre.json tabindex="0" aria-label="The exact step" { (visible_lines(&pretty(&one.shown))) } }
             }
             details data-key={ (one.confirmation_id) "-all" } {
                 summary { "Full details (JSON)" }
@@ -155,99 +169,97 @@ fn exactly(one: &ConfirmationView) -> Markup {
 }
 
 /// A file that a command runs: which one, and what is in it.
-fn ran(script: &Value) -> Markup {
+fn ran(script: &ShownScript) -> Markup {
     html! {
         p.sub {
-            "It runs " code { (visible(&text(script, "path"))) } ", " (size(script)) ", SHA-256 " code { (visible(&text(script, "digest"))) }
+            "It runs " code { (visible(&script.path)) } ", " (bytes(script.bytes)) ", SHA-256 " code { (visible(&script.digest)) }
             ". If that changes before, it is not run."
         }
-        @match script["content"].as_str() {
+        @match &script.content {
             Some(content) => { pre.json tabindex="0" aria-label="What is in it" { (visible_lines(content)) } }
             None => { p.sub { "It is no text, so it is not shown." } }
         }
-        @if script["is_cut"] == true && script["content"].is_string() { p.trouble { "Only its beginning is shown." } }
+        @if script.is_cut && script.content.is_some() { p.trouble { "Only its beginning is shown." } }
     }
 }
 
-/// What is shown of an action lies in it beside the verb.
-fn inner(shown: &Value) -> &Value {
-    match &shown["shown"] {
-        Value::Null => shown,
-        inner => inner,
-    }
+/// Reads what is shown, and why a person is asked at all.
+fn pictured(one: &ConfirmationView) -> (Picture, Vec<String>) {
+    let action = ShownAction::deserialize(&one.shown).unwrap_or_default();
+    let picture = match one.kind.as_str() {
+        // What is shown of an action lies in it beside the verb.
+        "action" if action.shown.is_null() => ShownStep::deserialize(&one.shown).map(Picture::Step),
+        "action" => ShownStep::deserialize(&action.shown).map(Picture::Step),
+        "tool" => ShownToolCall::deserialize(&one.shown).map(Picture::Tool),
+        "definition" => ShownDefinition::deserialize(&one.shown).map(Picture::Definition),
+        _ => Ok(Picture::Other),
+    };
+    (picture.unwrap_or(Picture::Other), action.because)
 }
 
-fn kind(one: &ConfirmationView) -> &str {
-    match one.kind.as_str() {
-        "action" => inner(&one.shown)["kind"].as_str().unwrap_or_default(),
-        other => other,
-    }
-}
-
-fn title(one: &ConfirmationView) -> &'static str {
-    match kind(one) {
-        "command" => "run a command",
-        "diff" => "change a file",
-        "delete" => "delete",
-        "rename" => "rename",
-        "tool" => "call a tool",
-        "definition" => "use a tool that has changed",
-        _ => "do this",
+fn title(picture: &Picture) -> &'static str {
+    match picture {
+        Picture::Step(ShownStep::Command(_)) => "run a command",
+        Picture::Step(ShownStep::Diff(_)) => "change a file",
+        Picture::Step(ShownStep::Delete(_)) => "delete",
+        Picture::Step(ShownStep::Rename(_)) => "rename",
+        Picture::Tool(_) => "call a tool",
+        Picture::Definition(_) => "use a tool that has changed",
+        Picture::Step(ShownStep::Plain(_)) | Picture::Other => "do this",
     }
 }
 
 /// In one line, for the list of what was decided.
 fn in_short(one: &ConfirmationView) -> String {
-    let shown = inner(&one.shown);
-    let whole = match kind(one) {
-        "command" => command(shown),
-        "diff" | "delete" => format!("{} {}", title(one), text(shown, "path")),
-        "rename" => format!("{} → {}", text(shown, "from"), text(shown, "to")),
-        "tool" | "definition" => tool_name(shown),
-        _ => title(one).to_owned(),
+    let (picture, _) = pictured(one);
+    let whole = match &picture {
+        Picture::Step(ShownStep::Command(run)) => command(&run.command),
+        Picture::Step(ShownStep::Diff(change)) => format!("{} {}", title(&picture), change.path),
+        Picture::Step(ShownStep::Delete(gone)) => format!("{} {}", title(&picture), gone.path),
+        Picture::Step(ShownStep::Rename(names)) => format!("{} → {}", names.from, names.to),
+        Picture::Tool(call) => tool_name(&call.destination, &call.tool),
+        Picture::Definition(change) => tool_name(&change.destination, &change.tool),
+        Picture::Step(ShownStep::Plain(_)) | Picture::Other => title(&picture).to_owned(),
     };
     super::requests::short(&whole)
 }
 
 fn fate(one: &ConfirmationView) -> Markup {
-    match one.state.as_str() {
-        "allowed" => state(Tone::Good, "allowed"),
-        "denied" => state(Tone::Bad, "denied"),
-        "withdrawn" => state(Tone::Quiet, "withdrawn"),
-        _ => state(Tone::Quiet, "expired"),
+    match one.state {
+        ConfirmationState::Allowed => state(Tone::Good, "allowed"),
+        ConfirmationState::Denied => state(Tone::Bad, "denied"),
+        ConfirmationState::Withdrawn => state(Tone::Quiet, "withdrawn"),
+        ConfirmationState::Waiting | ConfirmationState::Expired => state(Tone::Quiet, "expired"),
     }
 }
 
 /// A command as it would be typed: one text for a shell, or the words that are run without one.
-fn command(shown: &Value) -> String {
-    match &shown["command"] {
-        Value::String(command) => command.clone(),
-        Value::Array(words) => {
-            let words: Vec<String> = words.iter().filter_map(Value::as_str).map(str::to_owned).collect();
-            command_line(&words)
-        }
-        other => pretty(other),
+fn command(command: &CommandWords) -> String {
+    match command {
+        CommandWords::Shell(command) => command.clone(),
+        CommandWords::List(words) => command_line(words),
     }
 }
 
 /// Who makes something of it: a shell, or nobody.
-fn runner(shown: &Value) -> &'static str {
-    if shown["command"].is_string() { "sh -c" } else { "itself, without a shell" }
+fn runner(command: &CommandWords) -> &'static str {
+    match command {
+        CommandWords::Shell(_) => "sh -c",
+        CommandWords::List(_) => "itself, without a shell",
+    }
 }
 
-fn limit(shown: &Value) -> String {
-    shown["timeout_ms"].as_u64().map(|ms| super::words::span(ms.div_ceil(1000))).unwrap_or_default()
+fn limit(run: &ShownCommand) -> String {
+    run.timeout_ms.map(|ms| super::words::span(ms.div_ceil(1000))).unwrap_or_default()
 }
 
-fn environment(shown: &Value) -> String {
-    let Some(env) = shown["env"].as_object() else { return String::new() };
-    let pairs: Vec<String> =
-        env.iter().map(|(name, value)| format!("{name}={}", value.as_str().unwrap_or_default())).collect();
+fn environment(run: &ShownCommand) -> String {
+    let pairs: Vec<String> = run.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
     pairs.join(" ")
 }
 
-fn facts(facts: &[(&str, String)]) -> Markup {
-    let said: Vec<&(&str, String)> = facts.iter().filter(|(_, value)| !value.is_empty()).collect();
+fn facts(facts: &[(&str, &str)]) -> Markup {
+    let said: Vec<&(&str, &str)> = facts.iter().filter(|(_, value)| !value.is_empty()).collect();
     html! {
         @if !said.is_empty() {
             dl.facts { @for (name, value) in said { div { dt { (name) } dd { code { (visible(value)) } } } } }
@@ -255,28 +267,17 @@ fn facts(facts: &[(&str, String)]) -> Markup {
     }
 }
 
-fn size(shown: &Value) -> String {
-    shown["bytes"].as_u64().map(bytes).unwrap_or_default()
+fn tool_name(destination: &str, tool: &str) -> String {
+    if destination.is_empty() { tool.to_owned() } else { format!("{destination} · {tool}") }
 }
 
-fn tool_name(shown: &Value) -> String {
-    match (text(shown, "destination"), text(shown, "tool")) {
-        (destination, tool) if destination.is_empty() => tool,
-        (destination, tool) => format!("{destination} · {tool}"),
+/// How a definition has changed: as it came along, or as both tell.
+fn difference(change: &ShownDefinition) -> String {
+    if !change.unified.is_empty() {
+        return change.unified.clone();
     }
-}
-
-/// How a definition has changed: as a diff that came along, or as one made of both.
-fn changed(shown: &Value) -> Markup {
-    let given = ["unified", "diff"].into_iter().find_map(|name| shown[name].as_str());
-    match given {
-        Some(unified) => diff(unified, &tool_name(shown)),
-        None => {
-            let (before, after) = (definition(&shown["before"]), definition(&shown["after"]));
-            let unified = similar::TextDiff::from_lines(&before, &after).unified_diff().context_radius(3).to_string();
-            diff(&unified, &tool_name(shown))
-        }
-    }
+    let (before, after) = (definition(&change.before), definition(&change.after));
+    similar::TextDiff::from_lines(&before, &after).unified_diff().context_radius(3).to_string()
 }
 
 /// A definition, each member on a line of its own, so that a diff shows what matters.
@@ -298,10 +299,6 @@ fn pretty(value: &Value) -> String {
     }
 }
 
-fn text(shown: &Value, name: &str) -> String {
-    shown[name].as_str().unwrap_or_default().to_owned()
-}
-
 /// More than one line, each with what could not be seen made visible.
 fn visible_lines(text: &str) -> Markup {
     html! { @for (at, line) in text.split('\n').enumerate() { @if at > 0 { "\n" } (visible(line)) } }
@@ -310,19 +307,18 @@ fn visible_lines(text: &str) -> Markup {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use uuid::Uuid;
 
     use super::*;
 
     fn asked(kind: &str, shown: Value) -> String {
         let one = ConfirmationView {
-            confirmation_id: Uuid::from_u128(3),
+            confirmation_id: "3".into(),
             kind: kind.into(),
             agent_id: "helper".into(),
             session_id: None,
             digest: "ab".repeat(32),
             shown,
-            state: "waiting".into(),
+            state: ConfirmationState::Waiting,
             created_at: "1970-01-01T00:00:00Z".into(),
             expires_at: "1970-01-01T00:10:00Z".into(),
             decided_by: None,

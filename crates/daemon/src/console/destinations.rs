@@ -1,19 +1,19 @@
 //! The destinations: how each is, how its calls go, and what its server wrote last.
 
 use maud::{Markup, html};
+use prism_api::status::DestinationStatus;
+use prism_bridge::drive::{health, stderr::Written};
 
 use super::{
     page::{Page, Tone, empty, state, tag, typed, visible},
     trend::Line,
     words::{Moment, ago, bytes, count, grouped, millis},
 };
-use crate::serve::status::report;
-use prism_bridge::drive::{health, stderr::Written};
 
 /// A destination, with what `/status` does not tell.
 #[derive(Debug)]
 pub struct Seen {
-    pub report: report::Destination,
+    pub report: DestinationStatus,
     pub trend: Line,
     /// The last lines of its server's stderr.
     pub stderr: Vec<Written>,
@@ -114,7 +114,7 @@ fn log_size(stderr: &[Written]) -> String {
 }
 
 /// What colour its word has.
-fn tone(one: &report::Destination) -> Tone {
+fn tone(one: &DestinationStatus) -> Tone {
     match one.state.as_str() {
         "up" => Tone::Good,
         "slow" | "starting" => Tone::Notice,
@@ -135,11 +135,13 @@ fn kind(kind: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use prism_api::status::LastTrouble;
+
     use super::*;
 
     fn seen(name: &str, state: &str) -> Seen {
         let report =
-            report::Destination { name: name.into(), kind: "stdio".into(), state: state.into(), ..Default::default() };
+            DestinationStatus { name: name.into(), kind: "stdio".into(), state: state.into(), ..Default::default() };
         Seen { report, trend: Line::default(), stderr: Vec::new() }
     }
 
@@ -151,7 +153,7 @@ mod tests {
     #[test]
     fn what_a_server_says_is_text() {
         let mut one = seen("a", "up");
-        one.report.last_error = Some(report::Trouble { text: "<script>alert(1)</script>".into(), ago_s: 3.0 });
+        one.report.last_error = Some(LastTrouble { text: "<script>alert(1)</script>".into(), ago_s: 3.0 });
         one.stderr = vec![Written { text: "<img src=x>".into() }];
         let page = page(&[one], Moment(10_000)).into_string();
         assert!(page.contains("&lt;script&gt;alert(1)") && page.contains("&lt;img src=x&gt;"), "{page}");

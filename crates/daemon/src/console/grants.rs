@@ -3,15 +3,14 @@
 use std::collections::HashMap;
 
 use maud::{Markup, html};
-use prism_core::policy::Scope;
-use uuid::Uuid;
+use prism_api::gate::{ActionView, GrantView, RevokeRequest};
+use prism_core::policy::{Scope, State};
 
 use super::{
     page::{Page, Tone, empty, state, tag, typed, visible},
     requests::fate,
     words::{Moment, ago, count, left},
 };
-use prism_gate::views::{ActionView, GrantView};
 
 /// Grants that are over and still shown.
 const MAX_OVER: usize = 20;
@@ -32,7 +31,7 @@ pub fn page(all: &[GrantView], now: Moment) -> Markup {
         } @else {
             ul.cards data-key="alive" aria-label="Grants that count now" {
                 @for one in &alive {
-                    (card(one, depth.get(&one.session_id).copied().unwrap_or(0), below(one, &alive), now))
+                    (card(one, depth.get(&*one.session_id).copied().unwrap_or(0), below(one, &alive), now))
                 }
             }
         }
@@ -67,13 +66,13 @@ fn card(one: &GrantView, depth: usize, below: usize, now: Moment) -> Markup {
         li.card.grant data-key=(one.session_id) data-item tabindex="0" data-depth=[(depth > 0).then_some(depth)] aria-label={ "Grant of " (one.agent_id) } {
             div.card-head {
                 h3 { (visible(&one.agent_id)) }
-                (state(if one.status == "ACTIVE" { Tone::Good } else { Tone::Quiet }, if one.status == "ACTIVE" { "in use" } else { "not used yet" }))
+                (state(if one.status == State::Active { Tone::Good } else { Tone::Quiet }, if one.status == State::Active { "in use" } else { "not used yet" }))
                 @if one.parent.is_some() { (tag(Tone::Quiet, "narrowed")) }
                 @if !one.degraded.is_empty() { (tag(Tone::Notice, &format!("without {}", one.degraded.join(", ")))) }
                 @if one.confirm_changes { (tag(Tone::Notice, "changes are shown first")) }
                 @if let Some(until) = until { span.timer { (left(until, now)) span.sub { " left" } } }
                 button.small.danger data-act type="button" data-ask={ "Revoke it now?" (ends) } data-yes="Revoke"
-                    data-post="/console/act/revoke" data-body=(serde_json::json!({"session_id": one.session_id}))
+                    data-post="/console/act/revoke" data-body=(serde_json::json!(RevokeRequest { session_id: one.session_id.clone() }))
                     data-done={ "Revoked the grant of " (one.agent_id) } { "Revoke" }
             }
             @if let (Some(from), Some(until)) = (from, until) {
@@ -124,26 +123,28 @@ fn sockets(open: usize) -> String {
 }
 
 fn is_alive(one: &GrantView) -> bool {
-    matches!(one.status, "APPROVED" | "ACTIVE")
+    one.status.is_granted()
 }
 
 /// How deep each grant lies below the one that a person gave.
-fn depths(alive: &[&GrantView]) -> HashMap<Uuid, usize> {
-    let parents: HashMap<Uuid, Option<Uuid>> = alive.iter().map(|one| (one.session_id, one.parent)).collect();
+fn depths<'a>(alive: &[&'a GrantView]) -> HashMap<&'a str, usize> {
+    let parents: HashMap<&str, Option<&str>> =
+        alive.iter().map(|one| (&*one.session_id, one.parent.as_deref())).collect();
     let depth = |one: &GrantView| {
-        let above = std::iter::successors(one.parent, |parent| parents.get(parent).copied().flatten());
+        let above = std::iter::successors(one.parent.as_deref(), |parent| parents.get(parent).copied().flatten());
         above.take_while(|parent| parents.contains_key(parent)).take(MAX_DEPTH).count()
     };
-    alive.iter().map(|one| (one.session_id, depth(one))).collect()
+    alive.iter().map(|one| (&*one.session_id, depth(one))).collect()
 }
 
 /// How many grants came from this one.
 fn below(one: &GrantView, alive: &[&GrantView]) -> usize {
-    let mut found = vec![one.session_id];
+    let mut found = vec![&*one.session_id];
     let mut at = 0;
     while let Some(parent) = found.get(at).copied() {
-        let children = alive.iter().filter(|child| child.parent == Some(parent) && !found.contains(&child.session_id));
-        let children: Vec<Uuid> = children.map(|child| child.session_id).collect();
+        let is_new =
+            |child: &&&GrantView| child.parent.as_deref() == Some(parent) && !found.contains(&&*child.session_id);
+        let children: Vec<&str> = alive.iter().filter(is_new).map(|child| &*child.session_id).collect();
         found.extend(children);
         at += 1;
     }
@@ -156,13 +157,13 @@ mod tests {
 
     fn grant(id: u128, parent: Option<u128>) -> GrantView {
         GrantView {
-            session_id: Uuid::from_u128(id),
+            session_id: id.to_string(),
             request_id: None,
-            parent: parent.map(Uuid::from_u128),
+            parent: parent.map(|id| id.to_string()),
             agent_id: format!("agent-{id}"),
-            allowed_scopes: vec!["read:files"],
+            allowed_scopes: vec!["read:files".into()],
             roots: vec!["/work".into()],
-            status: "ACTIVE",
+            status: State::Active,
             created_at: "1970-01-01T00:00:00Z".into(),
             expires_at: "1970-01-01T00:15:00Z".into(),
             expires_in_ms: 900_000,
@@ -181,7 +182,7 @@ mod tests {
         let all = [grant(1, None), grant(2, Some(1)), grant(3, Some(2)), grant(4, Some(99))];
         let alive: Vec<&GrantView> = all.iter().collect();
         let depths = depths(&alive);
-        assert_eq!([1, 2, 3, 4].map(|id| depths[&Uuid::from_u128(id)]), [0, 1, 2, 0]);
+        assert_eq!([1, 2, 3, 4].map(|id| depths[id.to_string().as_str()]), [0, 1, 2, 0]);
         assert_eq!(all.each_ref().map(|one| below(one, &alive)), [2, 1, 0, 0]);
         let shown = page(&all, Moment(60_000)).into_string();
         assert!(shown.contains("14:00") && shown.contains("data-depth=\"2\""), "{shown}");

@@ -1,13 +1,13 @@
 //! Requests: who asks for what, and the dialog in which a person decides.
 
 use maud::{Markup, html};
-use prism_core::policy::{Action, Category, Risk, Scope};
+use prism_api::gate::RequestView;
+use prism_core::policy::{Action, Category, Risk, Scope, State};
 
 use super::{
     page::{Page, Tone, empty, icon, prose, state, tag, typed, visible},
     words::{Moment, ago, count, left, span},
 };
-use prism_gate::views::RequestView;
 
 /// Decided requests that are shown.
 const MAX_DECIDED: usize = 20;
@@ -78,10 +78,10 @@ pub fn dialog(one: &RequestView, longest: u64, now: Moment) -> Markup {
     if !is_open(one) {
         return decided(one);
     }
-    let client = one.asker["client"].as_str().unwrap_or(match one.asker["via"].as_str() {
-        Some("http") => "the HTTP API",
-        Some("cli") => "the command line",
-        Some("mcp") => "an MCP client",
+    let client = one.asker.client.as_deref().unwrap_or(match one.asker.via.as_str() {
+        "http" => "the HTTP API",
+        "cli" => "the command line",
+        "mcp" => "an MCP client",
         _ => "a client that does not say which",
     });
     html! {
@@ -175,7 +175,7 @@ fn choice(one: &RequestView, scope: Scope) -> Markup {
             span.check-text { (words) @if let Some(note) = note { span.sub { (note) } } }
             span.tags {
                 @if risk(scope) >= Risk::Runs { (tag(Tone::Bad, danger(scope))) }
-                @if one.new_scopes.contains(&scope.name()) { (tag(Tone::Notice, "new")) }
+                @if one.new_scopes.iter().any(|name| name == scope.name()) { (tag(Tone::Notice, "new")) }
             }
             code.name { (scope.name()) }
         }
@@ -252,44 +252,43 @@ pub fn short(text: &str) -> String {
 }
 
 fn is_open(one: &RequestView) -> bool {
-    matches!(one.status, "PENDING" | "REQUESTED")
+    one.status.is_open()
 }
 
-pub fn fate(status: &str) -> Markup {
+pub fn fate(status: State) -> Markup {
     match status {
-        "PENDING" | "REQUESTED" => state(Tone::Notice, "waiting"),
-        "APPROVED" => state(Tone::Good, "approved"),
-        "ACTIVE" => state(Tone::Good, "in use"),
-        "DENIED" => state(Tone::Bad, "denied"),
-        "REVOKED" => state(Tone::Bad, "revoked"),
-        _ => state(Tone::Quiet, "expired"),
+        State::Requested | State::Pending => state(Tone::Notice, "waiting"),
+        State::Approved => state(Tone::Good, "approved"),
+        State::Active => state(Tone::Good, "in use"),
+        State::Denied => state(Tone::Bad, "denied"),
+        State::Revoked => state(Tone::Bad, "revoked"),
+        State::Expired => state(Tone::Quiet, "expired"),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-    use uuid::Uuid;
+    use prism_api::gate::AskerView;
 
     use super::*;
 
     fn request() -> RequestView {
         RequestView {
-            request_id: Uuid::from_u128(7),
+            request_id: "7".into(),
             agent_id: "helper <b>".into(),
-            scopes: vec!["read:files", "run:commands"],
-            new_scopes: vec!["run:commands"],
+            scopes: vec!["read:files".into(), "run:commands".into()],
+            new_scopes: vec!["run:commands".into()],
             roots: vec!["/project/a".into()],
             new_roots: Vec::new(),
             reason: "fix it\n<script>".into(),
-            status: "PENDING",
+            status: State::Pending,
             created_at: "1970-01-01T00:00:00Z".into(),
             expires_at: "1970-01-01T01:00:00Z".into(),
             ttl_seconds: 900,
             approved_by: None,
             denied_because: None,
             session_id: None,
-            asker: json!({"via": "http", "client": "claude-code 2.1"}),
+            asker: AskerView { via: "http".into(), agent: None, client: Some("claude-code 2.1".into()) },
         }
     }
 
@@ -315,7 +314,7 @@ mod tests {
 
     #[test]
     fn what_is_decided_can_not_be_decided_again() {
-        let denied = RequestView { status: "DENIED", denied_because: Some("no".into()), ..request() };
+        let denied = RequestView { status: State::Denied, denied_because: Some("no".into()), ..request() };
         let shown = dialog(&denied, 28_800, Moment(0)).into_string();
         assert!(!shown.contains("data-approve") && shown.contains("denied"), "{shown}");
     }

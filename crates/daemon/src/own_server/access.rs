@@ -3,15 +3,15 @@
 
 use std::{sync::Arc, time::Duration};
 
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::{Value, json};
-use tokio::time::Instant;
-use uuid::Uuid;
-
-use prism_gate::{Ask, Asker, Gate, Narrow, Trouble};
+use prism_api::gate::{AccessRequest, AccessRequested, AskerView, GrantUsage, NarrowRequest};
+use prism_gate::{Gate, Trouble};
 use prism_mcp::kit::{Call, Failure, Hints, Reply, Server, Tool};
 use prism_mesh::{Mesh, tools::caller};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+use tokio::time::Instant;
+use uuid::Uuid;
 
 /// The longest that one call waits for a decision: less than most clients wait for an answer.
 const MAX_WAIT: Duration = Duration::from_secs(60);
@@ -45,16 +45,17 @@ fn id(text: &str) -> Result<Uuid, Failure> {
 }
 
 /// How the holder of a grant goes on.
-fn how_to_use(base: &str, session: &str) -> Value {
+fn how_to_use(base: &str, session: &str) -> GrantUsage {
     let host = base.strip_prefix("http").unwrap_or(base);
-    json!({
-        "url": format!("ws{host}/mcp/session/{session}"),
-        "mcp": format!("{base}/editor/mcp"),
-        "header": "Authorization: Bearer SESSION_TOKEN",
-        "send": {"type": "cmd", "id": "1", "action": "open_file", "args": {"path": "PATH BENEATH A ROOT"}},
-        "note": "Keep the token to yourself: whoever has it can do what you may. Never put it in a URL. \
-                 What deletes or runs something waits until the person has seen it.",
-    })
+    let note = "Keep the token to yourself: whoever has it can do what you may. Never put it in a URL. \
+                What deletes or runs something waits until the person has seen it.";
+    GrantUsage {
+        url: format!("ws{host}/mcp/session/{session}"),
+        mcp: format!("{base}/editor/mcp"),
+        header: "Authorization: Bearer SESSION_TOKEN".to_owned(),
+        send: json!({"type": "cmd", "id": "1", "action": "open_file", "args": {"path": "PATH BENEATH A ROOT"}}),
+        note: note.to_owned(),
+    }
 }
 
 /// `prism_request_access`.
@@ -102,16 +103,14 @@ impl Tool for RequestAccess {
         let client = call.client();
         let word = |name: &str| client["clientInfo"][name].as_str().map(str::to_owned);
         let client = [word("name"), word("version")].into_iter().flatten().collect::<Vec<_>>().join(" ");
-        let asker =
-            Asker { via: "mcp", mesh_agent: registered, client: Some(client).filter(|client| !client.is_empty()) };
+        let client = Some(client).filter(|client| !client.is_empty());
+        let asker = AskerView { via: "mcp".to_owned(), agent: registered, client };
         let Request { reason, roots, scopes, preset, ttl_seconds, .. } = given;
-        let ask = Ask { agent_id, scopes, roots, reason, preset, ttl_seconds };
-        let mut asked = gate.request(ask, asker).await.map_err(failed)?;
-        asked["next"] =
-            "A person decides, in the console (`prism console`) or with `prism approve`. Tell them if they are \
-                         not at it, and call prism_access_status with request_id and claim; it can wait."
-                .into();
-        Ok(Reply::structured(asked))
+        let ask = AccessRequest { agent_id, scopes, roots, reason, preset, ttl_seconds };
+        let asked = gate.request(ask, asker).await.map_err(failed)?;
+        let next = "A person decides, in the console (`prism console`) or with `prism approve`. Tell them if they are not at \
+                    it, and call prism_access_status with request_id and claim; it can wait.";
+        Ok(Reply::structured(AccessRequested { next: next.to_owned(), ..asked }))
     }
 }
 
@@ -150,20 +149,16 @@ impl Tool for AccessStatus {
             let asking = tokio::spawn(async move { asked.claim(request, &claim, left.min(PROGRESS)).await });
             let told = asking.await.map_err(|_| Failure::trouble("Prism has a bug there; its log has more"))?;
             let told = told.map_err(failed)?;
-            let is_open = matches!(told["status"].as_str(), Some("REQUESTED" | "PENDING"));
-            if !is_open || left.is_zero() || call.is_cancelled() {
+            if !told.status.is_open() || left.is_zero() || call.is_cancelled() {
                 break told;
             }
             call.progress(begun.elapsed().as_secs(), Some(within.as_secs()), "waiting for the person's decision");
         };
-        let session = told["session_id"].as_str().map(str::to_owned);
-        match (told["status"].as_str(), session) {
-            (Some("REQUESTED" | "PENDING"), _) => {
-                told["next"] =
-                    "Nobody has decided yet. Do something else, or call this again with wait_seconds.".into();
-            }
-            (_, Some(session)) if told["session_token"].is_string() => told["use"] = how_to_use(base, &session),
-            _ => {}
+        if told.status.is_open() {
+            let next = "Nobody has decided yet. Do something else, or call this again with wait_seconds.";
+            told.next = Some(next.to_owned());
+        } else if let (Some(session), Some(_)) = (&told.session_id, &told.session_token) {
+            told.usage = Some(how_to_use(base, session));
         }
         Ok(Reply::structured(told))
     }
@@ -203,7 +198,7 @@ impl Tool for AccessNarrow {
         let Access { gate, base, .. } = &self.0;
         let held = gate.hold(None, given.session_token.trim().as_bytes()).map_err(failed)?;
         let Narrower { agent_id, scopes, roots, ttl_seconds, rate_limit, max_edit_bytes, .. } = given;
-        let narrow = Narrow { agent_id, scopes, roots, ttl_seconds, rate_limit, max_edit_bytes };
+        let narrow = NarrowRequest { agent_id, scopes, roots, ttl_seconds, rate_limit, max_edit_bytes };
         let made = gate.narrow(&held, narrow).await.map_err(failed)?;
         let session = made.id.to_string();
         let token = made.token.as_ref().map(prism_config::home::Token::expose);

@@ -9,8 +9,16 @@ use hyper::{
     body::Incoming,
     header::{AUTHORIZATION, HOST, HeaderValue, ORIGIN, USER_AGENT},
 };
+use prism_api::{
+    gate::{
+        AccessRequest, ApproveRequest, AskerView, AuditPage, ClaimRequest, ConfirmRequest, ConfirmationsPage,
+        DecisionTaken, DenyRequest, GrantIssued, GrantsPage, NarrowRequest, PluginsPage, RequestsPage, RevokeRequest,
+    },
+    refusal::RefusedAnswer,
+};
+use prism_gate::{Gate, Given, Trouble, read_id};
 use prism_store::audit::Query;
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -23,7 +31,6 @@ use super::{
     route::Answering,
     socket,
 };
-use prism_gate::{Answer, Approve, Ask, Asker, Gate, Given, Narrow, Trouble};
 
 /// The largest body.
 const MAX_BODY: usize = 256 << 10;
@@ -201,47 +208,51 @@ async fn done(
 ) -> Result<Value, Trouble> {
     let token = token.unwrap_or_default();
     Ok(match way {
-        Way::Request => gate.request(parsed::<Ask>(body)?, Asker { via: caller.via(), ..Asker::default() }).await?,
-        Way::Claim => {
-            let asked = parsed::<Claim>(body)?;
-            gate.claim(asked.request_id, &asked.claim, Duration::from_secs(asked.wait_seconds)).await?
+        Way::Request => {
+            let asker = AskerView { via: caller.via().to_owned(), ..AskerView::default() };
+            json!(gate.request(parsed::<AccessRequest>(body)?, asker).await?)
         }
-        Way::Approve => given(&gate.approve(parsed::<Approve>(body)?, caller.name(), true).await?),
+        Way::Claim => {
+            let ClaimRequest { request_id, claim, wait_seconds } = parsed(body)?;
+            json!(gate.claim(read_id(&request_id)?, &claim, Duration::from_secs(wait_seconds)).await?)
+        }
+        Way::Approve => json!(issued(&gate.approve(parsed::<ApproveRequest>(body)?, caller.name(), true).await?)),
         Way::Deny => {
-            let Deny { request_id, reason } = parsed(body)?;
-            outcome(gate.deny(request_id, reason, caller.name()).await?)
+            let DenyRequest { request_id, reason } = parsed(body)?;
+            json!(outcome(gate.deny(read_id(&request_id)?, reason, caller.name()).await?))
         }
         Way::Revoke => {
-            let Revoke { session_id } = parsed(body)?;
+            let RevokeRequest { session_id } = parsed(body)?;
+            let session_id = read_id(&session_id)?;
             let taken = match key {
                 Key::Grant => gate.give_up(&gate.hold(None, &token)?, session_id).await?,
                 Key::Client | Key::Management => gate.revoke(session_id, caller.name()).await?,
             };
             json!(taken)
         }
-        Way::Narrow => given(&gate.narrow(&gate.hold(None, &token)?, parsed::<Narrow>(body)?).await?),
-        Way::Confirm => outcome(gate.confirm(parsed::<Answer>(body)?, caller.name()).await?),
+        Way::Narrow => json!(issued(&gate.narrow(&gate.hold(None, &token)?, parsed::<NarrowRequest>(body)?).await?)),
+        Way::Confirm => json!(outcome(gate.confirm(parsed::<ConfirmRequest>(body)?, caller.name()).await?)),
         Way::Requests => {
             let status = value(query, "status").map(str::to_ascii_uppercase);
             let mut requests = gate.requests(flag(query, "open"))?;
-            requests.retain(|view| status.as_deref().is_none_or(|status| view.status == status));
-            json!({"requests": requests})
+            requests.retain(|view| status.as_deref().is_none_or(|status| view.status.name() == status));
+            json!(RequestsPage { requests })
         }
-        Way::Sessions => json!({"sessions": gate.grants(!flag(query, "all"))?}),
-        Way::Confirmations => json!({"confirmations": gate.confirmations(!flag(query, "all"))?}),
-        Way::Logs => logs(gate, query).await?,
-        Way::Plugins => json!({"plugins": gate.router().plugins()}),
+        Way::Sessions => json!(GrantsPage { sessions: gate.grants(!flag(query, "all"))? }),
+        Way::Confirmations => json!(ConfirmationsPage { confirmations: gate.confirmations(!flag(query, "all"))? }),
+        Way::Logs => json!(logs(gate, query).await?),
+        Way::Plugins => json!(PluginsPage { plugins: gate.router().plugins() }),
         Way::Events | Way::EventSocket | Way::Session(_) => json!({}),
     })
 }
 
 /// What is told of something that is done, whether or not it is written down.
-pub(super) fn outcome(unwritten: Option<String>) -> Value {
-    unwritten.map_or_else(|| json!({}), |unwritten| json!({ "unwritten": unwritten }))
+pub(super) fn outcome(unwritten: Option<String>) -> DecisionTaken {
+    DecisionTaken { unwritten }
 }
 
 /// The log, the newest line first.
-async fn logs(gate: &Gate, query: &str) -> Result<Value, Trouble> {
+async fn logs(gate: &Gate, query: &str) -> Result<AuditPage, Trouble> {
     let text = |name: &str| value(query, name).filter(|text| !text.is_empty()).map(unescaped);
     let number = |name: &str| value(query, name).and_then(|text| text.parse::<u64>().ok());
     let limit = number("limit").and_then(|limit| usize::try_from(limit).ok()).unwrap_or(100).min(MAX_LINES);
@@ -254,30 +265,7 @@ async fn logs(gate: &Gate, query: &str) -> Result<Value, Trouble> {
         limit,
         ..Query::default()
     };
-    Ok(json!({"logs": gate.lines(query).await?}))
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Claim {
-    request_id: Uuid,
-    claim: String,
-    #[serde(default)]
-    wait_seconds: u64,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Deny {
-    pub(super) request_id: Uuid,
-    #[serde(default)]
-    pub(super) reason: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Revoke {
-    pub(super) session_id: Uuid,
+    Ok(AuditPage { logs: gate.lines(query).await? })
 }
 
 pub(super) fn parsed<T: DeserializeOwned>(body: &Bytes) -> Result<T, Trouble> {
@@ -285,9 +273,12 @@ pub(super) fn parsed<T: DeserializeOwned>(body: &Bytes) -> Result<T, Trouble> {
 }
 
 /// The answer to an approval: its time is in seconds since 1970.
-fn given(given: &Given) -> Value {
-    let token = given.token.as_ref().map(prism_config::home::Token::expose);
-    json!({"session_id": given.id, "session_token": token, "expires_at": given.expires_at.0 / 1_000_000})
+fn issued(given: &Given) -> GrantIssued {
+    GrantIssued {
+        session_id: given.id.to_string(),
+        session_token: given.token.as_ref().map(|token| token.expose().to_owned()),
+        expires_at: given.expires_at.0 / 1_000_000,
+    }
 }
 
 // --- Who may come in ---
@@ -368,7 +359,7 @@ pub(super) fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
 
 pub(super) fn refused(trouble: &Trouble) -> Response<Body> {
     let status = StatusCode::from_u16(trouble.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let mut response = fault::json(status, json!({"error": trouble.told()}).to_string());
+    let mut response = fault::json(status, json!(RefusedAnswer { error: trouble.told() }).to_string());
     if let Some(ms) = trouble.retry_after_ms {
         response.headers_mut().insert("retry-after", HeaderValue::from(ms.div_ceil(1000)));
     }

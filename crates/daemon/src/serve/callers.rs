@@ -6,7 +6,7 @@ use std::{
     time::Instant,
 };
 
-use super::status::report::{Caller, Client};
+use prism_api::status::{ModernClientStatus, PeerName};
 use prism_bridge::drive::visitor::{self, Way};
 
 /// Clients that are remembered. Beyond it the one that was not heard of for the longest time is forgotten.
@@ -33,10 +33,10 @@ impl Callers {
     }
 
     /// The last one first.
-    pub(super) fn list(&self) -> Vec<Caller> {
+    pub(super) fn list(&self) -> Vec<ModernClientStatus> {
         let callers = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let told = |(Seen { client, way, destination }, at): (Seen, Instant)| Caller {
-            client: client.map(|(name, version)| Client { name, version }),
+        let told = |(Seen { client, way, destination }, at): (Seen, Instant)| ModernClientStatus {
+            client: client.map(|(name, version)| PeerName { name, version }),
             transport: way.name().to_owned(),
             destination,
             ago_s: at.elapsed().as_secs_f64(),

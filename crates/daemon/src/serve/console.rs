@@ -22,6 +22,7 @@ use hyper::{
     },
 };
 use maud::Markup;
+use prism_api::gate::ConsoleLink;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -210,7 +211,7 @@ pub(super) fn link(server: &Server) -> Response<Body> {
         // Behind the `#`, so that it is in no log, and no proxy sees it.
         Ok(code) => {
             let url = format!("{}/console/login#{}", server.config.base_url(), code.expose());
-            guarded(fault::json(StatusCode::OK, json!({"url": url, "expires_in_seconds": 60}).to_string()))
+            guarded(fault::json(StatusCode::OK, json!(ConsoleLink { url, expires_in_seconds: 60 }).to_string()))
         }
         Err(error) => told(StatusCode::SERVICE_UNAVAILABLE, "failed", &error.to_string()),
     }

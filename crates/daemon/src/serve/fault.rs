@@ -311,7 +311,7 @@ impl Denial {
                 let data = serde_json::json!({"requiredCapabilities": {"extensions": extensions}});
                 with_data(id, code, &message, &data)
             }
-            Self::NotHeld(trouble) => with_data(id, code, &message, &trouble.told()),
+            Self::NotHeld(trouble) => with_data(id, code, &message, &serde_json::json!(trouble.told())),
             // In the shape that those who look for it can read, and show.
             Self::NoOauth { .. } => {
                 serde_json::json!({"error": "invalid_request", "error_description": message}).to_string()

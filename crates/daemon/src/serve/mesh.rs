@@ -8,6 +8,11 @@ use hyper::{
     body::Incoming,
     header::{CONTENT_TYPE, HeaderValue},
 };
+use prism_api::{
+    mesh::MeshVerb,
+    refusal::{RefusedAnswer, ToldRefusal},
+};
+use prism_mesh::{Caller, Code, Mesh, Trouble, run};
 use serde_json::{Value, json};
 use tokio::{
     sync::mpsc,
@@ -22,7 +27,6 @@ use super::{
     request::read,
     route::Answering,
 };
-use prism_mesh::{Caller, Code, Mesh, Trouble, Verb, run};
 
 /// The largest arguments of a verb.
 const MAX_ARGUMENTS: usize = 1 << 20;
@@ -47,10 +51,10 @@ pub(super) fn answer(
     let is_post = request.method() == Method::POST;
     match below {
         None | Some("events") if request.method() != Method::GET => Err(Denial::Method { allowed: "GET" }),
-        None => Ok(Box::pin(async move { told(mesh.everything()) })),
+        None => Ok(Box::pin(async move { told(mesh.everything().map(|all| json!(all))) })),
         Some("events") => Ok(Box::pin(async move { onlooker::stream(mesh.events.listen()) })),
         Some(verb) => {
-            let verb = Verb::named(verb).ok_or(Denial::NoRoute)?;
+            let verb = MeshVerb::named(verb).ok_or(Denial::NoRoute)?;
             if !is_post {
                 return Err(Denial::Method { allowed: "POST" });
             }
@@ -65,12 +69,12 @@ pub(super) fn answer(
     }
 }
 
-async fn done(mesh: Arc<Mesh>, verb: Verb, arguments: Bytes, caller: Caller) -> Response<Body> {
+async fn done(mesh: Arc<Mesh>, verb: MeshVerb, arguments: Bytes, caller: Caller) -> Response<Body> {
     let Ok(arguments) = String::from_utf8(arguments.into()) else {
         return told(Err(Trouble::bad("the arguments are no UTF-8")));
     };
     let (feed, fed) = mpsc::channel::<Bytes>(MAX_PIECES);
-    if verb != Verb::Wait {
+    if verb != MeshVerb::Wait {
         // In a task of its own: a client that leaves must not leave half a thing done. What it was given then waits again.
         let work = tokio::spawn(async move { run(&mesh, verb, &arguments, &caller).await });
         let bug = |_| Err(Trouble::new(Code::Store, "Prism has a bug there; its log has more"));
@@ -122,7 +126,8 @@ fn words(outcome: Result<Value, Trouble>) -> (StatusCode, String) {
     match outcome {
         Ok(result) => (StatusCode::OK, result.to_string()),
         Err(Trouble { code, message }) => {
-            (status(code), json!({"error": {"code": code.name(), "message": message}}).to_string())
+            let error = ToldRefusal { code: code.name().to_owned(), message, details: None };
+            (status(code), json!(RefusedAnswer { error }).to_string())
         }
     }
 }

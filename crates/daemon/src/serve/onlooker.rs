@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::Response;
+use prism_api::events::MissedEvent;
+use serde_json::json;
 use tokio::{
     sync::{
         broadcast::{Receiver, error::RecvError},
@@ -29,7 +31,7 @@ pub(super) fn stream(mut seen: Receiver<Event>) -> Response<Body> {
             let piece = tokio::select! {
                 event = seen.recv() => match event {
                     Ok(event) => format!("event: {}\ndata: {}\n\n", event.name, event.data),
-                    Err(RecvError::Lagged(count)) => format!("event: missed\ndata: {{\"events\":{count}}}\n\n"),
+                    Err(RecvError::Lagged(count)) => format!("event: missed\ndata: {}\n\n", json!(MissedEvent { events: count })),
                     Err(RecvError::Closed) => return,
                 },
                 _ = beat.tick() => ": keep-alive\n\n".to_owned(),

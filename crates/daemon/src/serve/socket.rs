@@ -5,9 +5,12 @@ use std::{collections::BTreeSet, pin::pin, sync::Arc, time::Duration};
 use futures_util::{SinkExt, StreamExt};
 use hyper::{Request, Response, body::Incoming};
 use hyper_util::rt::TokioIo;
+use prism_api::socket::{
+    CommandOutcome, CommandProgress, HolderCommand, HolderEvent, HolderEventData, HolderMessage, SessionOpened,
+};
 use prism_editor::{Happening, Note, Progress};
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use prism_gate::{Gate, Held, Trouble, Waiter};
+use serde_json::{Value, json};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     sync::{Semaphore, broadcast::error::RecvError, mpsc, watch},
@@ -24,7 +27,6 @@ use tokio_tungstenite::{
 use uuid::Uuid;
 
 use super::{Server, access, body::Body, fault::Denial, route::Answering};
-use prism_gate::{Gate, Held, Trouble, Waiter};
 
 /// The largest message of a holder's: an edit at the largest limit, and its wrapping.
 const MAX_MESSAGE: usize = 16 << 20;
@@ -136,17 +138,6 @@ pub(super) fn upgraded<F: Future<Output = ()> + Send + 'static>(
     Ok(Box::pin(std::future::ready(response)))
 }
 
-/// What a holder may say.
-#[derive(Deserialize)]
-struct Command {
-    #[serde(rename = "type")]
-    kind: String,
-    id: Value,
-    action: String,
-    #[serde(default)]
-    args: Map<String, Value>,
-}
-
 async fn serve(gate: Arc<Gate>, held: Held, mut socket: Socket, mut hang_up: watch::Receiver<()>) {
     if let Err(trouble) = gate.connected(&held).await {
         return close(socket, GOING_AWAY, &trouble.message).await;
@@ -247,50 +238,52 @@ enum Said {
 /// What a holder is told first: what it may do, and how long.
 fn greeting(held: &Held) -> String {
     let grant = held.grant();
-    let data = json!({
-        "event": "session_opened",
-        "session_id": Uuid::from_u128(held.id()),
-        "allowed_scopes": grant.scopes.names(),
-        "roots": grant.roots.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        "expires_at": prism_core::time::rfc3339(grant.expires_at),
-        "max_edit_bytes": grant.limits.max_edit_bytes,
-        "rate_limit": grant.limits.per_second,
-        "degraded": *held.lost().borrow(),
-    });
-    json!({"type": "event", "event": "session_state", "data": data}).to_string()
+    let opened = SessionOpened {
+        session_id: Uuid::from_u128(held.id()).to_string(),
+        allowed_scopes: grant.scopes.names().into_iter().map(str::to_owned).collect(),
+        roots: grant.roots.iter().map(ToString::to_string).collect(),
+        expires_at: prism_core::time::rfc3339(grant.expires_at),
+        max_edit_bytes: grant.limits.max_edit_bytes,
+        rate_limit: grant.limits.per_second,
+        degraded: held.lost().borrow().iter().cloned().collect(),
+    };
+    message("session_state", None, "session_opened", json!(opened))
 }
 
 /// An event (A-05, A-07): its category, and in its data its name. Numbered, so that a holder sees if it missed one.
 fn event(happening: &Happening, holder: u128, seq: u64) -> String {
-    let mut data = happening.told_to(holder);
-    data["event"] = happening.event.name.into();
-    json!({"type": "event", "event": happening.event.category, "seq": seq, "data": data}).to_string()
+    message(happening.event.category, Some(seq), happening.event.name, happening.told_to(holder))
 }
 
 /// A holder that did not keep up has missed events, of whatever kind: what it knows of the editor's state may be old.
 fn missed(count: u64, seq: u64) -> String {
-    let data = json!({"event": "missed", "events": count});
-    json!({"type": "event", "event": "session_state", "seq": seq, "data": data}).to_string()
+    message("session_state", Some(seq), "missed", json!({"events": count}))
 }
 
 /// The grant's editor went away, or is back (A-06). The built-in one stands in for it meanwhile.
 fn runtime(lost: &BTreeSet<String>, seq: u64) -> String {
     let event = if lost.is_empty() { "runtime_recovered" } else { "runtime_degraded" };
-    let data = json!({"event": event, "plugins": lost});
-    json!({"type": "event", "event": "session_state", "seq": seq, "data": data}).to_string()
+    message("session_state", Some(seq), event, json!({"plugins": lost}))
+}
+
+/// An event as it is sent, with what it says of itself.
+fn message(category: &str, seq: Option<u64>, name: &str, said: Value) -> String {
+    let Value::Object(more) = said else { return String::new() };
+    let data = HolderEventData { event: name.to_owned(), path: None, more };
+    json!(HolderMessage::Event(HolderEvent { event: category.to_owned(), seq, data })).to_string()
 }
 
 /// Does what a message asks for, and meanwhile tells how far it is.
 async fn answer(gate: &Gate, held: &Held, text: &str, answers: &mpsc::Sender<Said>) -> (String, bool) {
-    let command = match serde_json::from_str::<Command>(text) {
+    let command = match serde_json::from_str::<HolderCommand>(text) {
         Ok(command) if command.kind == "cmd" => command,
         Ok(command) => {
             let why = format!("a message is of the type \"cmd\", not {:?}", command.kind);
-            return (result(&command.id, &Err(Trouble::bad(why))), false);
+            return (result(command.id, Err(Trouble::bad(why))), false);
         }
         Err(error) => {
             let shape = r#"a command is {"type":"cmd","id":…,"action":…,"args":{…}}"#;
-            return (result(&Value::Null, &Err(Trouble::bad(format!("{shape}: {error}")))), false);
+            return (result(Value::Null, Err(Trouble::bad(format!("{shape}: {error}")))), false);
         }
     };
     let (progress, mut notes) = Progress::channel();
@@ -300,22 +293,23 @@ async fn answer(gate: &Gate, held: &Held, text: &str, answers: &mpsc::Sender<Sai
             biased;
             outcome = &mut acting => break outcome,
             Some(Note { message, done, total }) = notes.recv() => {
-                let data = json!({"message": message, "done": done, "total": total});
-                let text = json!({"type": "progress", "id": command.id, "data": data}).to_string();
+                let data = CommandProgress { message, done, total };
+                let text = json!(HolderMessage::Progress { id: command.id.clone(), data }).to_string();
                 // If there is no room, the next note is truer anyway.
                 let _ = answers.try_send(Said::Text(text));
             }
         }
     };
-    (result(&command.id, &outcome.result), outcome.trespassed)
+    (result(command.id, outcome.result), outcome.trespassed)
 }
 
-fn result(id: &Value, result: &Result<Value, Trouble>) -> String {
-    match result {
-        Ok(data) => json!({"type": "result", "id": id, "status": "ok", "data": data}),
-        Err(trouble) => json!({"type": "result", "id": id, "status": "error", "data": trouble.told()}),
-    }
-    .to_string()
+fn result(id: Value, result: Result<Value, Trouble>) -> String {
+    let outcome = match result {
+        Ok(data) => CommandOutcome::Ok(data),
+        Err(trouble) => CommandOutcome::Error(trouble.told()),
+    };
+    // Memory takes all that is written, and no map of it has keys that are no texts.
+    serde_json::to_string(&HolderMessage::Result { id, outcome }).unwrap_or_default()
 }
 
 async fn send(socket: &mut Socket, text: String) -> bool {

@@ -4,8 +4,7 @@
 //! It costs the calls nothing: counters are read, processes are looked at, and links are asked for their streams as any
 //! request asks them, with a deadline.
 
-pub mod agents;
-pub mod report;
+mod agents;
 
 use std::{
     collections::HashMap,
@@ -16,6 +15,10 @@ use std::{
 
 use futures_util::future::join_all;
 use hyper::{Response, StatusCode};
+use prism_api::status::{
+    ConfigState, ConfigStatus, DaemonStatus, DestinationStatus, LastTrouble, LinkStatus, ListenStatus, PeerName,
+    SessionStatus, StatusReport, StreamStatus,
+};
 use prism_core::mcp::{Era, State, link::SessionKey};
 use prism_os::{limits, memory};
 use tokio::{
@@ -25,7 +28,6 @@ use tokio::{
 use tracing::{info, warn};
 use uuid::Uuid;
 
-use self::report::{Client, Config, ConfigState, Daemon, Listen, Session, Status, Stream, Trouble};
 use super::{
     Server,
     body::Body,
@@ -49,7 +51,7 @@ pub struct About {
     /// Where the clients' token stands, as a person would write it.
     token: String,
     socket: OnceLock<PathBuf>,
-    config: Mutex<Config>,
+    config: Mutex<ConfigStatus>,
     /// Files that do not count as they are.
     untrusted: watch::Sender<Vec<Untrusted>>,
     /// When the config was last read.
@@ -88,7 +90,7 @@ impl About {
             (true, Some(why)) => (ConfigState::NeedsRestart, Some(why)),
             (true, None) => (ConfigState::Ok, None),
         };
-        let now = Config { file, state, error, taken_s: None };
+        let now = ConfigStatus { file, state, error, taken_s: None };
         self.has_read();
         self.untrusted.send_if_modified(|known| {
             let is_new = known != untrusted;
@@ -134,12 +136,12 @@ impl About {
     }
 
     /// What is in effect, and since when.
-    fn config_now(&self) -> Config {
+    fn config_now(&self) -> ConfigStatus {
         let taken = *self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        Config { taken_s: taken.map(|at| at.elapsed().as_secs_f64()), ..self.config().clone() }
+        ConfigStatus { taken_s: taken.map(|at| at.elapsed().as_secs_f64()), ..self.config().clone() }
     }
 
-    fn config(&self) -> MutexGuard<'_, Config> {
+    fn config(&self) -> MutexGuard<'_, ConfigStatus> {
         self.config.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -168,7 +170,7 @@ pub(super) async fn respond(server: &Arc<Server>) -> Response<Body> {
 }
 
 /// Everything there is to say.
-pub async fn status(server: &Arc<Server>) -> Status {
+pub async fn status(server: &Arc<Server>) -> StatusReport {
     let all: Vec<(&Arc<Destination>, Vec<LinkHandle>)> =
         server.destinations.values().map(|destination| (destination, destination.living_links())).collect();
     let (sight, reports) =
@@ -184,7 +186,7 @@ pub async fn status(server: &Arc<Server>) -> Status {
             known.add(link.number, &destination.config().name, heard, report);
         }
     }
-    Status {
+    StatusReport {
         daemon: daemon(server, &sight),
         destinations: all.iter().map(|(one, links)| self::destination(one, links, &sight)).collect(),
         sessions: sessions(server, &mut known),
@@ -235,9 +237,9 @@ async fn streams(link: &LinkHandle) -> Option<StreamReport> {
     timeout(REPORT_TIMEOUT, asking).await.ok()?
 }
 
-fn daemon(server: &Server, sight: &Sight) -> Daemon {
+fn daemon(server: &Server, sight: &Sight) -> DaemonStatus {
     let about = server.about();
-    Daemon {
+    DaemonStatus {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         pid: std::process::id(),
         uptime_s: about.started.elapsed().as_secs_f64(),
@@ -254,14 +256,14 @@ fn daemon(server: &Server, sight: &Sight) -> Daemon {
     }
 }
 
-fn destination(destination: &Destination, links: &[LinkHandle], sight: &Sight) -> report::Destination {
+fn destination(destination: &Destination, links: &[LinkHandle], sight: &Sight) -> DestinationStatus {
     let (config, metrics, model) = (destination.config(), destination.metrics(), destination.model());
     let (totals, health) = (metrics.totals(), destination.health());
-    report::Destination {
+    DestinationStatus {
         name: config.name.clone(),
         kind: destination.kind().to_owned(),
         sandboxed: config.sandbox.is_some(),
-        server: destination.server().map(|(name, version)| Client { name, version }),
+        server: destination.server().map(|(name, version)| PeerName { name, version }),
         state: health.state.name().to_owned(),
         ready: health.state.is_ready(),
         why: health.said,
@@ -283,17 +285,17 @@ fn destination(destination: &Destination, links: &[LinkHandle], sight: &Sight) -
         restarts: metrics.restarts.get(),
         children: metrics.children.get(),
         memory_bytes: sight.of(links),
-        last_error: destination.trouble().last().map(|(text, ago)| Trouble { text, ago_s: ago.as_secs_f64() }),
+        last_error: destination.trouble().last().map(|(text, ago)| LastTrouble { text, ago_s: ago.as_secs_f64() }),
         changed_tools: destination.definitions().changed(),
         links: links.iter().map(|one| link(one, sight)).collect(),
     }
 }
 
-fn link(link: &LinkHandle, sight: &Sight) -> report::Link {
+fn link(link: &LinkHandle, sight: &Sight) -> LinkStatus {
     let vitals = &link.vitals;
     let state = vitals.state();
     let there = matches!(state, State::Up | State::Starting);
-    report::Link {
+    LinkStatus {
         number: link.number,
         purpose: vitals.purpose.name().to_owned(),
         state: match state {
@@ -316,8 +318,8 @@ fn link(link: &LinkHandle, sight: &Sight) -> report::Link {
     }
 }
 
-fn listen(destination: &str, stream: &StreamVitals) -> Listen {
-    Listen {
+fn listen(destination: &str, stream: &StreamVitals) -> ListenStatus {
+    ListenStatus {
         destination: destination.to_owned(),
         open_s: stream.open_for.as_secs_f64(),
         silent_s: stream.silent_for.as_secs_f64(),
@@ -330,7 +332,7 @@ fn listen(destination: &str, stream: &StreamVitals) -> Listen {
 struct Streams {
     /// Links that told of theirs: of this destination, with this number.
     heard: Vec<(String, u64)>,
-    of: HashMap<SessionKey, Vec<Stream>>,
+    of: HashMap<SessionKey, Vec<StreamStatus>>,
     undelivered: HashMap<SessionKey, u64>,
 }
 
@@ -341,7 +343,7 @@ impl Streams {
         }
         for stream in report.streams {
             if let Some(key) = stream.session {
-                self.of.entry(key).or_default().push(Stream {
+                self.of.entry(key).or_default().push(StreamStatus {
                     kind: stream.kind.name().to_owned(),
                     open_s: stream.open_for.as_secs_f64(),
                     silent_s: stream.silent_for.as_secs_f64(),
@@ -353,7 +355,7 @@ impl Streams {
     }
 
     /// Those of a session; `None` if its link did not tell.
-    fn take(&mut self, entry: &Entry) -> Option<Vec<Stream>> {
+    fn take(&mut self, entry: &Entry) -> Option<Vec<StreamStatus>> {
         let heard = self.heard.iter().any(|(destination, number)| {
             *number == entry.link.number && *destination == entry.destination.config().name
         });
@@ -361,7 +363,7 @@ impl Streams {
     }
 }
 
-fn sessions(server: &Server, known: &mut Streams) -> Vec<Session> {
+fn sessions(server: &Server, known: &mut Streams) -> Vec<SessionStatus> {
     let mut sessions = Vec::new();
     for entry in server.sessions.all() {
         // A part is shown with the whole.
@@ -379,7 +381,7 @@ fn sessions(server: &Server, known: &mut Streams) -> Vec<Session> {
         let mut names: Vec<String> = parts.iter().map(|part| part.destination.config().name.clone()).collect();
         names.sort();
         let is_hub = entry.hub().is_some();
-        sessions.push(Session {
+        sessions.push(SessionStatus {
             destination: (!is_hub).then(|| entry.destination.config().name.clone()),
             hub: is_hub,
             parts: names,
@@ -392,8 +394,9 @@ fn sessions(server: &Server, known: &mut Streams) -> Vec<Session> {
     for plain in server.plains.all() {
         let (waiting, open, silent) = plain.outlet.health();
         let (open_s, silent_s) = (open.as_secs_f64(), silent.as_secs_f64());
-        let stream = Stream { kind: StreamKind::Sse.name().to_owned(), open_s, silent_s, waiting: waiting as u64 };
-        sessions.push(Session {
+        let stream =
+            StreamStatus { kind: StreamKind::Sse.name().to_owned(), open_s, silent_s, waiting: waiting as u64 };
+        sessions.push(SessionStatus {
             destination: Some(plain.destination.config().name.clone()),
             streams: Some(vec![stream]),
             ..session(&plain.id, &plain.visit, Way::Sse)
@@ -403,18 +406,18 @@ fn sessions(server: &Server, known: &mut Streams) -> Vec<Session> {
 }
 
 /// What is the same for all sessions.
-fn session(id: &Uuid, visit: &Visit, way: Way) -> Session {
+fn session(id: &Uuid, visit: &Visit, way: Way) -> SessionStatus {
     let who = visit.who();
     let client = who.and_then(|who| who.client.clone());
-    Session {
+    SessionStatus {
         id: short(id),
-        client: client.map(|(name, version)| Client { name, version }),
+        client: client.map(|(name, version)| PeerName { name, version }),
         revision: who.map(|who| who.revision.to_owned()),
         transport: who.map_or(way, |who| who.way).name().to_owned(),
         calls: visit.calls(),
         age_s: visit.age().as_secs_f64(),
         idle_s: visit.idle().as_secs_f64(),
-        ..Session::default()
+        ..SessionStatus::default()
     }
 }
 

@@ -106,6 +106,6 @@ fn text(uri: &str, read: &Value) -> Value {
 fn refused(uri: &str, trouble: &Trouble) -> Failure {
     match trouble.code {
         code if code == Code::NotFound.name() => Failure::no_resource(uri),
-        _ => Failure::invalid(trouble.message.clone()).with_data(trouble.told()),
+        _ => Failure::invalid(trouble.message.clone()).with_data(json!(trouble.told())),
     }
 }

@@ -2,14 +2,12 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
+use prism_api::gate::PluginView;
 use prism_core::mesh::ChatFailure;
 use prism_editor::protocol::{Ring, Rung, Status, ToPlugin};
 use tokio::{sync::oneshot, time::timeout};
 
-use super::{
-    Router,
-    plugin::{About, Plugin},
-};
+use super::{Router, plugin::Plugin};
 
 /// Bells that one editor has not answered. A further one does not ring: its chat is busy with those.
 pub(super) const MAX_RINGING: usize = 16;
@@ -50,7 +48,7 @@ impl Router {
             None => None,
         };
         let fits = |plugin: &Arc<Plugin>| {
-            let About { chat, kind: own, .. } = &plugin.about;
+            let PluginView { chat, kind: own, .. } = &plugin.about;
             *chat && plugin.is_alive() && is_kind(own, kind) && folder.as_ref().is_none_or(|at| plugin.covers(at))
         };
         let mut fitting = self.owners.all().into_iter().map(|(plugin, _)| plugin).filter(fits);

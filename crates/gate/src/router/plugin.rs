@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use prism_api::gate::PluginView;
 use prism_core::{
     Time,
     policy::{Action, Bucket, Code, Refusal, Root},
@@ -15,7 +16,6 @@ use prism_editor::{
     Holder, Progress,
     protocol::{Answer, Cancel, Cmd, GetState, Register, Rung, Step, ToPlugin, Told},
 };
-use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot, watch};
 use uuid::Uuid;
@@ -29,7 +29,7 @@ use super::{
 /// An editor that has registered.
 #[derive(Debug)]
 pub struct Plugin {
-    pub about: About,
+    pub about: PluginView,
     /// The folders that are open in it, as they really are.
     roots: Vec<PathBuf>,
     verbs: HashSet<&'static str>,
@@ -40,26 +40,6 @@ pub struct Plugin {
     pub(super) shows: RunShows,
     pub(super) life: watch::Sender<Life>,
     state: Mutex<State>,
-}
-
-/// What is shown of it.
-#[derive(Clone, Debug, Serialize)]
-pub struct About {
-    pub plugin: String,
-    pub connection: String,
-    pub instance: String,
-    pub kind: String,
-    pub version: String,
-    pub roots: Vec<String>,
-    pub ui: bool,
-    /// Whether the person decides there, and whether bells may be put into its chat.
-    pub decides: bool,
-    pub chat: bool,
-    /// Whether what agents run is shown there.
-    pub shows: bool,
-    /// The verbs that it does, in the order of the table.
-    pub capabilities: Vec<&'static str>,
-    pub pid: Option<u32>,
 }
 
 /// How a connection is.
@@ -119,7 +99,7 @@ impl Plugin {
         let is_offered = |action: &&Action| named.contains(action.verb) && !action.runs_programs();
         let capabilities: Vec<_> = Action::all().filter(is_offered).map(|action| action.verb).collect();
         let verbs = capabilities.iter().copied().collect();
-        let about = About {
+        let about = PluginView {
             plugin: plugin.to_owned(),
             connection: format!("{plugin}#{}", newness.1),
             instance: register.instance_id.clone(),
@@ -130,8 +110,9 @@ impl Plugin {
             decides: register.decides,
             chat: register.chat && register.ui,
             shows: register.shows,
-            capabilities,
+            capabilities: capabilities.iter().map(|verb| (*verb).to_owned()).collect(),
             pid: register.pid,
+            ..PluginView::default()
         };
         let state = State {
             next: 0,

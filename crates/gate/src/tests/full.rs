@@ -68,11 +68,11 @@ async fn a_full_log_keeps_no_grant_alive() {
     let path = world.project.path().join("a.txt").display().to_string();
     assert_eq!(act(gate, &held, "open_file", json!({"path": path})).await, Err("revoked"));
     // What gives is not done without its line.
-    let approve = gate.approve(Approve { request_id: other, ..Approve::default() }, "test", true).await;
+    let approve = gate.approve(approval(other), "test", true).await;
     assert_eq!(approve.unwrap_err().code, "failed");
     assert!(gate.unsettled().is_some());
     full.make_room();
-    gate.approve(Approve { request_id: other, ..Approve::default() }, "test", true).await.unwrap();
+    gate.approve(approval(other), "test", true).await.unwrap();
     assert_eq!(gate.unsettled(), None);
     let actions = world.actions();
     let place = |action: &str| actions.iter().rposition(|one| one == action).expect(action);
@@ -113,7 +113,8 @@ async fn what_was_revoked_with_everything_full_stays_so_after_a_kill() {
     let world = world.after_a_kill(Some(full)).await;
     let state = |id| world.gate.store.grant(id).unwrap().unwrap().state;
     assert_eq!((state(id), state(child), state(living)), ("REVOKED".into(), "REVOKED".into(), "APPROVED".into()));
-    let alive: Vec<Uuid> = world.gate.grants(true).unwrap().iter().map(|view| view.session_id).collect();
+    let alive: Vec<Uuid> =
+        world.gate.grants(true).unwrap().iter().map(|view| view.session_id.parse().unwrap()).collect();
     assert_eq!(alive, [Uuid::from_u128(living)]);
     assert_eq!(world.actions().iter().filter(|action| *action == "revoke").count(), 1);
     assert_eq!(world.gate.unsettled(), None);
@@ -134,7 +135,7 @@ async fn a_request_that_was_denied_with_everything_full_is_not_approved_afterwar
     let unwritten = gate.deny(request_id, Some("no".to_owned()), "console").await.unwrap();
     assert!(unwritten.is_some_and(|why| why.contains("it is done")));
     full.make_room();
-    let approve = gate.approve(Approve { request_id, ..Approve::default() }, "test", true).await.unwrap_err();
+    let approve = gate.approve(approval(request_id), "test", true).await.unwrap_err();
     assert_eq!((approve.code, approve.message.contains("denied")), ("not_pending", true), "{}", approve.message);
 }
 

@@ -6,7 +6,7 @@ mod tables;
 
 use std::process::ExitCode;
 
-pub(super) use request::{ROUND, UNDECIDED, ask, asked_scopes, folder, is_open, requested};
+pub(super) use request::{ROUND, UNDECIDED, ask, asked_scopes, folder, requested};
 
 use prism_config::Env;
 

@@ -3,7 +3,7 @@
 use std::{os::unix::process::ExitStatusExt, process::ExitCode, time::Duration};
 
 use anyhow::Context;
-use serde_json::{Value, json};
+use prism_api::mesh::{MeshVerb, NoBell, WaitArguments, WaitEnded};
 use tokio::{sync::mpsc, task::spawn_blocking, time::sleep};
 
 use super::{
@@ -58,7 +58,7 @@ impl Acp {
             let agent = acting(self.agent.as_deref(), env);
             let waiters = Waiters { env: env.clone(), agent, surface: self.surface.clone(), bells };
             if let Some(agent) = &waiters.agent {
-                waiters.wait_for(json!({ "agent": agent }), None);
+                waiters.wait_for(WaitArguments { agent: Some(agent.clone()), ..WaitArguments::default() }, None);
             }
             acp::run(&self.command, waiters, arriving).await
         });
@@ -75,30 +75,34 @@ impl Acp {
 impl Ears for Waiters {
     fn session(&mut self, id: &str, folder: &str) {
         if self.agent.is_none() {
-            let who = json!({ "surface": self.surface, "workspace": folder, "surface_session": id });
+            let who = WaitArguments {
+                surface: Some(self.surface.clone()),
+                workspace: Some(folder.to_owned()),
+                surface_session: Some(id.to_owned()),
+                ..WaitArguments::default()
+            };
             self.wait_for(who, Some(id.to_owned()));
         }
     }
 }
 
 impl Waiters {
-    fn wait_for(&self, mut who: Value, session: Option<String>) {
-        who["hook"] = "acp".into();
-        who["timeout_s"] = POLL.as_secs().into();
+    fn wait_for(&self, who: WaitArguments, session: Option<String>) {
+        let who = WaitArguments { hook: Some("acp".to_owned()), timeout_s: Some(POLL.as_secs()), ..who };
         let (env, bells) = (self.env.clone(), self.bells.clone());
         tokio::spawn(async move {
             loop {
                 let pause = match wait(&env, &who).await {
-                    Ok(answer) if answer["bell"] == true => {
-                        let text = answer["text"].as_str().unwrap_or_default().to_owned();
+                    Ok(answer) if answer.bell => {
+                        let text = answer.text.unwrap_or_default();
                         if bells.send(Bell { session: session.clone(), text }).await.is_err() {
                             return;
                         }
                         PAUSE
                     }
-                    Ok(answer) if answer["why"] == "timeout" => Duration::ZERO,
+                    Ok(answer) if answer.why == Some(NoBell::Timeout) => Duration::ZERO,
                     // Another one waits for the same session: it is the newer one.
-                    Ok(answer) if answer["why"] == "superseded" => return,
+                    Ok(answer) if answer.why == Some(NoBell::Superseded) => return,
                     Err(Trouble::Refused { code, message }) if code != "unknown_agent" => {
                         return say::warning(&format!("bells do not reach this agent: {message}"));
                     }
@@ -111,12 +115,12 @@ impl Waiters {
     }
 }
 
-async fn wait(env: &Env, who: &Value) -> Result<Value, Trouble> {
+async fn wait(env: &Env, who: &WaitArguments) -> Result<WaitEnded, Trouble> {
     let env = env.clone();
     // Looks at files, and starts nothing: an agent without Prism is still an agent.
     let found = spawn_blocking(move || Mesh::running(&env)).await;
     match found {
-        Ok(Ok(Some(mesh))) => mesh.call("wait", who, POLL + GRACE).await,
+        Ok(Ok(Some(mesh))) => mesh.call(MeshVerb::Wait, who, POLL + GRACE).await,
         _ => Err(Trouble::Away("it does not run".to_owned())),
     }
 }

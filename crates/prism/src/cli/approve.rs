@@ -3,8 +3,9 @@
 use std::{process::ExitCode, time::Duration};
 
 use anyhow::bail;
+use prism_api::gate::{ApproveRequest, DecisionTaken, DenyRequest, GrantIssued, RequestView};
 use prism_core::policy::Scope;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{
     access::folder,
@@ -13,7 +14,7 @@ use super::{
     reach,
     requests::in_full,
     say, talk,
-    verbs::say_not_running,
+    verbs::{Answered, say_not_running},
 };
 use prism_config::{Env, duration};
 
@@ -91,7 +92,7 @@ impl Approve {
             let Some(gate) = Gate::running(env)? else { return Ok(say_not_running()) };
             let listed = gate.requests(true).await?;
             let row = listed.find(&self.request)?;
-            let id = listed.id(row).to_owned();
+            let id = row.request_id.clone();
             if !self.says_what() {
                 if !talk::has_person() {
                     in_full(row, now_ms()).iter().for_each(say::told);
@@ -99,19 +100,19 @@ impl Approve {
                     say::note("  fix: --yes approves what is shown, --scope SCOPE a part of it; prism deny refuses it");
                     return Ok(ExitCode::FAILURE);
                 }
-                let row = row.clone();
+                let row = RequestView::clone(row);
                 match tokio::task::spawn_blocking(move || asked(&row)).await?? {
                     Said::Approve(scopes) => self.scopes = scopes,
-                    Said::Deny(reason) => return denied(&gate, &id, reason, self.json).await,
+                    Said::Deny(reason) => return denied(&gate, id, reason, self.json).await,
                     Said::Nothing => {
                         say::note("nothing was decided; the request goes on waiting");
                         return Ok(ExitCode::FAILURE);
                     }
                 }
             }
-            let given = gate.post("/mcp/approve", &self.body(&id)).await?;
+            let given: Answered<GrantIssued> = gate.post("/mcp/approve", &self.body(id)).await?;
             match self.json {
-                true => say::text(&serde_json::to_string_pretty(&given)?),
+                true => say::text(&serde_json::to_string_pretty(&json!(given))?),
                 false => self.said(&given, row).iter().for_each(|line| say::line(line)),
             }
             Ok(ExitCode::SUCCESS)
@@ -123,26 +124,21 @@ impl Approve {
         self.yes || !self.scopes.is_empty() || !self.roots.is_empty()
     }
 
-    fn body(&self, id: &str) -> Value {
-        let mut body = json!({"request_id": id, "confirm_changes": self.confirm_changes});
-        if !self.scopes.is_empty() {
-            body["approved_scopes"] = self.scopes.as_slice().into();
+    fn body(&self, request_id: String) -> ApproveRequest {
+        ApproveRequest {
+            request_id,
+            approved_scopes: Some(self.scopes.clone()).filter(|scopes| !scopes.is_empty()),
+            approved_roots: Some(self.roots.clone()).filter(|roots| !roots.is_empty()),
+            ttl_seconds: self.ttl.map(seconds),
+            confirm_changes: self.confirm_changes,
         }
-        if !self.roots.is_empty() {
-            body["approved_roots"] = self.roots.as_slice().into();
-        }
-        if let Some(ttl) = self.ttl {
-            body["ttl_seconds"] = seconds(ttl).into();
-        }
-        body
     }
 
-    fn said(&self, given: &Value, row: &Value) -> Vec<String> {
-        let id = given["session_id"].as_str().unwrap_or_default();
-        let agent = row["agent_id"].as_str().unwrap_or("the agent");
-        let ends = given["expires_at"].as_i64().map(|at| distance(at * 1000, now_ms())).unwrap_or_default();
+    fn said(&self, given: &GrantIssued, row: &RequestView) -> Vec<String> {
+        let (id, agent) = (&given.session_id, &row.agent_id);
+        let ends = distance(given.expires_at * 1000, now_ms());
         let mut lines = vec![format!("approved: {agent} has grant {id}, which ends {ends}")];
-        if let Some(token) = given["session_token"].as_str().filter(|_| self.token) {
+        if let Some(token) = given.session_token.as_ref().filter(|_| self.token) {
             lines.push(format!("token {token}"));
         }
         lines.push(format!("take it back: prism revoke {}", id.get(..8).unwrap_or(id)));
@@ -151,18 +147,17 @@ impl Approve {
 }
 
 /// Shows a request to the person, and asks.
-fn asked(row: &Value) -> anyhow::Result<Said> {
+fn asked(row: &RequestView) -> anyhow::Result<Said> {
     in_full(row, now_ms()).iter().for_each(say::told);
     let chosen = talk::choose("Approve? [y]es / [s]ome / [d]eny / [n]ot now:", &["yes", "some", "deny", "no"])?;
-    let scopes: Vec<&str> = row["scopes"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     Ok(match chosen {
-        Some("yes") => Said::Approve(scopes.into_iter().map(str::to_owned).collect()),
+        Some("yes") => Said::Approve(row.scopes.clone()),
         Some("some") => {
             let mut some = Vec::new();
-            for name in scopes {
-                let words = Scope::named(name).map_or(name, |scope| scope.in_words());
+            for name in &row.scopes {
+                let words = Scope::named(name).map_or(name.as_str(), |scope| scope.in_words());
                 match talk::choose(&format!("  {words}? yes, no:"), &["yes", "no"])? {
-                    Some("yes") => some.push(name.to_owned()),
+                    Some("yes") => some.push(name.clone()),
                     Some(_) => {}
                     None => return Ok(Said::Nothing),
                 }
@@ -187,24 +182,21 @@ impl Deny {
         reach::run(async move {
             let Some(gate) = Gate::running(env)? else { return Ok(say_not_running()) };
             let listed = gate.requests(true).await?;
-            let id = listed.id(listed.find(&self.request)?);
+            let id = listed.find(&self.request)?.request_id.clone();
             let reason = Some(self.reason.join(" ")).filter(|reason| !reason.trim().is_empty());
             denied(&gate, id, reason, self.json).await
         })
     }
 }
 
-async fn denied(gate: &Gate, id: &str, reason: Option<String>, json: bool) -> anyhow::Result<ExitCode> {
-    let mut body = json!({ "request_id": id });
-    if let Some(reason) = reason {
-        body["reason"] = reason.into();
-    }
-    let told = gate.post("/mcp/deny", &body).await?;
+async fn denied(gate: &Gate, id: String, reason: Option<String>, json: bool) -> anyhow::Result<ExitCode> {
+    let denied = format!("denied {id}");
+    let told: Answered<DecisionTaken> = gate.post("/mcp/deny", &DenyRequest { request_id: id, reason }).await?;
     match json {
         true => say::text(&serde_json::to_string_pretty(&told)?),
-        false => say::line(&format!("denied {id}")),
+        false => say::line(&denied),
     }
-    if let Some(why) = told["unwritten"].as_str().filter(|_| !json) {
+    if let Some(why) = told.unwritten.as_ref().filter(|_| !json) {
         say::note(why);
     }
     Ok(ExitCode::SUCCESS)

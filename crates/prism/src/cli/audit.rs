@@ -14,6 +14,8 @@ use std::{
 };
 
 use anyhow::{Context, bail};
+use prism_config::{Env, duration};
+use prism_daemon::running::{AUDIT, DATABASE};
 use prism_store::{
     audit::{
         self, Broken, ExportError, Exported, Head, Query, Verified, VerifyError, Wrong, export, search,
@@ -21,16 +23,14 @@ use prism_store::{
     },
     audit_head_at,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{
     bar::Bar,
     daemon,
-    moments::{moment, now_ms},
+    moments::{self, now_ms},
     say::{self, Colour},
 };
-use prism_config::{Env, duration};
-use prism_daemon::running::{AUDIT, DATABASE};
 
 /// How often a log that is followed is looked at.
 const LOOK: Duration = Duration::from_millis(100);
@@ -173,7 +173,7 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 }
 
 fn since(text: &str) -> Result<i64, String> {
-    if let Some(ms) = moment(&Value::from(text)) {
+    if let Some(ms) = parse_rfc3339(text) {
         return Ok(ms.saturating_mul(1000));
     }
     let ago = duration(text).map_err(|_| "neither a duration as in 2h nor a moment as in 2026-11-16T06:00:00Z")?;

@@ -8,14 +8,14 @@ mod person;
 use std::{io::Read, path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::{Context, bail};
+use prism_config::{Env, Http, duration};
+use prism_mcp::client::{Arrival, Client, Fault, Foreign, ListedTool, Outcome, SeenMessage, ToolResult, Watch};
 use serde_json::Value;
 
 use super::{
     reach::{self, Interrupts, Toward, is_url},
     say,
 };
-use prism_config::{Env, Http, duration};
-use prism_mcp::client::{Arrival, Client, Fault, Outcome, Watch};
 
 /// Call a tool of a server
 #[derive(Debug, clap::Args)]
@@ -108,12 +108,13 @@ impl Call {
             tools = client.tools() => tools.map_err(|fault| fault.explained(url, None))?,
             code = stop.next() => return Ok(code),
         };
-        let Some(tool) = tools.iter().find(|tool| tool["name"] == self.tool.as_str()) else {
-            let names = tools.iter().filter_map(|tool| tool["name"].as_str());
+        let tools: Vec<ListedTool> = tools.iter().map(ListedTool::of).collect();
+        let Some(tool) = tools.iter().find(|tool| tool.name == self.tool) else {
+            let names = tools.iter().map(|tool| &*tool.name).filter(|name| !name.is_empty());
             bail!("{}", reach::unknown("tool", &self.tool, names));
         };
         let usage = || arguments::usage(&self.dest, tool);
-        let arguments = arguments::read(&tool["inputSchema"], &self.arguments, stdin.as_deref())
+        let arguments = arguments::read(&tool.input_schema, &self.arguments, stdin.as_deref())
             .map_err(|wrong| anyhow::anyhow!("{wrong}\n{}", usage()))?;
         client.keep_listening();
         let id = client.next_id();
@@ -141,13 +142,14 @@ impl Call {
     }
 
     fn show(&self, outcome: &Outcome) -> anyhow::Result<ExitCode> {
-        let failed = outcome.result["isError"] == true;
+        let result = ToolResult::of(&outcome.result);
+        let failed = result.is_error;
         let code = if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS };
         if self.json {
             say::text(outcome.raw.get());
             return Ok(code);
         }
-        let texts = output::texts(&outcome.result, self.save.as_deref())?;
+        let texts = output::texts(&result, self.save.as_deref())?;
         if failed {
             bail!(
                 "{}",
@@ -163,15 +165,15 @@ impl Call {
 
 impl Watch for Progress {
     fn message(&self, arrival: &Arrival) {
-        let params = &arrival.message["params"];
-        match arrival.message["method"].as_str() {
-            Some("notifications/progress") => say::status(Some(&output::bar(params))),
+        let SeenMessage { method, params, .. } = SeenMessage::of(&arrival.message);
+        match method.as_deref() {
+            Some("notifications/progress") => say::status(Some(&output::bar(&params))),
             Some("notifications/message") => {
                 say::status(None);
-                let level = params["level"].as_str().unwrap_or("info");
-                let logger = params["logger"].as_str().map(|logger| format!(" {logger}")).unwrap_or_default();
-                let data = match &params["data"] {
-                    Value::String(text) => text.clone(),
+                let level = params.level.as_ref().and_then(Value::as_str).unwrap_or("info");
+                let logger = params.logger.map(|logger| format!(" {logger}")).unwrap_or_default();
+                let data = match params.data {
+                    Value::String(text) => text,
                     data => data.to_string(),
                 };
                 say::note(&format!("[{level}{logger}] {data}"));

@@ -2,11 +2,13 @@
 //! how a change is shown and made.
 
 use std::{
+    collections::BTreeMap,
     path::{Path, PathBuf},
     process::ExitCode,
 };
 
 use anyhow::bail;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{
@@ -60,6 +62,24 @@ pub(super) struct Outcome {
     warnings: Vec<String>,
     error: Option<anyhow::Error>,
     more: Vec<(&'static str, Value)>,
+}
+
+/// The same for programs.
+#[derive(Serialize)]
+struct OutcomeRow<'a> {
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    surface: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    diff: Option<String>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    warnings: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    #[serde(flatten)]
+    more: BTreeMap<&'static str, &'a Value>,
 }
 
 // === impl Surfaces ===
@@ -291,26 +311,15 @@ impl Outcome {
     }
 
     fn json(&self) -> Value {
-        let mut row = json!({ "state": self.state });
-        if let Some(surface) = self.surface {
-            row["surface"] = surface.name().into();
-        }
-        if let Some(path) = &self.path {
-            row["file"] = path.to_string_lossy().into();
-        }
-        if !self.diff.is_empty() {
-            row["diff"] = diff::text(&self.diff).into();
-        }
-        if !self.warnings.is_empty() {
-            row["warnings"] = self.warnings.clone().into();
-        }
-        if let Some(error) = &self.error {
-            row["error"] = format!("{error:#}").into();
-        }
-        for (name, value) in &self.more {
-            row[*name] = value.clone();
-        }
-        row
+        json!(OutcomeRow {
+            state: self.state,
+            surface: self.surface.map(Surface::name),
+            file: self.path.as_ref().map(|path| path.to_string_lossy().into_owned()),
+            diff: (!self.diff.is_empty()).then(|| diff::text(&self.diff)),
+            warnings: &self.warnings,
+            error: self.error.as_ref().map(|error| format!("{error:#}")),
+            more: self.more.iter().map(|(name, value)| (*name, value)).collect(),
+        })
     }
 }
 

@@ -5,16 +5,17 @@ mod view;
 
 use std::{process::ExitCode, time::Duration};
 
-use serde_json::{Value, json};
+use prism_api::gate::{ConfirmRequest, ConfirmationView, DecisionTaken};
+use prism_core::policy::ConfirmationState;
 
 use super::{
     columns::{Cell, table, text},
     gate::{Gate, Listed, seconds, show},
-    moments::{distance, moment, now_ms},
+    moments::{now_ms, until},
     reach,
     say::{self, Colour, Line},
     talk,
-    verbs::say_not_running,
+    verbs::{Answered, say_not_running},
     visible::visible_line,
 };
 use prism_config::{Env, duration};
@@ -82,18 +83,16 @@ impl Confirmations {
     }
 }
 
-fn lines(listed: &Listed, width: usize, now: i64) -> Vec<Line> {
+fn lines(listed: &Listed<ConfirmationView>, width: usize, now: i64) -> Vec<Line> {
     let columns = [text("CONFIRMATION", 0), text("AGENT", 0), text("STATE", 2), text("ENDS", 1), text("WANTS TO", 0)];
     let rows = listed.rows.iter().map(|row| {
-        let word = |name: &str| row[name].as_str().unwrap_or_default();
-        let waits = word("state") == "waiting";
-        let ends = moment(&row["expires_at"]).filter(|_| waits).map(|at| distance(at, now)).unwrap_or_default();
+        let waits = row.state == ConfirmationState::Waiting;
         let cells: Vec<Cell> = vec![
             (listed.short(row).to_owned(), None),
-            (visible_line(word("agent_id")), None),
-            (word("state").to_owned(), Some(if waits { Colour::Yellow } else { Colour::Dim })),
-            (ends, None),
-            (view::in_short(&row["shown"]), None),
+            (visible_line(&row.agent_id), None),
+            (row.state.name().to_owned(), Some(if waits { Colour::Yellow } else { Colour::Dim })),
+            (if waits { until(&row.expires_at, now) } else { String::new() }, None),
+            (view::in_short(&row.shown), None),
         ];
         (cells, Vec::new())
     });
@@ -133,7 +132,7 @@ impl Confirm {
                     }
                 }
             }
-            let told = gate.post("/mcp/confirm", &self.body(row)).await?;
+            let told: Answered<DecisionTaken> = gate.post("/mcp/confirm", &self.body(row)).await?;
             match self.json {
                 true => say::text(&serde_json::to_string_pretty(&told)?),
                 false if self.deny => say::line("denied"),
@@ -148,19 +147,14 @@ impl Confirm {
         self.deny || self.yes || self.uses.is_some() || self.within.is_some()
     }
 
-    fn body(&self, row: &Value) -> Value {
-        let mut body = json!({
-            "confirmation_id": row["confirmation_id"], "digest": row["digest"], "allow": !self.deny,
-        });
-        if let Some(uses) = self.uses {
-            body["uses"] = uses.into();
+    fn body(&self, row: &ConfirmationView) -> ConfirmRequest {
+        ConfirmRequest {
+            confirmation_id: row.confirmation_id.clone(),
+            digest: row.digest.clone(),
+            allow: !self.deny,
+            uses: self.uses,
+            until_seconds: self.within.map(seconds),
+            reason: Some(self.reason.join(" ")).filter(|_| !self.reason.is_empty()),
         }
-        if let Some(within) = self.within {
-            body["until_seconds"] = seconds(within).into();
-        }
-        if !self.reason.is_empty() {
-            body["reason"] = self.reason.join(" ").into();
-        }
-        body
     }
 }

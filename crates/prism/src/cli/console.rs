@@ -3,13 +3,13 @@
 
 use std::process::{Command, ExitCode, Stdio};
 
-use anyhow::anyhow;
-use serde_json::{Value, json};
+use prism_api::gate::ConsoleLink;
+use serde_json::json;
 
 use super::{
     gate::Gate,
     reach, say,
-    verbs::{Trouble, say_not_running},
+    verbs::{Answered, Trouble, say_not_running},
 };
 use prism_config::Env;
 
@@ -34,15 +34,14 @@ impl Console {
     pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
         reach::run(async move {
             let Some(gate) = Gate::running(env)? else { return Ok(say_not_running()) };
-            let answer = match gate.post("/prism/console/link", &json!({})).await {
+            let answer: Answered<ConsoleLink> = match gate.post("/prism/console/link", &json!({})).await {
                 Err(Trouble::Away(_)) => return Ok(say_not_running()),
                 answer => answer?,
             };
-            let url = answer["url"].as_str().ok_or_else(|| anyhow!("the daemon's answer has no link"))?;
             if self.json {
-                say::text(&serde_json::to_string_pretty(&answer as &Value)?);
-            } else if self.print || !open(env, url) {
-                say::line(url);
+                say::text(&serde_json::to_string_pretty(&json!(answer))?);
+            } else if self.print || !open(env, &answer.url) {
+                say::line(&answer.url);
                 say::note("This opens the console once, within a minute.");
             } else {
                 say::line("The console opens in your browser.");

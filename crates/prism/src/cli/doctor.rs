@@ -16,10 +16,11 @@ mod machine;
 
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
+use prism_api::status::StatusReport;
+use prism_config::{Config, Env, duration, home as prism_home, registration::Registration};
+
 use self::finding::{Finding, Verdict};
 use super::{reach, say};
-use prism_config::{Config, Env, duration, home as prism_home, registration::Registration};
-use prism_daemon::serve::status::report::Status;
 
 /// Check what goes wrong in practice, and say what to type
 #[derive(Debug, clap::Args)]
@@ -51,7 +52,7 @@ struct Patient<'a> {
     /// The config, if it can be read.
     config: Option<Config>,
     /// What the daemon says of itself, if it does.
-    status: Option<Status>,
+    status: Option<StatusReport>,
 }
 
 impl Doctor {

@@ -4,13 +4,15 @@
 use std::{process::ExitCode, time::Duration};
 
 use anyhow::{anyhow, bail};
+use prism_api::gate::{ConfirmationView, ConfirmationsPage, GrantView, GrantsPage, RequestView, RequestsPage};
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 use super::{
     columns::width,
     moments::now_ms,
     say::{self, Line},
-    verbs::{Events, Mesh, PATIENCE, Trouble, say_not_running},
+    verbs::{Answered, Events, Mesh, PATIENCE, Trouble, say_not_running},
 };
 use prism_config::{Env, home};
 
@@ -20,34 +22,57 @@ const SHORTEST: usize = 8;
 /// The gate of a daemon, and the right to decide there.
 pub(super) struct Gate(Mesh);
 
-/// Things of the gate that have an id each.
-pub(super) struct Listed {
-    kind: &'static Kind,
-    pub(super) rows: Vec<Value>,
+/// Something of the gate that has an id.
+pub(super) trait Identified: Serialize {
+    const KIND: Kind;
+
+    fn id(&self) -> &str;
 }
 
-struct Kind {
+/// Things of the gate that have an id each.
+pub(super) struct Listed<V> {
+    pub(super) rows: Vec<Answered<V>>,
+}
+
+pub(super) struct Kind {
     /// What one of them is called.
     what: &'static str,
-    /// Which member of an answer has them, and which of theirs the id.
+    /// Which member of an answer has them.
     page: &'static str,
-    member: &'static str,
     /// What shows them all.
     shown_by: &'static str,
 }
 
-const REQUESTS: Kind =
-    Kind { what: "request", page: "requests", member: "request_id", shown_by: "prism requests --all" };
-const GRANTS: Kind = Kind { what: "grant", page: "sessions", member: "session_id", shown_by: "prism grants" };
-const CONFIRMATIONS: Kind =
-    Kind { what: "confirmation", page: "confirmations", member: "confirmation_id", shown_by: "prism confirmations" };
+impl Identified for RequestView {
+    const KIND: Kind = Kind { what: "request", page: "requests", shown_by: "prism requests --all" };
+
+    fn id(&self) -> &str {
+        &self.request_id
+    }
+}
+
+impl Identified for GrantView {
+    const KIND: Kind = Kind { what: "grant", page: "sessions", shown_by: "prism grants" };
+
+    fn id(&self) -> &str {
+        &self.session_id
+    }
+}
+
+impl Identified for ConfirmationView {
+    const KIND: Kind = Kind { what: "confirmation", page: "confirmations", shown_by: "prism confirmations" };
+
+    fn id(&self) -> &str {
+        &self.confirmation_id
+    }
+}
 
 /// Shows what was asked for: as JSON, in lines, or that there is none.
-pub(super) fn show(
-    listed: Result<Listed, Trouble>,
+pub(super) fn show<V: Identified>(
+    listed: Result<Listed<V>, Trouble>,
     as_json: bool,
     none: &str,
-    lines: impl FnOnce(&Listed, usize, i64) -> Vec<Line>,
+    lines: impl FnOnce(&Listed<V>, usize, i64) -> Vec<Line>,
 ) -> anyhow::Result<ExitCode> {
     let listed = match listed {
         Err(Trouble::Away(_)) => return Ok(say_not_running()),
@@ -55,8 +80,7 @@ pub(super) fn show(
     };
     match as_json {
         true => {
-            let page = listed.kind.page;
-            say::text(&serde_json::to_string_pretty(&json!({ page: listed.rows }))?);
+            say::text(&serde_json::to_string_pretty(&json!({ V::KIND.page: listed.rows }))?);
         }
         false if listed.rows.is_empty() => say::line(none),
         false => lines(&listed, width(), now_ms()).iter().for_each(say::coloured),
@@ -79,11 +103,11 @@ impl Gate {
         }
     }
 
-    pub(super) async fn get(&self, path: &str) -> Result<Value, Trouble> {
+    pub(super) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Trouble> {
         self.0.get(path).await.map_err(understood)
     }
 
-    pub(super) async fn post(&self, path: &str, body: &Value) -> Result<Value, Trouble> {
+    pub(super) async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, Trouble> {
         self.0.post(path, body, PATIENCE).await.map_err(understood)
     }
 
@@ -92,29 +116,31 @@ impl Gate {
         self.0.events_at("/mcp/events").await.map_err(understood)
     }
 
-    pub(super) async fn requests(&self, all: bool) -> Result<Listed, Trouble> {
+    pub(super) async fn requests(&self, all: bool) -> Result<Listed<RequestView>, Trouble> {
         let path = if all { "/mcp/requests" } else { "/mcp/requests?open=1" };
-        self.list(path, &REQUESTS).await
+        self.list(path, |RequestsPage { requests }| requests).await
     }
 
-    pub(super) async fn grants(&self, all: bool) -> Result<Listed, Trouble> {
-        self.list(if all { "/mcp/sessions?all=1" } else { "/mcp/sessions" }, &GRANTS).await
+    pub(super) async fn grants(&self, all: bool) -> Result<Listed<GrantView>, Trouble> {
+        let path = if all { "/mcp/sessions?all=1" } else { "/mcp/sessions" };
+        self.list(path, |GrantsPage { sessions }| sessions).await
     }
 
-    pub(super) async fn confirmations(&self, all: bool) -> Result<Listed, Trouble> {
-        self.list(if all { "/mcp/confirmations?all=1" } else { "/mcp/confirmations" }, &CONFIRMATIONS).await
+    pub(super) async fn confirmations(&self, all: bool) -> Result<Listed<ConfirmationView>, Trouble> {
+        let path = if all { "/mcp/confirmations?all=1" } else { "/mcp/confirmations" };
+        self.list(path, |ConfirmationsPage { confirmations }| confirmations).await
     }
 
-    async fn list(&self, path: &str, kind: &'static Kind) -> Result<Listed, Trouble> {
-        let mut page = self.get(path).await?;
-        Ok(Listed { kind, rows: taken(&mut page[kind.page]) })
-    }
-}
-
-fn taken(rows: &mut Value) -> Vec<Value> {
-    match rows.take() {
-        Value::Array(rows) => rows,
-        _ => Vec::new(),
+    async fn list<P: DeserializeOwned, V: Identified>(
+        &self,
+        path: &str,
+        rows: impl FnOnce(P) -> Vec<V>,
+    ) -> Result<Listed<V>, Trouble> {
+        let raw: Value = self.get(path).await?;
+        let page = P::deserialize(&raw).map_err(|error| Trouble::Strange(error.to_string()))?;
+        let as_came = raw.get(V::KIND.page).and_then(Value::as_array).cloned().unwrap_or_default();
+        let rows = rows(page).into_iter().zip(as_came).map(|(row, raw)| Answered::new(row, raw)).collect();
+        Ok(Listed { rows })
     }
 }
 
@@ -143,36 +169,32 @@ pub(super) fn seconds(time: Duration) -> u64 {
 
 // === impl Listed ===
 
-impl Listed {
+impl<V: Identified> Listed<V> {
     /// Finds one by its id, or by as much of it as is needed.
-    pub(super) fn find(&self, typed: &str) -> anyhow::Result<&Value> {
-        let wanted = plain(typed);
-        let found: Vec<&Value> = self.rows.iter().filter(|row| plain(self.id(row)).starts_with(&wanted)).collect();
+    pub(super) fn find(&self, typed: &str) -> anyhow::Result<&Answered<V>> {
+        let (wanted, kind) = (plain(typed), V::KIND);
+        let found: Vec<&Answered<V>> = self.rows.iter().filter(|row| plain(row.id()).starts_with(&wanted)).collect();
         match found.as_slice() {
-            _ if wanted.is_empty() => Err(anyhow!("an empty word names no {}", self.kind.what)),
-            [] => Err(anyhow!("no {} {typed:?}\n  fix: {} shows them", self.kind.what, self.kind.shown_by)),
+            _ if wanted.is_empty() => Err(anyhow!("an empty word names no {}", kind.what)),
+            [] => Err(anyhow!("no {} {typed:?}\n  fix: {} shows them", kind.what, kind.shown_by)),
             [one] => Ok(one),
             several => {
-                let ids: Vec<&str> = several.iter().take(5).map(|row| self.id(row)).collect();
+                let ids: Vec<&str> = several.iter().take(5).map(|row| row.id()).collect();
                 Err(anyhow!(
                     "{} {}s begin with {typed:?}: {}\n  fix: type more of the id",
                     several.len(),
-                    self.kind.what,
+                    kind.what,
                     ids.join(", ")
                 ))
             }
         }
     }
 
-    pub(super) fn id<'a>(&self, row: &'a Value) -> &'a str {
-        row[self.kind.member].as_str().unwrap_or_default()
-    }
-
     /// As much of an id as tells it from the others.
-    pub(super) fn short<'a>(&self, row: &'a Value) -> &'a str {
-        let own = self.id(row);
+    pub(super) fn short<'a>(&self, row: &'a V) -> &'a str {
+        let own = row.id();
         let shared = |other: &str| own.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
-        let others = self.rows.iter().map(|other| self.id(other)).filter(|other| *other != own);
+        let others = self.rows.iter().map(|other| other.id()).filter(|other| *other != own);
         let needed = others.map(|other| shared(other) + 1).max().unwrap_or_default().max(SHORTEST);
         own.get(..needed.min(own.len())).unwrap_or(own).trim_end_matches('-')
     }
@@ -187,16 +209,17 @@ fn plain(id: &str) -> String {
 mod tests {
     use super::*;
 
-    fn listed(ids: &[&str]) -> Listed {
-        let rows = ids.iter().map(|id| json!({"request_id": id})).collect();
-        Listed { kind: &REQUESTS, rows }
+    fn listed(ids: &[&str]) -> Listed<RequestView> {
+        let view = |id: &str| RequestView { request_id: id.to_owned(), ..RequestView::default() };
+        let rows = ids.iter().map(|id| Answered::new(view(id), Value::Null)).collect();
+        Listed { rows }
     }
 
     #[test]
     fn one_is_found_by_as_much_of_its_id_as_is_needed() {
         let two = listed(&["0199aaaa-0001-7000-8000-000000000001", "0199aaaa-0002-7000-8000-000000000002"]);
         for typed in ["0199aaaa-0001", "0199AAAA0001", "0199aaaa-0001-7000-8000-000000000001"] {
-            assert_eq!(two.id(two.find(typed).unwrap()), "0199aaaa-0001-7000-8000-000000000001");
+            assert_eq!(two.find(typed).unwrap().id(), "0199aaaa-0001-7000-8000-000000000001");
         }
         let why = |typed: &str| two.find(typed).unwrap_err().to_string();
         assert!(why("0199").starts_with("2 requests begin with \"0199\": 0199aaaa-0001-7000"), "{}", why("0199"));

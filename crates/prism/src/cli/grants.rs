@@ -3,16 +3,16 @@
 use std::process::ExitCode;
 
 use anyhow::bail;
-use serde_json::{Value, json};
+use prism_api::gate::{ActionView, GrantView, GrantsRevoked, RevokeRequest};
 
 use super::{
     columns::{Cell, cut, number, table, text},
     gate::{Gate, Listed, show},
-    moments::{distance, moment},
+    moments::until,
     reach,
     requests::few,
     say::{self, Colour, Line},
-    verbs::say_not_running,
+    verbs::{Answered, say_not_running},
     visible::visible_line,
 };
 use prism_config::Env;
@@ -71,7 +71,7 @@ impl Grants {
 }
 
 /// Grants in a table, those that came from another below it, each with what was done last.
-fn lines(listed: &Listed, width: usize, now: i64) -> Vec<Line> {
+fn lines(listed: &Listed<GrantView>, width: usize, now: i64) -> Vec<Line> {
     let columns = [
         text("GRANT", 0),
         text("AGENT", 0),
@@ -82,33 +82,30 @@ fn lines(listed: &Listed, width: usize, now: i64) -> Vec<Line> {
         number("ACTIONS", 4),
     ];
     let rows = listed.rows.iter().map(|row| {
-        let word = |name: &str| row[name].as_str().unwrap_or_default();
-        let alive = matches!(word("status"), "APPROVED" | "ACTIVE");
-        let ends = moment(&row["expires_at"]).map(|at| distance(at, now)).unwrap_or_default();
-        let is_degraded = alive && row["degraded"].as_array().is_some_and(|gone| !gone.is_empty());
+        let alive = row.status.is_granted();
+        let is_degraded = alive && !row.degraded.is_empty();
         let colour = if alive && !is_degraded { Colour::Green } else { Colour::Dim };
-        let status = if is_degraded { "degraded".to_owned() } else { word("status").to_lowercase() };
-        let branch = "└ ".repeat(usize::from(row["parent"].is_string()));
+        let status = if is_degraded { "degraded".to_owned() } else { row.status.name().to_lowercase() };
+        let branch = "└ ".repeat(usize::from(row.parent.is_some()));
         let cells: Vec<Cell> = vec![
             (listed.short(row).to_owned(), None),
-            (format!("{branch}{}", word("agent_id")), None),
+            (format!("{branch}{}", row.agent_id), None),
             (status, Some(colour)),
-            (if alive { ends } else { String::new() }, None),
-            (few(&row["allowed_scopes"]), None),
-            (few(&row["roots"]), None),
-            (row["actions"].as_u64().unwrap_or_default().to_string(), None),
+            (if alive { until(&row.expires_at, now) } else { String::new() }, None),
+            (few(&row.allowed_scopes), None),
+            (few(&row.roots), None),
+            (row.actions.to_string(), None),
         ];
-        let last = row["last_actions"].as_array().and_then(|all| all.first()).filter(|_| alive);
+        let last = row.last_actions.first().filter(|_| alive);
         let details = last.map(|last| cut(vec![(said_last(last, now), Some(Colour::Dim))], width));
         (cells, details.into_iter().collect())
     });
     table(&columns, rows.collect(), width)
 }
 
-fn said_last(last: &Value, now: i64) -> String {
-    let word = |name: &str| last[name].as_str().unwrap_or_default();
-    let when = moment(&last["at"]).map(|at| distance(at, now)).unwrap_or_default();
-    format!("  last: {} {} ({}), {when}", word("action"), visible_line(word("about")), word("result"))
+fn said_last(last: &ActionView, now: i64) -> String {
+    let ActionView { at, action, about, result } = last;
+    format!("  last: {action} {} ({result}), {}", visible_line(about), until(at, now))
 }
 
 // === impl Revoke ===
@@ -119,37 +116,32 @@ impl Revoke {
             let Some(gate) = Gate::running(env)? else { return Ok(say_not_running()) };
             let listed = gate.grants(self.grant.is_some()).await?;
             let chosen: Vec<&str> = match (&self.grant, &self.agent) {
-                (Some(typed), _) => vec![listed.id(listed.find(typed)?)],
+                (Some(typed), _) => vec![&listed.find(typed)?.session_id],
                 (None, Some(agent)) => {
-                    let of = |row: &&Value| row["agent_id"].as_str().is_some_and(|own| own.eq_ignore_ascii_case(agent));
-                    let own: Vec<&str> = listed.rows.iter().filter(of).map(|row| listed.id(row)).collect();
+                    let of = |row: &&Answered<GrantView>| row.agent_id.eq_ignore_ascii_case(agent);
+                    let own: Vec<&str> = listed.rows.iter().filter(of).map(|row| &*row.session_id).collect();
                     if own.is_empty() {
                         bail!("{agent:?} holds no grant\n  fix: prism grants shows who does");
                     }
                     own
                 }
-                (None, None) => listed.rows.iter().map(|row| listed.id(row)).collect(),
+                (None, None) => listed.rows.iter().map(|row| &*row.session_id).collect(),
             };
-            let (mut revoked, mut unwritten) = (0, None);
+            let mut all = GrantsRevoked::default();
             for id in chosen {
-                let told = gate.post("/mcp/revoke", &json!({ "session_id": id })).await?;
+                let told: GrantsRevoked =
+                    gate.post("/mcp/revoke", &RevokeRequest { session_id: id.to_owned() }).await?;
                 // One that came from another is over already when its turn comes.
-                revoked += told["revoked"].as_u64().unwrap_or_default();
-                unwritten = told["unwritten"].as_str().map(str::to_owned).or(unwritten);
+                all.revoked += told.revoked;
+                all.unwritten = told.unwritten.or(all.unwritten);
             }
-            match (self.json, revoked) {
-                (true, _) => {
-                    let mut told = json!({ "revoked": revoked });
-                    if let Some(why) = &unwritten {
-                        told["unwritten"] = json!(why);
-                    }
-                    say::text(&serde_json::to_string_pretty(&told)?);
-                }
+            match (self.json, all.revoked) {
+                (true, _) => say::text(&serde_json::to_string_pretty(&all)?),
                 (false, 0) => say::line("nothing to revoke: no such grant is alive"),
                 (false, 1) => say::line("revoked 1 grant"),
                 (false, count) => say::line(&format!("revoked {count} grants")),
             }
-            if let Some(why) = unwritten.filter(|_| !self.json) {
+            if let Some(why) = all.unwritten.filter(|_| !self.json) {
                 say::note(&why);
             }
             Ok(ExitCode::SUCCESS)

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use prism_core::mcp::Era;
 use prism_store::LearnedEra;
+use serde::Serialize;
 
 use super::{add, say};
 use prism_bridge::drive::destination::{key, still_counts};
@@ -21,6 +22,31 @@ pub struct List {
     /// Config file to read
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+}
+
+/// A server, for programs.
+#[derive(Serialize)]
+struct ServerRow {
+    name: String,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    era: String,
+    era_set: bool,
+    process: &'static str,
+    file: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sandbox: Option<SandboxRow>,
+}
+
+#[derive(Serialize)]
+struct SandboxRow {
+    folders: Vec<PathBuf>,
+    readable: Vec<PathBuf>,
+    network: &'static str,
 }
 
 /// What the daemon has found out about its destinations.
@@ -62,31 +88,22 @@ fn empty(path: &Path) -> String {
 }
 
 fn json(config: &Config, learned: &Known, path: &Path) -> anyhow::Result<String> {
-    let rows: Vec<serde_json::Value> = config
-        .destinations
-        .values()
-        .map(|destination| {
-            let mut row = serde_json::json!({
-                "name": destination.name,
-                "type": kind(destination),
-                "era": destination.era.map(Era::name).or_else(|| learned.era(destination)).unwrap_or("auto"),
-                "era_set": destination.era.is_some(),
-                "process": destination.process.as_str(),
-                "file": path.to_string_lossy(),
-            });
-            match &destination.http {
-                Some(http) => row["url"] = http.shown_url().into(),
-                None => {
-                    row["command"] = secret::without_secrets(&destination.command).into();
-                    if let Some(room) = &destination.sandbox {
-                        row["sandbox"] = sandbox(room);
-                    }
-                }
-            }
-            row
-        })
-        .collect();
-    Ok(serde_json::to_string_pretty(&rows)?)
+    let row = |destination: &Destination| {
+        let is_stdio = destination.http.is_none();
+        ServerRow {
+            name: destination.name.clone(),
+            kind: kind(destination),
+            era: destination.era.map(Era::name).or_else(|| learned.era(destination)).unwrap_or("auto").to_owned(),
+            era_set: destination.era.is_some(),
+            process: destination.process.as_str(),
+            file: path.to_string_lossy().into_owned(),
+            url: destination.http.as_ref().map(|http| http.shown_url().to_owned()),
+            command: is_stdio.then(|| secret::without_secrets(&destination.command)),
+            sandbox: destination.sandbox.as_ref().filter(|_| is_stdio).map(sandbox),
+        }
+    };
+    let rows: Vec<ServerRow> = config.destinations.values().map(row).collect();
+    Ok(serde_json::to_string_pretty(&serde_json::json!(rows))?)
 }
 
 fn table(config: &Config, learned: &Known, path: &Path) -> String {
@@ -118,9 +135,9 @@ fn table(config: &Config, learned: &Known, path: &Path) -> String {
     text
 }
 
-fn sandbox(sandbox: &Sandbox) -> serde_json::Value {
-    let Sandbox { folders, readable, network } = sandbox;
-    serde_json::json!({ "folders": folders, "readable": readable, "network": network.name() })
+fn sandbox(sandbox: &Sandbox) -> SandboxRow {
+    let Sandbox { folders, readable, network } = sandbox.clone();
+    SandboxRow { folders, readable, network: network.name() }
 }
 
 /// Returns how a destination is reached; `http` where only the daemon will find out which of the two it is.

@@ -3,6 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
+use prism_api::status::StatusReport;
+
 use super::reach;
 use prism_config::{
     Config, Env, Flags,
@@ -26,7 +28,7 @@ pub(super) struct Located {
 
 /// What came of asking.
 pub(super) enum Answer {
-    Status(Box<Status>),
+    Status(Box<StatusReport>),
     /// Nobody listens there.
     Nobody,
     /// Somebody does, and wants another token.

@@ -10,8 +10,9 @@ use std::{
     time::Duration,
 };
 
+use prism_api::mesh::MeshOverview;
 use prism_os::terminal::{self, Keys};
-use serde_json::Value;
+use serde_json::json;
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     sync::mpsc,
@@ -22,7 +23,7 @@ use super::{
     moments::now_ms,
     reach::{self, Interrupts},
     say::{self, Colour},
-    verbs::{Events, Mesh, Next, Trouble, say_not_running},
+    verbs::{Answered, Events, Mesh, Next, Trouble, say_not_running},
 };
 use prism_config::Env;
 
@@ -76,7 +77,7 @@ impl Overview {
                 return Live { env, mesh, events: None }.show(page).await;
             }
             if self.json {
-                say::text(&serde_json::to_string_pretty(&page)?);
+                say::text(&serde_json::to_string_pretty(&json!(page))?);
                 return Ok(ExitCode::SUCCESS);
             }
             let width = if io::stdout().is_terminal() { terminal::width() } else { None };
@@ -89,7 +90,7 @@ impl Overview {
 // === impl Live ===
 
 impl Live<'_> {
-    async fn show(mut self, page: Value) -> anyhow::Result<ExitCode> {
+    async fn show(mut self, page: Answered<MeshOverview>) -> anyhow::Result<ExitCode> {
         let mut stop = Interrupts::new()?;
         let mut resized = signal(SignalKind::window_change())?;
         let _keys = Keys::take()?;
@@ -121,7 +122,7 @@ impl Live<'_> {
     }
 
     /// Looks again. It may have been started again, elsewhere.
-    async fn look(&mut self) -> Option<Value> {
+    async fn look(&mut self) -> Option<Answered<MeshOverview>> {
         if self.events.is_none() {
             if let Ok(Some(again)) = Mesh::running(self.env) {
                 self.mesh = again;
@@ -132,7 +133,7 @@ impl Live<'_> {
     }
 }
 
-fn draw(screen: &say::Screen, page: Option<&Value>) {
+fn draw(screen: &say::Screen, page: Option<&Answered<MeshOverview>>) {
     let (width, height) = (terminal::width().unwrap_or(UNBOUNDED), terminal::height().unwrap_or(UNBOUNDED));
     match page {
         Some(page) => screen.draw(&view::lines(page, width, height, now_ms())),

@@ -1,9 +1,8 @@
-//! Moments as the mesh tells them, RFC 3339 or milliseconds since 1970, and as people read them.
+//! Moments as the daemon tells them, in RFC 3339, and as people read them.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use prism_core::time::{date_and_time, parse_rfc3339};
-use serde_json::Value;
 
 use super::status::words::time;
 
@@ -13,19 +12,15 @@ pub(super) fn now_ms() -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Returns the moment that a value tells, in milliseconds since 1970.
-pub(super) fn moment(value: &Value) -> Option<i64> {
-    match value {
-        Value::Number(number) => number.as_i64(),
-        Value::String(text) => parse_rfc3339(text),
-        _ => None,
-    }
+/// Returns a moment as a date and a time of day, or nothing.
+pub(super) fn clock(text: &str) -> String {
+    let Some(seconds) = read(text).and_then(|ms| u64::try_from(ms / 1000).ok()) else { return String::new() };
+    format!("{}Z", date_and_time(seconds))
 }
 
-/// Returns a moment as a date and a time of day, or nothing.
-pub(super) fn clock(value: &Value) -> String {
-    let Some(seconds) = moment(value).and_then(|ms| u64::try_from(ms / 1000).ok()) else { return String::new() };
-    format!("{}Z", date_and_time(seconds))
+/// Returns how far away a moment is that is told as text, or nothing.
+pub(super) fn until(text: &str, now: i64) -> String {
+    read(text).map(|at| distance(at, now)).unwrap_or_default()
 }
 
 /// Returns how far away a moment is, as in `in 4 min` or `4 min ago`.
@@ -37,23 +32,21 @@ pub(super) fn distance(at: i64, now: i64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
-    fn a_moment_is_read_either_way_and_written_back() {
+    fn a_moment_is_read_and_written_back() {
         for (text, ms) in [
             ("1970-01-01T00:00:00Z", 0),
             ("2000-02-29T12:00:00Z", 951_825_600_000),
             ("2026-11-16T02:27:00.123456Z", 1_794_796_020_123),
             ("2026-03-01T00:00:00.5Z", 1_772_323_200_500),
         ] {
-            assert_eq!(moment(&json!(text)), Some(ms), "{text}");
-            assert_eq!(clock(&json!(ms)), format!("{}Z", &text[..19]), "{text}");
+            assert_eq!(read(text), Some(ms), "{text}");
+            assert_eq!(clock(text), format!("{}Z", &text[..19]), "{text}");
         }
         for text in ["", "soon", "2026-13-01T00:00:00Z", "2026-11-16T02:27:00", "2026-11-16 02:27:00Z"] {
-            assert_eq!(moment(&json!(text)), None, "{text}");
+            assert_eq!(read(text), None, "{text}");
         }
     }
 

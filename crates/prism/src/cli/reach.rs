@@ -14,14 +14,7 @@ use std::{
 use anyhow::{Context, anyhow, bail};
 use bytes::Bytes;
 use hyper::{HeaderMap, Method as Verb, header::HeaderValue};
-use prism_core::shell::command_line;
-use tokio::{
-    signal::unix::{Signal, SignalKind, signal},
-    time::timeout,
-};
-use tracing::level_filters::LevelFilter;
-
-use super::{daemon, say, target::header};
+use prism_api::status::StatusReport;
 use prism_bridge::drive::health;
 use prism_config::{
     Config, Env, Flags, Http,
@@ -30,16 +23,24 @@ use prism_config::{
     raw,
     registration::Registration,
 };
-use prism_daemon::serve::{self, status::report::Status};
+use prism_core::shell::command_line;
 use prism_daemon::{
     lifecycle, own_server,
     running::{Lasting, Running},
+    serve::{self},
 };
 use prism_mcp::{
     client::{Client, Fault, Manners, Options, Wanted, Watch},
     remote::{Failure, Target, reading},
 };
 use prism_telemetry::Log;
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    time::timeout,
+};
+use tracing::level_filters::LevelFilter;
+
+use super::{daemon, say, target::header};
 
 /// How long whoever listens on Prism's port may take to say who it is.
 const WHO_TIMEOUT: Duration = Duration::from_secs(3);
@@ -234,7 +235,7 @@ impl Reach {
     }
 
     /// How everything is there.
-    pub(super) async fn status(&self) -> Option<Status> {
+    pub(super) async fn status(&self) -> Option<StatusReport> {
         let (_, body) = get(&self.base, "/status", Some(&self.token)).await.ok()?;
         serde_json::from_slice(&body).ok()
     }

@@ -3,14 +3,15 @@
 
 use std::{io, process::ExitCode, time::Duration};
 
-use prism_core::policy::Scope;
-use serde_json::Value;
+use prism_api::gate::RequestView;
+use prism_core::policy::{Scope, State};
+use serde_json::json;
 use tokio::time::sleep;
 
 use super::{
     columns::{Cell, cut, table, text},
     gate::{Gate, Listed, show},
-    moments::{clock, distance, moment},
+    moments::{clock, until},
     reach::{self, Interrupts},
     say::{self, Colour, Line},
     verbs::{Next, Trouble, say_not_running},
@@ -67,7 +68,7 @@ impl Requests {
 
     /// Shows what waits, and then each request as it comes and changes.
     async fn follow(&self, mut gate: Gate, env: &Env) -> anyhow::Result<ExitCode> {
-        let mut shown: Vec<(String, String)> = Vec::new();
+        let mut shown: Vec<(String, State)> = Vec::new();
         let mut was_there = false;
         loop {
             // The stream comes first: what happens while the list is read is told there.
@@ -114,25 +115,23 @@ impl Requests {
     }
 
     /// Shows those that are not as they were shown last, the oldest first.
-    fn news(&self, mut listed: Listed, shown: &mut Vec<(String, String)>) -> io::Result<()> {
+    fn news(&self, mut listed: Listed<RequestView>, shown: &mut Vec<(String, State)>) -> io::Result<()> {
         listed.rows.reverse();
         for row in &listed.rows {
-            let (id, state) = (listed.id(row).to_owned(), row["status"].as_str().unwrap_or_default().to_owned());
-            let known = shown.iter().position(|(known, _)| *known == id);
+            let (id, state) = (&row.request_id, row.status);
+            let known = shown.iter().position(|(known, _)| known == id);
             match known {
                 Some(at) if shown[at].1 == state => continue,
-                Some(at) => shown[at].1.clone_from(&state),
+                Some(at) => shown[at].1 = state,
                 // Decided before anybody looked: no news, unless all are wanted.
-                None if !self.all && !is_open(row) => continue,
-                None => shown.push((id.clone(), state.clone())),
+                None if !self.all && !state.is_open() => continue,
+                None => shown.push((id.clone(), state)),
             }
             let line = match self.json {
-                true => row.to_string(),
+                true => json!(row).to_string(),
                 false => {
-                    let word = |name: &str| row[name].as_str().unwrap_or_default();
-                    let reason = in_one_line(word("reason"));
-                    let agent = visible_line(word("agent_id"));
-                    format!("{}  {state:<8}  {id}  {agent}: {reason}", clock(&row["created_at"]))
+                    let (agent, reason) = (visible_line(&row.agent_id), in_one_line(&row.reason));
+                    format!("{}  {:<8}  {id}  {agent}: {reason}", clock(&row.created_at), state.name())
                 }
             };
             say::try_line(&line)?;
@@ -141,12 +140,8 @@ impl Requests {
     }
 }
 
-fn is_open(row: &Value) -> bool {
-    matches!(row["status"].as_str(), Some("REQUESTED" | "PENDING"))
-}
-
 /// Requests in a table, each with its reason below it.
-fn lines(listed: &Listed, width: usize, now: i64) -> Vec<Line> {
+fn lines(listed: &Listed<RequestView>, width: usize, now: i64) -> Vec<Line> {
     let columns = [
         text("REQUEST", 0),
         text("AGENT", 0),
@@ -157,34 +152,32 @@ fn lines(listed: &Listed, width: usize, now: i64) -> Vec<Line> {
         text("ENDS", 4),
     ];
     let rows = listed.rows.iter().map(|row| {
-        let word = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
-        let when = |name: &str| moment(&row[name]).map(|at| distance(at, now)).unwrap_or_default();
-        let colour = match row["status"].as_str() {
-            Some("REQUESTED" | "PENDING") => Some(Colour::Yellow),
-            Some("APPROVED" | "ACTIVE") => Some(Colour::Green),
-            _ => Some(Colour::Dim),
+        let colour = match row.status {
+            State::Requested | State::Pending => Some(Colour::Yellow),
+            State::Approved | State::Active => Some(Colour::Green),
+            State::Denied | State::Expired | State::Revoked => Some(Colour::Dim),
         };
+        let ends = if row.status.is_open() { until(&row.expires_at, now) } else { String::new() };
         let cells: Vec<Cell> = vec![
             (listed.short(row).to_owned(), None),
-            (word("agent_id"), None),
-            (word("status").to_lowercase(), colour),
-            (few(&row["scopes"]), None),
-            (few(&row["roots"]), None),
-            (when("created_at"), None),
-            (if is_open(row) { when("expires_at") } else { String::new() }, Some(Colour::Dim)),
+            (row.agent_id.clone(), None),
+            (row.status.name().to_lowercase(), colour),
+            (few(&row.scopes), None),
+            (few(&row.roots), None),
+            (until(&row.created_at, now), None),
+            (ends, Some(Colour::Dim)),
         ];
-        let reason = cut(vec![(format!("  {}", in_one_line(&word("reason"))), Some(Colour::Dim))], width);
+        let reason = cut(vec![(format!("  {}", in_one_line(&row.reason)), Some(Colour::Dim))], width);
         (cells, vec![reason])
     });
     table(&columns, rows.collect(), width)
 }
 
 /// The first of a list, and how many more there are.
-pub(super) fn few(list: &Value) -> String {
-    let all: Vec<&str> = list.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    match all.as_slice() {
+pub(super) fn few(list: &[String]) -> String {
+    match list {
         [] => String::new(),
-        [one] => (*one).to_owned(),
+        [one] => one.clone(),
         [one, two] => format!("{one} {two}"),
         [one, rest @ ..] => format!("{one} and {} more", rest.len()),
     }
@@ -195,34 +188,34 @@ pub(super) fn in_one_line(text: &str) -> String {
 }
 
 /// A request as the person sees it who decides: who, why, where, and what each scope means.
-pub(super) fn in_full(row: &Value, now: i64) -> Vec<Line> {
-    let word = |name: &str| row[name].as_str().unwrap_or_default();
+pub(super) fn in_full(row: &RequestView, now: i64) -> Vec<Line> {
     let plain = |text: String| (text, None);
     let label = |text: &str| (format!("  {text:<8}"), Some(Colour::Dim));
-    let is_new = |member: &str, one: &str| row[member].as_array().is_some_and(|new| new.iter().any(|new| new == one));
-    let mark = |new: bool| (if new { "  new".to_owned() } else { String::new() }, Some(Colour::Yellow));
-    let asked = moment(&row["created_at"]).map(|at| distance(at, now)).unwrap_or_default();
+    let mark = |new: &[String], one: &String| {
+        (if new.contains(one) { "  new".to_owned() } else { String::new() }, Some(Colour::Yellow))
+    };
     let mut lines = vec![vec![
-        (in_one_line(word("agent_id")), Some(Colour::Green)),
-        plain(format!(" asks for access, {asked}  {}", word("request_id"))),
+        (in_one_line(&row.agent_id), Some(Colour::Green)),
+        plain(format!(" asks for access, {}  {}", until(&row.created_at, now), row.request_id)),
     ]];
-    if let Some(client) = row["asker"]["client"].as_str() {
+    if let Some(client) = &row.asker.client {
         lines.push(vec![label("from"), plain(in_one_line(client))]);
     }
-    for (at, one) in word("reason").lines().enumerate() {
+    for (at, one) in row.reason.lines().enumerate() {
         lines.push(vec![label(if at == 0 { "why" } else { "" }), plain(visible_line(one))]);
     }
-    let listed = |member: &str| row[member].as_array().into_iter().flatten().filter_map(Value::as_str);
-    for (at, root) in listed("roots").enumerate() {
+    for (at, root) in row.roots.iter().enumerate() {
         let head = label(if at == 0 { "folders" } else { "" });
-        lines.push(vec![head, plain(visible_line(root)), mark(is_new("new_roots", root))]);
+        lines.push(vec![head, plain(visible_line(root)), mark(&row.new_roots, root)]);
     }
-    for (at, name) in listed("scopes").enumerate() {
+    for (at, name) in row.scopes.iter().enumerate() {
         let words = Scope::named(name).map_or("", Scope::in_words);
         let head = label(if at == 0 { "scopes" } else { "" });
-        lines.push(vec![head, plain(visible_line(&format!("{name:<20}{words}"))), mark(is_new("new_scopes", name))]);
+        lines.push(vec![head, plain(visible_line(&format!("{name:<20}{words}"))), mark(&row.new_scopes, name)]);
     }
-    if let Some(seconds) = row["ttl_seconds"].as_f64() {
+    if row.ttl_seconds > 0 {
+        #[expect(clippy::cast_precision_loss, reason = "seconds, as people read them")]
+        let seconds = row.ttl_seconds as f64;
         lines.push(vec![label("for"), plain(super::status::words::time(seconds))]);
     }
     lines
@@ -230,8 +223,6 @@ pub(super) fn in_full(row: &Value, now: i64) -> Vec<Line> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn drawn(lines: &[Line]) -> Vec<String> {
@@ -246,6 +237,7 @@ mod tests {
             "request_id": "r1", "agent_id": "fix\u{202e}er\nfixer", "reason": "a\u{200b}b", "scopes": ["read:files"],
             "roots": ["/p/pro\u{202e}jtxt\n  folders /home/me/harmless"], "asker": {"client": "c\u{2066}\u{1b}[2J"},
         });
+        let row = serde_json::from_value(row).unwrap();
         let lines = drawn(&in_full(&row, 0));
         assert_eq!(lines[0], "fix\\u{202e}er fixer asks for access,   r1");
         assert_eq!(lines[1], "  from    c\\u{2066}\\u{1b}[2J");
@@ -262,6 +254,7 @@ mod tests {
             "new_roots": ["/p"], "ttl_seconds": 900, "created_at": "1970-01-01T00:00:00Z",
             "asker": {"client": "cursor 2.1"},
         });
+        let row = serde_json::from_value(row).unwrap();
         assert_eq!(
             drawn(&in_full(&row, 120_000)),
             [

@@ -7,12 +7,17 @@ use std::{
 };
 
 use anyhow::{Context, bail};
-use serde_json::{Value, json};
+use prism_api::mesh::{
+    MeshVerb, PendingArguments, RecallArguments, RecipientState, ReplyArguments, SendArguments, SignalAccepted,
+    SignalDelivery, SignalRecalled, SignalWaived, SignalsPage, WaiveArguments,
+};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::json;
 
 use super::{
-    moments::{clock, distance, moment, now_ms},
+    moments::{clock, distance, now_ms, read},
     reach, say,
-    verbs::{Mesh, PATIENCE, PERSON, acting},
+    verbs::{Answered, Mesh, PATIENCE, PERSON, acting},
 };
 use prism_config::{Env, duration};
 
@@ -132,8 +137,8 @@ struct Pending {
     #[arg(long)]
     peek: bool,
     /// How many at once
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=200))]
-    limit: u64,
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=200))]
+    limit: u32,
 }
 
 #[derive(Debug, clap::Args)]
@@ -157,101 +162,90 @@ impl Signal {
             Command::Send(send) => {
                 let to = send.to.clone();
                 let arguments = send.arguments(env)?;
-                ask(env, "send", &arguments, |result| show(json, result, |sent| said_sent(sent, &to)))
+                ask(env, MeshVerb::Send, &arguments, json, |sent| said_sent(sent, &to))
             }
             Command::Reply(reply) => {
                 let arguments = reply.arguments(env)?;
-                ask(env, "reply", &arguments, |result| {
-                    show(json, result, |sent| said_sent(sent, sent["to"].as_str().unwrap_or("the sender")))
-                })
+                ask(env, MeshVerb::Reply, &arguments, json, |sent| said_sent(sent, "the sender"))
             }
             Command::Recall(recall) => {
-                let mut arguments = json!({ "signal_id": recall.id });
-                act_as(&mut arguments, recall.from.as_deref(), env);
-                let id = recall.id;
-                let words = move |_: &Value| vec![format!("recalled {id}")];
-                ask(env, "recall", &arguments, |result| show(json, result, words))
+                let agent = acting(recall.from.as_deref(), env);
+                let arguments = RecallArguments { signal_id: recall.id, session: None, agent };
+                let words = |_: &SignalRecalled| vec![format!("recalled {}", arguments.signal_id)];
+                ask(env, MeshVerb::Recall, &arguments, json, words)
             }
             Command::Waive(waive) => {
                 let reason = waive.reason.read("prism signal waive ID")?;
-                let mut arguments = json!({ "signal_id": waive.id, "reason": reason });
-                act_as(&mut arguments, waive.from.as_deref(), env);
-                let words = move |_: &Value| vec![format!("waived {}: nobody owes it any more", waive.id)];
-                ask(env, "waive", &arguments, |result| show(json, result, words))
+                let agent = acting(waive.from.as_deref(), env);
+                let arguments = WaiveArguments { signal_id: waive.id, reason, session: None, agent };
+                let words = |_: &SignalWaived| vec![format!("waived {}: nobody owes it any more", arguments.signal_id)];
+                ask(env, MeshVerb::Waive, &arguments, json, words)
             }
             Command::Pending(pending) => {
-                let mut arguments = json!({ "peek": pending.peek, "limit": pending.limit });
-                act_as(&mut arguments, pending.agent.as_deref(), env);
-                let whose = arguments["agent"].as_str().unwrap_or(PERSON).to_owned();
-                ask(env, "pending", &arguments, |result| show(json, result, |told| waiting(told, &whose, pending.peek)))
+                let agent = acting(pending.agent.as_deref(), env);
+                let whose = agent.clone().unwrap_or_else(|| PERSON.to_owned());
+                let (peek, limit) = (pending.peek, Some(pending.limit));
+                let arguments = PendingArguments { session: None, agent, peek, after: None, limit };
+                ask(env, MeshVerb::Pending, &arguments, json, |told| waiting(told, &whose, peek))
             }
         }
     }
 }
 
-/// Calls a verb of the daemon, which is started if it does not run.
-fn ask(
+/// Calls a verb of the daemon, which is started if it does not run, and shows what it answers.
+fn ask<T: DeserializeOwned>(
     env: &Env,
-    verb: &str,
-    arguments: &Value,
-    shown: impl FnOnce(&Value) -> anyhow::Result<()>,
+    verb: MeshVerb,
+    arguments: &impl Serialize,
+    json: bool,
+    words: impl FnOnce(&T) -> Vec<String>,
 ) -> anyhow::Result<ExitCode> {
     let mesh = Mesh::started(env)?;
     // The clients' token is nobody's name.
     let mesh = mesh.as_person(env).unwrap_or(mesh);
     reach::run(async move {
-        shown(&mesh.call(verb, arguments, PATIENCE).await?)?;
+        let answer: Answered<T> = mesh.call(verb, arguments, PATIENCE).await?;
+        match json {
+            true => say::text(&serde_json::to_string_pretty(&json!(answer))?),
+            false => words(&answer).iter().for_each(|line| say::line(line)),
+        }
         Ok(ExitCode::SUCCESS)
     })
-}
-
-fn show(json: bool, result: &Value, words: impl FnOnce(&Value) -> Vec<String>) -> anyhow::Result<()> {
-    match json {
-        true => say::text(&serde_json::to_string_pretty(result)?),
-        false => words(result).iter().for_each(|line| say::line(line)),
-    }
-    Ok(())
-}
-
-/// Names who acts. Nobody named is the person.
-fn act_as(arguments: &mut Value, named: Option<&str>, env: &Env) {
-    if let Some(agent) = acting(named, env) {
-        arguments["agent"] = agent.into();
-    }
 }
 
 // === impl Send ===
 
 impl Send {
-    fn arguments(self, env: &Env) -> anyhow::Result<Value> {
-        let mut arguments = json!({ "to": self.to, "type": self.kind, "body": self.text.read("prism signal send")? });
-        act_as(&mut arguments, self.from.as_deref(), env);
-        if let Some(ttl) = self.ttl {
+    fn arguments(self, env: &Env) -> anyhow::Result<SendArguments> {
+        Ok(SendArguments {
+            to: self.to,
+            kind: self.kind,
+            body: self.text.read("prism signal send")?,
+            session: None,
+            // Nobody named is the person.
+            agent: acting(self.from.as_deref(), env),
+            reply_to: self.reply_to,
+            trace_id: None,
+            signal_id: self.id,
+            delivery: self.sync.then_some(SignalDelivery::Sync),
             // A part of a second is better rounded up than taken for no limit.
-            arguments["ttl_s"] = (ttl.as_secs() + u64::from(ttl.subsec_nanos() > 0)).into();
-        }
-        if self.sync {
-            arguments["delivery"] = "sync".into();
-        }
-        for (name, value) in [("reply_to", self.reply_to), ("signal_id", self.id)] {
-            if let Some(value) = value {
-                arguments[name] = value.into();
-            }
-        }
-        Ok(arguments)
+            ttl_s: self.ttl.map(|ttl| ttl.as_secs() + u64::from(ttl.subsec_nanos() > 0)),
+        })
     }
 }
 
 // === impl Reply ===
 
 impl Reply {
-    fn arguments(self, env: &Env) -> anyhow::Result<Value> {
-        let mut arguments = json!({ "to_signal": self.id, "body": self.text.read("prism signal reply ID")? });
-        act_as(&mut arguments, self.from.as_deref(), env);
-        if let Some(kind) = self.kind {
-            arguments["type"] = kind.into();
-        }
-        Ok(arguments)
+    fn arguments(self, env: &Env) -> anyhow::Result<ReplyArguments> {
+        Ok(ReplyArguments {
+            to_signal: self.id,
+            body: self.text.read("prism signal reply ID")?,
+            kind: self.kind,
+            session: None,
+            agent: acting(self.from.as_deref(), env),
+            signal_id: None,
+        })
     }
 }
 
@@ -287,22 +281,22 @@ impl Text {
 }
 
 /// What is said of a signal that is on its way.
-fn said_sent(sent: &Value, to: &str) -> Vec<String> {
-    let mut lines = vec![format!("sent {}", sent["signal_id"].as_str().unwrap_or_default())];
-    let state = &sent["recipient_state"];
+fn said_sent(sent: &SignalAccepted, to: &str) -> Vec<String> {
+    let mut lines = vec![format!("sent {}", sent.signal_id)];
+    let RecipientState { presence, surface_support, pending } = &sent.recipient_state;
     let mut known: Vec<String> = Vec::new();
-    if let Some(presence) = state["presence"].as_str().filter(|presence| *presence != PERSON) {
+    if !presence.is_empty() && presence != PERSON {
         known.push(format!("{to} is {presence}"));
     }
-    if let Some(support) = state["surface_support"].as_str() {
+    if let Some(support) = surface_support {
         known.push(
             if support == "degraded" { "hears of it only at its next tool call" } else { "can be woken" }.to_owned(),
         );
     }
-    if let Some(pending) = state["pending"].as_u64() {
+    if let Some(pending) = pending {
         known.push(format!("{pending} pending"));
     }
-    if let Some(due) = moment(&sent["obligation"]["due_at"]) {
+    if let Some(due) = sent.obligation.as_ref().and_then(|owed| read(&owed.due_at)) {
         known.push(format!("an answer is due {}", distance(due, now_ms())));
     }
     if !known.is_empty() {
@@ -312,43 +306,44 @@ fn said_sent(sent: &Value, to: &str) -> Vec<String> {
 }
 
 /// What waits, in words.
-fn waiting(told: &Value, whose: &str, peeked: bool) -> Vec<String> {
-    let signals = told["signals"].as_array().map_or(&[][..], Vec::as_slice);
-    if signals.is_empty() {
+fn waiting(told: &SignalsPage, whose: &str, peeked: bool) -> Vec<String> {
+    if told.signals.is_empty() {
         return vec![format!("nothing waits for {whose}")];
     }
     let mut lines = Vec::new();
-    for one in signals {
-        let word = |name: &str| one[name].as_str().unwrap_or_default();
-        let again = if one["redelivered"] == true { ", delivered before" } else { "" };
-        lines.push(format!(
-            "{} from {}  {}  {}{again}",
-            word("type"),
-            word("from"),
-            clock(&one["sent_at"]),
-            word("signal_id")
-        ));
-        lines.extend(word("body").lines().map(|line| format!("  {line}")));
+    for one in &told.signals {
+        let again = if one.redelivered { ", delivered before" } else { "" };
+        lines.push(format!("{} from {}  {}  {}{again}", one.kind, one.from, clock(&one.sent_at), one.signal_id));
+        lines.extend(one.body.lines().map(|line| format!("  {line}")));
         // A reply is wanted only where the mesh says so.
-        if one.get("reply_with").is_some_and(|with| !with.is_null()) {
-            lines.push(format!("  answer: prism signal reply {} …", word("signal_id")));
+        if one.reply_with.is_some() {
+            lines.push(format!("  answer: prism signal reply {} …", one.signal_id));
         }
         lines.push(String::new());
     }
-    if let Some(notice) = told["notice"].as_str() {
-        lines.push(notice.to_owned());
-    }
-    let more = told["remaining"].as_u64().unwrap_or_default();
-    if more > 0 {
+    lines.extend(told.notice.clone());
+    if told.remaining > 0 {
         let how = if peeked { "with a larger --limit" } else { "with the same command again" };
-        lines.push(format!("{more} more wait; see them {how}"));
+        lines.push(format!("{} more wait; see them {how}", told.remaining));
     }
     lines
 }
 
 #[cfg(test)]
 mod tests {
+    use prism_core::Time;
+    use serde_json::Value;
+
     use super::*;
+    use prism_core::time::rfc3339;
+
+    fn waiting(told: &Value, whose: &str, peeked: bool) -> Vec<String> {
+        super::waiting(&serde_json::from_value(told.clone()).unwrap(), whose, peeked)
+    }
+
+    fn said_sent(sent: &Value, to: &str) -> Vec<String> {
+        super::said_sent(&serde_json::from_value(sent.clone()).unwrap(), to)
+    }
 
     #[test]
     fn what_waits_is_told_with_who_and_how_to_answer() {
@@ -382,7 +377,7 @@ mod tests {
     #[test]
     fn what_was_sent_is_told_with_what_is_known_of_the_recipient() {
         let sent = json!({"signal_id": "a1", "recipient_state": {"presence": "connected", "surface_support": "full",
-                          "pending": 2}, "obligation": {"due_at": now_ms() + 90_000}});
+                          "pending": 2}, "obligation": {"due_at": rfc3339(Time((now_ms() + 90_000) * 1000))}});
         assert_eq!(
             said_sent(&sent, "reviewer"),
             ["sent a1", "reviewer is connected; can be woken; 2 pending; an answer is due in 1 min"]

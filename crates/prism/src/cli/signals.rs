@@ -3,6 +3,7 @@
 
 use std::{io, process::ExitCode, time::Duration};
 
+use prism_api::mesh::{HistoryArguments, HistoryPage, MeshVerb, SignalView};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
@@ -10,7 +11,7 @@ use super::{
     moments::clock,
     reach::{self, Interrupts},
     say,
-    verbs::{Events, Mesh, Next, PATIENCE, Trouble, acting, say_not_running},
+    verbs::{Answered, Events, Mesh, Next, PATIENCE, Trouble, acting, say_not_running},
 };
 use prism_config::Env;
 
@@ -49,7 +50,7 @@ struct Tail<'a> {
     env: &'a Env,
     mesh: Mesh,
     /// The number of the last signal that was shown.
-    last: u64,
+    last: i64,
 }
 
 // === impl Signals ===
@@ -77,27 +78,23 @@ impl Signals {
     }
 
     /// Returns the newest signals that came after one, the newest first.
-    async fn newest(&self, mesh: &Mesh, limit: u64, after: u64) -> Result<Vec<Value>, Trouble> {
-        let mut found: Vec<Value> = Vec::new();
+    async fn newest(&self, mesh: &Mesh, limit: u64, after: i64) -> Result<Vec<Answered<SignalView>>, Trouble> {
+        let mut found: Vec<Answered<SignalView>> = Vec::new();
         let mut before = None;
         while (found.len() as u64) < limit {
             let wanted = PAGE.min(limit - found.len() as u64);
-            let mut arguments = json!({ "limit": wanted });
-            if let Some(agent) = &self.agent {
-                arguments["agent"] = agent.as_str().into();
-            }
-            if let Some(before) = before {
-                arguments["before"] = json!(before);
-            }
-            let mut result = mesh.call("history", &arguments, PATIENCE).await?;
-            let Value::Array(mut page) = result["signals"].take() else { break };
+            let arguments = HistoryArguments { agent: self.agent.clone(), before, limit: u32::try_from(wanted).ok() };
+            let mut answer: Answered<HistoryPage> = mesh.call(MeshVerb::History, &arguments, PATIENCE).await?;
+            let as_came = answer.raw.get_mut("signals").and_then(Value::as_array_mut).map(std::mem::take);
+            let signals = answer.signals.iter().cloned().zip(as_came.unwrap_or_default());
+            let mut page: Vec<_> = signals.map(|(one, raw)| Answered::new(one, raw)).collect();
             let full = page.len() as u64 >= wanted;
-            page.sort_by_key(|one| std::cmp::Reverse(seq(one)));
+            page.sort_by_key(|one| std::cmp::Reverse(one.seq));
             // A daemon that did not go back would be asked for ever.
-            page.retain(|one| before.is_none_or(|before| seq(one) < before));
-            let Some(lowest) = page.last().map(seq) else { break };
+            page.retain(|one| before.is_none_or(|before| one.seq < before));
+            let Some(lowest) = page.last().map(|one| one.seq) else { break };
             before = Some(lowest);
-            found.extend(page.into_iter().filter(|one| seq(one) > after));
+            found.extend(page.into_iter().filter(|one| one.seq > after));
             if !full || lowest <= after {
                 break;
             }
@@ -173,29 +170,25 @@ impl Tail<'_> {
         say::status(None);
         news.reverse();
         for one in &news {
-            say::try_line(&if self.options.json { one.to_string() } else { line(one) })?;
-            self.last = self.last.max(seq(one));
+            say::try_line(&if self.options.json { json!(one).to_string() } else { line(one) })?;
+            self.last = self.last.max(one.seq);
         }
         Ok(true)
     }
 }
 
-fn seq(signal: &Value) -> u64 {
-    signal["seq"].as_u64().unwrap_or_default()
-}
-
 /// A signal in one line.
-fn line(one: &Value) -> String {
-    let word = |name: &str| one[name].as_str().unwrap_or("?");
-    let body: String = one["body"].as_str().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
+fn line(one: &SignalView) -> String {
+    let known = |word: &Option<String>| word.clone().unwrap_or_else(|| "?".to_owned());
+    let body: String = one.body.split_whitespace().collect::<Vec<_>>().join(" ");
     format!(
         "{:>6}  {}  {} > {}  {}  {}  {}  {body}",
-        seq(one),
-        clock(&one["sent_at"]),
-        word("from"),
-        word("to"),
-        word("type"),
-        word("state"),
-        word("signal_id"),
+        one.seq,
+        clock(&one.sent_at),
+        one.from,
+        known(&one.to),
+        one.kind,
+        known(&one.state),
+        one.signal_id,
     )
 }

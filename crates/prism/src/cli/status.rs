@@ -8,14 +8,14 @@ pub(super) mod words;
 use std::{io::IsTerminal, path::PathBuf, process::ExitCode, time::Duration};
 
 use anyhow::bail;
+use prism_api::status::StatusReport;
+use prism_config::Env;
 
 use super::{
     locate::{Answer, Located, locate},
     reach::{self, Interrupts},
     say,
 };
-use prism_config::Env;
-use prism_daemon::serve::status::report::Status as Report;
 
 /// What it exits with when there is no daemon: a script must be able to tell that from a failure.
 const NOT_RUNNING: u8 = 3;
@@ -79,7 +79,7 @@ impl Status {
         if self.verbose { table::Detail::Why } else { table::Detail::Usual }
     }
 
-    async fn watch(self, mut located: Located, status: Report, env: &Env) -> anyhow::Result<ExitCode> {
+    async fn watch(self, mut located: Located, status: StatusReport, env: &Env) -> anyhow::Result<ExitCode> {
         let mut stop = Interrupts::new()?;
         let screen = (!self.json && std::io::stdout().is_terminal()).then(say::Screen::enter);
         let mut status = Some(status);
@@ -117,7 +117,7 @@ impl Status {
 
 const GONE: &str = "Prism is not running; this goes on when it does. Ctrl-C ends it.";
 
-fn told(located: &Located, answer: Answer) -> anyhow::Result<Option<Report>> {
+fn told(located: &Located, answer: Answer) -> anyhow::Result<Option<StatusReport>> {
     match answer {
         Answer::Status(status) => Ok(Some(*status)),
         Answer::Nobody => Ok(None),

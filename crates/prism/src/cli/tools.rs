@@ -7,6 +7,8 @@ use std::{
 };
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
+use prism_config::{Env, Http, duration};
+use prism_mcp::client::{Arrival, Fault, Foreign, Greeting, ListedTool, Manners, SchemaPart, Wanted, Watch};
 use serde_json::{Value, json};
 use tokio::time::{sleep_until, timeout};
 
@@ -14,8 +16,6 @@ use super::{
     reach::{self, Interrupts, Reach, Toward, is_url},
     say,
 };
-use prism_config::{Env, Http, duration};
-use prism_mcp::client::{Arrival, Fault, Greeting, Manners, Wanted, Watch};
 
 /// List the tools of a server, or of all of them
 #[derive(Debug, clap::Args)]
@@ -197,29 +197,32 @@ impl Listed {
 
 /// One line for each tool: its name and arguments, and what it is for.
 fn table(tools: &[Value]) -> Vec<String> {
-    let rows: Vec<(String, String)> = tools.iter().map(|tool| (signature(tool), about(tool))).collect();
+    let row = |tool: &Value| {
+        let tool = ListedTool::of(tool);
+        (signature(&tool), about(&tool))
+    };
+    let rows: Vec<(String, String)> = tools.iter().map(row).collect();
     let width = rows.iter().map(|(name, _)| name.chars().count()).filter(|width| *width <= WIDEST).max().unwrap_or(0);
     rows.iter().map(|(name, about)| format!("  {name:width$}  {about}").trim_end().to_owned()).collect()
 }
 
 /// A tool as it is called: `read(path*, head)`.
-pub(super) fn signature(tool: &Value) -> String {
-    let schema = &tool["inputSchema"];
-    let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    let mut names: Vec<&String> =
-        schema["properties"].as_object().into_iter().flatten().map(|(name, _)| name).collect();
+pub(super) fn signature(tool: &ListedTool) -> String {
+    let schema = SchemaPart::of(&tool.input_schema);
+    let required: Vec<&str> = schema.required().collect();
+    let mut names: Vec<&String> = schema.properties.iter().flatten().map(|(name, _)| name).collect();
     // What must be there comes first, in the order in which the server names it.
     names.sort_by_key(|name| required.iter().position(|one| one == name).unwrap_or(usize::MAX));
     let arguments: Vec<String> = names
         .iter()
         .map(|name| format!("{name}{}", if required.contains(&name.as_str()) { "*" } else { "" }))
         .collect();
-    format!("{}({})", tool["name"].as_str().unwrap_or_default(), arguments.join(", "))
+    format!("{}({})", tool.name, arguments.join(", "))
 }
 
 /// The first line of a tool's description, cut where it gets long.
-fn about(tool: &Value) -> String {
-    let text = tool["description"].as_str().or(tool["title"].as_str()).unwrap_or_default();
+fn about(tool: &ListedTool) -> String {
+    let text = tool.description.as_deref().or(tool.title.as_deref()).unwrap_or_default();
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     match line.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("{}…", line[..end].trim_end()),

@@ -1,13 +1,18 @@
 //! The verbs of the mesh, as the commands ask them of the daemon: `POST /prism/mesh/VERB`, the page of everything, and
 //! the events. What is asked, and what is made of the answer, is each command's own affair.
 
-use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
+use std::{ops::Deref, path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::anyhow;
 use bytes::Bytes;
 use hyper::{
     HeaderMap, Method, Response, Uri,
     header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, USER_AGENT},
+};
+use prism_api::mesh::{MeshOverview, MeshVerb};
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{DeserializeOwned, Error as _, IgnoredAny},
 };
 use serde_json::Value;
 use tokio::time::timeout;
@@ -55,9 +60,16 @@ pub(super) enum Trouble {
     Strange(String),
 }
 
+/// An answer as it is read, and as it came: programs get it to the letter, whatever a newer daemon says in it.
+#[derive(Debug)]
+pub(super) struct Answered<T> {
+    read: T,
+    pub(super) raw: Value,
+}
+
 /// What a verb answers with: the result, or one row after the other.
-pub(super) enum Told {
-    Result(Value),
+pub(super) enum Told<T> {
+    Result(T),
     Rows(Events),
 }
 
@@ -155,20 +167,24 @@ impl Mesh {
     }
 
     /// Calls a verb.
-    pub(super) async fn call(&self, verb: &str, arguments: &Value, patience: Duration) -> Result<Value, Trouble> {
-        let asking = async {
-            match self.told(verb, arguments).await? {
-                Told::Result(result) => Ok(result),
-                Told::Rows(_) => Err(Trouble::Strange("it is a stream of events".to_owned())),
-            }
-        };
-        within(patience, asking).await
+    pub(super) async fn call<T: DeserializeOwned>(
+        &self,
+        verb: MeshVerb,
+        arguments: &impl Serialize,
+        patience: Duration,
+    ) -> Result<T, Trouble> {
+        self.post(&format!("/prism/mesh/{}", verb.name()), arguments, patience).await
     }
 
     /// Calls a verb that may answer row by row.
-    pub(super) async fn told(&self, verb: &str, arguments: &Value) -> Result<Told, Trouble> {
-        let body = Bytes::from(arguments.to_string());
-        let response = self.send(Method::POST, &format!("/prism/mesh/{verb}"), body).await?;
+    pub(super) async fn told<T: DeserializeOwned>(
+        &self,
+        verb: MeshVerb,
+        arguments: &impl Serialize,
+    ) -> Result<Told<T>, Trouble> {
+        let body =
+            serde_json::to_vec(arguments).map(Bytes::from).map_err(|error| Trouble::Strange(error.to_string()))?;
+        let response = self.send(Method::POST, &format!("/prism/mesh/{}", verb.name()), body).await?;
         match reading::content(response.headers()) {
             Content::Events => Ok(Told::Rows(Events(Reading::new(response.into_body(), MAX_ANSWER_BYTES)))),
             _ => result(response).await.map(Told::Result),
@@ -176,7 +192,7 @@ impl Mesh {
     }
 
     /// Returns all there is to see, in one page.
-    pub(super) async fn page(&self) -> Result<Value, Trouble> {
+    pub(super) async fn page(&self) -> Result<Answered<MeshOverview>, Trouble> {
         self.get("/prism/mesh").await
     }
 
@@ -186,14 +202,19 @@ impl Mesh {
     }
 
     /// Asks for a page of the daemon's.
-    pub(super) async fn get(&self, path: &str) -> Result<Value, Trouble> {
+    pub(super) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Trouble> {
         let asking = async { result(self.send(Method::GET, path, Bytes::new()).await?).await };
         within(PATIENCE, asking).await
     }
 
     /// Tells a page of the daemon's something.
-    pub(super) async fn post(&self, path: &str, body: &Value, patience: Duration) -> Result<Value, Trouble> {
-        let body = Bytes::from(body.to_string());
+    pub(super) async fn post<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+        patience: Duration,
+    ) -> Result<T, Trouble> {
+        let body = serde_json::to_vec(body).map(Bytes::from).map_err(|error| Trouble::Strange(error.to_string()))?;
         let asking = async { result(self.send(Method::POST, path, body).await?).await };
         within(patience, asking).await
     }
@@ -236,6 +257,36 @@ impl Mesh {
     }
 }
 
+// === impl Answered ===
+
+impl<T> Answered<T> {
+    pub(super) fn new(read: T, raw: Value) -> Self {
+        Self { read, raw }
+    }
+}
+
+impl<T> Deref for Answered<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.read
+    }
+}
+
+impl<T> Serialize for Answered<T> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.raw.serialize(to)
+    }
+}
+
+impl<'de, T: DeserializeOwned> Deserialize<'de> for Answered<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let raw = Value::deserialize(from)?;
+        let read = T::deserialize(&raw).map_err(D::Error::custom)?;
+        Ok(Self { read, raw })
+    }
+}
+
 // === impl Events ===
 
 impl Events {
@@ -260,22 +311,21 @@ async fn within<T>(patience: Duration, asking: impl Future<Output = Result<T, Tr
 }
 
 /// Reads a result. What was waited for has its status before its end is known, so that it may be a refusal after all.
-async fn result(response: Response<Answer>) -> Result<Value, Trouble> {
+async fn result<T: DeserializeOwned>(response: Response<Answer>) -> Result<T, Trouble> {
     let body = reading::whole(response.into_body(), MAX_ANSWER_BYTES).await.map_err(trouble)?;
     // A long poll that the daemon's end cut short has had nothing but blanks.
     if body.trim_ascii().is_empty() {
         return Err(Trouble::Away("the answer ended before it began".to_owned()));
     }
-    let value: Value = serde_json::from_slice(&body).map_err(|error| Trouble::Strange(error.to_string()))?;
-    match refused(&value) {
+    match refused(&body) {
         Some(refused) => Err(refused),
-        None => Ok(value),
+        None => serde_json::from_slice(&body).map_err(|error| Trouble::Strange(error.to_string())),
     }
 }
 
 async fn refusal(status: u16, response: Response<Answer>) -> Trouble {
     let body = reading::whole(response.into_body(), MAX_ANSWER_BYTES).await.unwrap_or_default();
-    let said = serde_json::from_slice::<Value>(&body).ok().as_ref().and_then(refused);
+    let said = refused(&body);
     let refused = |code: &str, message: String| Trouble::Refused { code: code.to_owned(), message };
     match (said, status) {
         (Some(said), _) => said,
@@ -285,11 +335,39 @@ async fn refusal(status: u16, response: Response<Answer>) -> Trouble {
     }
 }
 
-/// The refusal that an answer is, if it is one. A JSON-RPC error, as the door gives it, has a number for a code.
-fn refused(value: &Value) -> Option<Trouble> {
-    let error = value.get("error")?;
-    let message = error["message"].as_str()?.to_owned();
-    let code = error["code"].as_str().unwrap_or("refused").to_owned();
+/// An answer that may be a refusal: the daemon's own, or a JSON-RPC error, as the door gives it, which has a number for a code.
+#[derive(Deserialize)]
+struct Refusing {
+    error: RefusedWith,
+}
+
+#[derive(Deserialize)]
+struct RefusedWith {
+    #[serde(default)]
+    code: RefusalCode,
+    message: String,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum RefusalCode {
+    Word(String),
+    Other(IgnoredAny),
+}
+
+impl Default for RefusalCode {
+    fn default() -> Self {
+        Self::Other(IgnoredAny)
+    }
+}
+
+/// The refusal that an answer is, if it is one.
+fn refused(body: &[u8]) -> Option<Trouble> {
+    let Refusing { error: RefusedWith { code, message } } = serde_json::from_slice(body).ok()?;
+    let code = match code {
+        RefusalCode::Word(code) => code,
+        RefusalCode::Other(_) => "refused".to_owned(),
+    };
     Some(Trouble::Refused { code, message })
 }
 

@@ -9,13 +9,14 @@ use std::{
 };
 
 use anyhow::{anyhow, bail};
-use serde_json::{Value, json};
+use prism_api::mesh::{MeshVerb, NoBell, WaitArguments, WaitEnded};
+use serde_json::json;
 use tokio::time::sleep;
 
 use super::{
     reach::{self, Interrupts},
     say,
-    verbs::{Mesh, Trouble, acting},
+    verbs::{Answered, Mesh, Trouble, acting},
 };
 use prism_config::{Env, duration};
 
@@ -77,24 +78,24 @@ impl Wait {
     }
 
     async fn wait(&self, mut mesh: Mesh, agent: &str, env: &Env) -> anyhow::Result<ExitCode> {
-        let mut arguments = json!({ "agent": agent });
+        let mut arguments = WaitArguments { agent: Some(agent.to_owned()), ..WaitArguments::default() };
         let until = Instant::now() + self.timeout;
         loop {
             let left = until.saturating_duration_since(Instant::now());
             match poll(&mesh, &mut arguments, left).await {
-                Ok(answer) if answer["bell"] == true => {
+                Ok(answer) if answer.bell => {
                     match self.json {
-                        true => say::text(&serde_json::to_string_pretty(&answer)?),
-                        false => say::line(answer["text"].as_str().unwrap_or_default()),
+                        true => say::text(&serde_json::to_string_pretty(&json!(answer))?),
+                        false => say::line(answer.text.as_deref().unwrap_or_default()),
                     }
                     return Ok(ExitCode::SUCCESS);
                 }
-                Ok(answer) => match answer["why"].as_str() {
-                    Some("superseded") => bail!("somebody else waits for this bell now"),
-                    Some("wrapped") => bail!("the agent has ended its session"),
+                Ok(answer) => match answer.why {
+                    Some(NoBell::Superseded) => bail!("somebody else waits for this bell now"),
+                    Some(NoBell::Wrapped) => bail!("the agent has ended its session"),
                     _ if until <= Instant::now() => {
                         if self.json {
-                            say::text(&serde_json::to_string_pretty(&answer)?);
+                            say::text(&serde_json::to_string_pretty(&json!(answer))?);
                         }
                         return Ok(ExitCode::from(TIMED_OUT));
                     }
@@ -114,9 +115,9 @@ impl Wait {
 }
 
 /// Waits for the bell, once.
-async fn poll(mesh: &Mesh, arguments: &mut Value, longest: Duration) -> Result<Value, Trouble> {
+async fn poll(mesh: &Mesh, arguments: &mut WaitArguments, longest: Duration) -> Result<Answered<WaitEnded>, Trouble> {
     let longest = longest.min(MAX_POLL);
     // Rounded up, so that the last part of a second is waited for, and not asked for again and again.
-    arguments["timeout_s"] = (longest.as_secs() + u64::from(longest.subsec_nanos() > 0)).into();
-    mesh.call("wait", arguments, longest + GRACE).await
+    arguments.timeout_s = Some(longest.as_secs() + u64::from(longest.subsec_nanos() > 0));
+    mesh.call(MeshVerb::Wait, arguments, longest + GRACE).await
 }

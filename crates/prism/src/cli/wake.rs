@@ -3,14 +3,16 @@
 use std::{collections::BTreeSet, process::ExitCode, time::Duration};
 
 use anyhow::bail;
-use serde_json::{Value, json};
+use prism_api::mesh::{MeshVerb, WakeTestArguments, WakeTestNews, WakeTestRow};
+use serde::Deserialize;
+use serde_json::json;
 use tokio::time::timeout;
 
 use super::{
     reach::{self, Interrupts},
     say::{self, Colour, Line},
     status::words::took,
-    verbs::{Mesh, Next, Told, Trouble},
+    verbs::{Answered, Mesh, Next, Told, Trouble},
 };
 use prism_config::Env;
 
@@ -62,6 +64,13 @@ struct Test {
     json: bool,
 }
 
+/// All rows at once.
+#[derive(Deserialize)]
+struct WakeTestRows {
+    #[serde(default)]
+    rows: Vec<Answered<WakeTestRow>>,
+}
+
 impl Wake {
     pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
         let Command::Test(test) = self.command;
@@ -80,29 +89,20 @@ impl Wake {
 
 impl Test {
     async fn run(&self, mesh: &Mesh) -> anyhow::Result<ExitCode> {
-        let mut arguments = json!({});
-        if let Some(agent) = &self.agent {
-            arguments["agent"] = agent.to_lowercase().into();
-        }
-        if self.ring {
-            arguments["ring"] = true.into();
-        }
-        let asked = timeout(ROW_PATIENCE, mesh.told("wake_test", &arguments)).await;
+        let agent = self.agent.as_ref().map(|agent| agent.to_lowercase());
+        let arguments = WakeTestArguments { agent, ring: self.ring };
+        let asked = timeout(ROW_PATIENCE, mesh.told::<WakeTestRows>(MeshVerb::WakeTest, &arguments)).await;
         let mut rows = Vec::new();
         match asked.unwrap_or(Err(Trouble::Late(ROW_PATIENCE)))? {
-            Told::Result(result) => {
-                for row in result["rows"].as_array().into_iter().flatten() {
-                    self.show(row, &mut rows);
-                }
-            }
+            Told::Result(result) => result.rows.into_iter().for_each(|row| self.show(row, &mut rows)),
             Told::Rows(mut events) => loop {
                 match timeout(ROW_PATIENCE, events.next()).await.map_err(|_| Trouble::Late(ROW_PATIENCE))? {
-                    // The last one is the whole, which was seen row by row.
-                    Next::Event { data, .. } if data["rows"].is_array() => break,
-                    Next::Event { data, .. } if data["error"].is_object() => {
-                        bail!("{}", data["error"]["message"].as_str().unwrap_or("the daemon gives no reason"))
-                    }
-                    Next::Event { data, .. } => self.show(&data, &mut rows),
+                    Next::Event { data, .. } => match WakeTestNews::deserialize(&data)? {
+                        // The last one is the whole, which was seen row by row.
+                        WakeTestNews { rows: Some(_), .. } => break,
+                        WakeTestNews { error: Some(refusal), .. } => bail!("{}", refusal.message),
+                        WakeTestNews { row, .. } => self.show(Answered::new(row, data), &mut rows),
+                    },
                     Next::End => bail!("the daemon went away before the end\n  fix: prism wake test, once more"),
                 }
             },
@@ -114,36 +114,35 @@ impl Test {
         if rows.is_empty() {
             say::line("no agents yet; an agent comes with prism_start");
         }
-        for line in missing(&rows) {
+        for line in missing(rows.iter().map(|row| &**row)) {
             say::line(&line);
         }
         Ok(ExitCode::SUCCESS)
     }
 
-    fn show(&self, row: &Value, rows: &mut Vec<Value>) {
+    fn show(&self, row: Answered<WakeTestRow>, rows: &mut Vec<Answered<WakeTestRow>>) {
         if !self.json {
             if rows.is_empty() {
                 say::coloured(&cells(["AGENT", "PATH", "ATTACHED", "OUTCOME"], "TOOK", "NOTE", Some(Colour::Dim)));
             }
-            say::coloured(&line(row));
+            say::coloured(&line(&row));
         }
-        rows.push(row.clone());
+        rows.push(row);
     }
 }
 
 /// A row. It is shown before the next one is known, so the columns have the room that is usually enough.
-fn line(row: &Value) -> Line {
-    let word = |name: &str| row[name].as_str().unwrap_or_default();
-    let ms = row["ms"].as_f64().map(took).unwrap_or_default();
-    let colour = match word("outcome") {
+fn line(row: &WakeTestRow) -> Line {
+    let ms = row.ms.map(took).unwrap_or_default();
+    let colour = match row.outcome.as_str() {
         "there" | "rang" | "confirmed" => Some(Colour::Green),
         "send-failed" => Some(Colour::Red),
         "absent" | "uncaptured" | "unanswered" => Some(Colour::Yellow),
-        _ if !attached(row) => Some(Colour::Dim),
+        _ if !row.attached => Some(Colour::Dim),
         _ => None,
     };
-    let attached = if attached(row) { "yes" } else { "no" };
-    cells([word("agent"), word("path"), attached, word("outcome")], &ms, word("note"), colour)
+    let attached = if row.attached { "yes" } else { "no" };
+    cells([&row.agent, &row.path, attached, &row.outcome], &ms, row.note.as_deref().unwrap_or_default(), colour)
 }
 
 fn cells([agent, path, attached, outcome]: [&str; 4], ms: &str, note: &str, colour: Option<Colour>) -> Line {
@@ -154,15 +153,10 @@ fn cells([agent, path, attached, outcome]: [&str; 4], ms: &str, note: &str, colo
     ]
 }
 
-/// Whether the way is set up for the agent.
-fn attached(row: &Value) -> bool {
-    row["attached"] == true
-}
-
 /// What to do for the ways that are set up for nobody. Why one that is set up leads nowhere stands in its row.
-fn missing(rows: &[Value]) -> Vec<String> {
+fn missing<'a>(rows: impl Iterator<Item = &'a WakeTestRow> + Clone) -> Vec<String> {
     let ways = |wanted: bool| -> BTreeSet<&str> {
-        rows.iter().filter(|row| attached(row) == wanted).filter_map(|row| row["path"].as_str()).collect()
+        rows.clone().filter(|row| row.attached == wanted).map(|row| &*row.path).collect()
     };
     let there = ways(true);
     let missing: Vec<(&str, &str)> =
@@ -187,9 +181,10 @@ mod tests {
             json!({"agent": "b", "path": "hook", "attached": false, "outcome": "not set up"}),
             json!({"agent": "b", "path": "wait", "attached": false, "outcome": "not set up"}),
         ];
-        let said = missing(&rows);
+        let rows: [WakeTestRow; 5] = rows.map(|row| serde_json::from_value(row).unwrap());
+        let said = missing(rows.iter());
         assert_eq!(said.len(), 3, "{said:#?}");
         assert!(said[2].contains("prism install claude-code --hooks"), "{said:#?}");
-        assert_eq!(missing(&rows[..1]), Vec::<String>::new());
+        assert_eq!(missing(rows[..1].iter()), Vec::<String>::new());
     }
 }

@@ -9,6 +9,7 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
+use prism_api::workspace::{IndexAnswer, NoteRestored};
 use serde_json::{Value, json};
 use tracing::level_filters::LevelFilter;
 
@@ -177,7 +178,7 @@ impl Workspace {
         let memory = Memory::new(Some(root), home);
         let mut bar = Bar::new("indexing notes");
         let mut progress = |Progress { done, total }: Progress| bar.show(done, total);
-        let (answer, text): (Value, fn(&Value) -> String) = match self.command {
+        let (answer, text): (Value, fn(&Value) -> anyhow::Result<String>) = match self.command {
             Command::Mcp => return serve(root, home).map(|()| None),
             Command::Context { place, topics, only_topics, status, tags, category, tier } => {
                 let scope = place.into();
@@ -197,20 +198,20 @@ impl Workspace {
             Command::Forget { path } => (forget(&memory, &path, &mut progress)?, show::forgotten),
             Command::Restore { id: Some(id) } => {
                 let path = Forgotten::restore(home, &id)?;
-                (json!({"restored": path.to_string_lossy()}), show::restored)
+                (json!(NoteRestored { restored: path.to_string_lossy().into_owned() }), show::restored)
             }
             Command::Restore { id: None } => (json!(Forgotten::all(home)), show::attic),
             Command::Index { rebuild } => {
                 let indexed = if rebuild { memory.rebuild(&mut progress)? } else { memory.index(&mut progress)? };
-                let answer = json!({
-                    "root": root.to_string_lossy(),
-                    "notes": indexed.notes,
-                    "read": indexed.read,
-                    "removed": indexed.removed,
-                    "remarks": indexed.remarks,
-                    "milliseconds": u64::try_from(bar.elapsed().as_millis()).unwrap_or(u64::MAX),
-                });
-                (answer, show::indexed)
+                let answer = IndexAnswer {
+                    root: root.to_string_lossy().into_owned(),
+                    notes: indexed.notes as u64,
+                    read: indexed.read as u64,
+                    removed: indexed.removed as u64,
+                    remarks: indexed.remarks,
+                    milliseconds: u64::try_from(bar.elapsed().as_millis()).unwrap_or(u64::MAX),
+                };
+                (json!(answer), show::indexed)
             }
             Command::List { place, choice: Choice { kind, tags }, limit } => {
                 let listing = Listing { scope: place.into(), kind, tags, limit };
@@ -218,7 +219,7 @@ impl Workspace {
             }
         };
         drop(bar);
-        Ok(Some(if self.json { serde_json::to_string_pretty(&answer)? } else { text(&answer) }))
+        Ok(Some(if self.json { serde_json::to_string_pretty(&answer)? } else { text(&answer)? }))
     }
 }
 

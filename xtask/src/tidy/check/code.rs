@@ -42,6 +42,45 @@ pub(super) fn core_dependencies(tree: &Tree) -> Vec<Finding> {
     manifest_lines(file).filter_map(banned).collect()
 }
 
+pub(super) fn api_dependencies(tree: &Tree) -> Vec<Finding> {
+    const NEEDED: [&str; 4] = ["prism-core", "schemars", "serde", "serde_json"];
+    let Some(file) = tree.file("crates/api/Cargo.toml") else {
+        return Vec::new();
+    };
+    let other = |(section, at, line): (&str, usize, &str)| {
+        let (table, named) = section.rsplit_once("dependencies")?;
+        let name = named.strip_prefix('.').unwrap_or_else(|| line.split(['=', '.', ' ']).next().unwrap_or_default());
+        let name = name.trim_matches('"');
+        let is_other =
+            !table.ends_with("dev-") && !name.is_empty() && !name.starts_with('[') && !NEEDED.contains(&name);
+        is_other.then(|| error(file, at, format!("api depends on {name}")))
+    };
+    manifest_lines(file).filter_map(other).collect()
+}
+
+/// Members that are looked up by name, as in `answer["status"]`, where everything has a type.
+pub(super) fn lookups(tree: &Tree) -> Vec<Finding> {
+    const TYPED: [&str; 3] = ["cli", "console", "gate"];
+    let is_typed = |path: &str| {
+        let mut parts = path.trim_end_matches(".rs").split('/');
+        path.starts_with("crates/prism/") && parts.any(|part| TYPED.contains(&part)) || path.starts_with("crates/gate/")
+    };
+    let mut findings = Vec::new();
+    for file in tree.shipped().filter(|file| is_typed(&file.path)) {
+        for (at, _) in file.bare.match_indices("[\"").filter(|(at, _)| !file.in_test(*at)) {
+            let name = file.bare[at + 2..].split('"').next().unwrap_or_default();
+            let is_looked_up = file.bare[..at].ends_with(|last: char| last.is_alphanumeric() || "_])".contains(last))
+                && file.bare[at + 2 + name.len()..].starts_with("\"]")
+                && !name.is_empty()
+                && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+            if is_looked_up {
+                findings.push(error(file, at, format!("`[\"{name}\"]`")));
+            }
+        }
+    }
+    findings
+}
+
 pub(super) fn core_io(tree: &Tree) -> Vec<Finding> {
     const BANNED: [&str; 5] = ["fs", "net", "env", "process", "thread"];
     const WORDS: [&str; 4] = ["tokio", "Instant::now", "SystemTime::now", "println"];

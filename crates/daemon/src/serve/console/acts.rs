@@ -4,17 +4,18 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use hyper::{Response, StatusCode};
+use prism_api::gate::{ApproveRequest, ConfirmRequest, DenyRequest, RevokeRequest};
+use prism_gate::{Gate, Trouble, read_id};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{BY, told};
 use crate::serve::{
     Server,
-    access::{Deny, Revoke, outcome, parsed, refused},
+    access::{outcome, parsed, refused},
     body::Body,
     fault,
 };
-use prism_gate::{Answer, Approve, Gate, Trouble};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Act {
@@ -61,18 +62,18 @@ async fn done(server: &Arc<Server>, act: Act, body: &Bytes) -> Result<Value, Tro
     Ok(match act {
         Act::Approve => {
             // The token is the agent's: it claims it, and nobody at a browser needs to see it.
-            let given = gate()?.approve(parsed::<Approve>(body)?, BY, false).await?;
+            let given = gate()?.approve(parsed::<ApproveRequest>(body)?, BY, false).await?;
             json!({"session_id": given.id})
         }
         Act::Deny => {
-            let Deny { request_id, reason } = parsed(body)?;
-            outcome(gate()?.deny(request_id, reason, BY).await?)
+            let DenyRequest { request_id, reason } = parsed(body)?;
+            json!(outcome(gate()?.deny(read_id(&request_id)?, reason, BY).await?))
         }
         Act::Revoke => {
-            let Revoke { session_id } = parsed(body)?;
-            json!(gate()?.revoke(session_id, BY).await?)
+            let RevokeRequest { session_id } = parsed(body)?;
+            json!(gate()?.revoke(read_id(&session_id)?, BY).await?)
         }
-        Act::Confirm => outcome(gate()?.confirm(parsed::<Answer>(body)?, BY).await?),
+        Act::Confirm => json!(outcome(gate()?.confirm(parsed::<ConfirmRequest>(body)?, BY).await?)),
         Act::Restart => restart(server, parsed(body)?).await?,
         Act::Verify => {
             super::pages::verify(server, gate()?);

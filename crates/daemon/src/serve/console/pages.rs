@@ -4,6 +4,7 @@ use std::sync::{Arc, atomic::Ordering};
 
 use hyper::{Response, StatusCode};
 use maud::{Markup, html};
+use prism_api::status::DestinationStatus;
 use prism_store::audit::{self as store, Head, Query, Verified, VerifyError};
 use uuid::Uuid;
 
@@ -71,7 +72,7 @@ async fn audit(server: &Arc<Server>, gate: &Gate, query: &str, now: Moment) -> R
     let mut lines = gate.lines(Query { text: wanted, before_seq, limit: LINES + 1, ..Query::default() }).await?;
     let more = lines.len() > LINES;
     lines.truncate(LINES);
-    let before = lines.last().and_then(|line| line["seq"].as_u64()).filter(|_| more);
+    let before = lines.last().and_then(|line| line.seq).filter(|_| more);
     if server.console().chain.borrow().is_stale(now) {
         verify(server, gate);
     }
@@ -123,7 +124,7 @@ pub(super) fn waiting(server: &Server) -> Waiting {
 
 async fn seen(server: &Arc<Server>) -> Vec<Seen> {
     let status = status::status(server).await;
-    let of = |report: status::report::Destination| Seen {
+    let of = |report: DestinationStatus| Seen {
         stderr: server.destinations.get(&report.name).map(|one| one.stderr()).unwrap_or_default(),
         trend: server.console().trend.of(&report.name),
         report,

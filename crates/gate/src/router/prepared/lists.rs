@@ -64,7 +64,7 @@ impl Listing {
         };
         if self.what == What::Plugins {
             // An agent learns of the editors of its own folders only.
-            result["plugins"] = router.listed(|plugin| plugin.touches(&self.roots)).into();
+            result["plugins"] = json!(router.listed(|plugin| plugin.touches(&self.roots)));
             return Ok(result);
         }
         let mut buffers = match result["buffers"].take() {

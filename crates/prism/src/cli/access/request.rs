@@ -8,17 +8,19 @@ use std::{
 };
 
 use anyhow::{Context, anyhow, bail};
-use serde_json::{Value, json};
+use prism_api::gate::{AccessRequest, AccessRequested, ClaimAnswer, ClaimRequest};
+use prism_config::{Env, duration};
+use prism_core::policy::State;
+use serde_json::json;
 use tokio::time::Instant;
 
 use crate::cli::{
     gate::{seconds, understood},
-    moments::{distance, moment, now_ms},
+    moments::{distance, now_ms, read},
     reach::{self, Interrupts},
     say,
-    verbs::{Mesh, PATIENCE, Trouble, acting},
+    verbs::{Answered, Mesh, PATIENCE, Trouble, acting},
 };
-use prism_config::{Env, duration};
 
 /// How long one question after a decision waits.
 pub(in crate::cli) const ROUND: Duration = Duration::from_secs(50);
@@ -72,39 +74,43 @@ impl Request {
         let mesh = Mesh::started(env)?;
         reach::run(async move {
             let asked = requested(&mesh, &ask, env).await?;
-            let id = asked["request_id"].as_str().unwrap_or_default();
-            let claim = asked["claim"].as_str().unwrap_or_default();
             if wait {
-                say::note(&format!("asked; a person decides: prism approve {id}"));
-                return followed(&mesh, id, claim, json).await;
+                say::note(&format!("asked; a person decides: prism approve {}", asked.request_id));
+                return followed(&mesh, &asked.request_id, &asked.claim, json).await;
             }
             match json {
-                true => say::text(&serde_json::to_string_pretty(&asked)?),
+                true => say::text(&serde_json::to_string_pretty(&json!(asked))?),
                 false => said_asked(&asked).iter().for_each(|line| say::line(line)),
             }
             Ok(ExitCode::SUCCESS)
         })
     }
 
-    fn body(&self, env: &Env) -> anyhow::Result<Value> {
+    fn body(&self, env: &Env) -> anyhow::Result<AccessRequest> {
         let agent = acting(self.agent.as_deref(), env);
         let agent = agent.ok_or_else(|| anyhow!("nobody said who asks\n  fix: --agent NAME, or PRISM_AGENT=NAME"))?;
         if self.scopes.is_empty() && self.presets.is_empty() {
             bail!("there is nothing to ask for\n  fix: --scope read:files, or --preset basic; prism access scopes");
         }
         let roots = self.roots.iter().map(|root| folder(root)).collect::<anyhow::Result<Vec<_>>>()?;
-        let scopes = asked_scopes(&self.scopes, &self.presets);
-        let mut body = json!({"agent_id": agent, "scopes": scopes, "roots": roots, "reason": self.reason});
-        if let Some(ttl) = self.ttl {
-            body["ttl_seconds"] = seconds(ttl).into();
-        }
-        Ok(body)
+        Ok(AccessRequest {
+            agent_id: agent,
+            scopes: asked_scopes(&self.scopes, &self.presets),
+            roots,
+            reason: self.reason.clone(),
+            preset: None,
+            ttl_seconds: self.ttl.map(seconds),
+        })
     }
 }
 
 /// Asks for access. The person's secret is shown where it can be read: only then is it believed that the command line asks,
 /// as any program that has the clients' token can say so.
-pub(in crate::cli) async fn requested(mesh: &Mesh, body: &Value, env: &Env) -> anyhow::Result<Value> {
+pub(in crate::cli) async fn requested(
+    mesh: &Mesh,
+    body: &AccessRequest,
+    env: &Env,
+) -> anyhow::Result<Answered<AccessRequested>> {
     const PATH: &str = "/mcp/request_access";
     if let Some(person) = mesh.as_person(env) {
         match person.post(PATH, body, PATIENCE).await {
@@ -165,7 +171,7 @@ async fn followed(mesh: &Mesh, id: &str, claim: &str, json: bool) -> anyhow::Res
             let waited = begun.elapsed().as_secs();
             say::status(Some(&format!("waiting for a decision … {waited} s")));
             let told = ask(mesh, id, claim, ROUND).await?;
-            if !is_open(&told) {
+            if !told.status.is_open() {
                 return anyhow::Ok(told);
             }
         }
@@ -182,75 +188,78 @@ async fn followed(mesh: &Mesh, id: &str, claim: &str, json: bool) -> anyhow::Res
     show(&told?, json)
 }
 
-pub(in crate::cli) async fn ask(mesh: &Mesh, id: &str, claim: &str, wait: Duration) -> anyhow::Result<Value> {
-    let body = json!({"request_id": id, "claim": claim, "wait_seconds": wait.as_secs()});
+pub(in crate::cli) async fn ask(
+    mesh: &Mesh,
+    id: &str,
+    claim: &str,
+    wait: Duration,
+) -> anyhow::Result<Answered<ClaimAnswer>> {
+    let (request_id, claim) = (id.to_owned(), claim.to_owned());
+    let body = ClaimRequest { request_id, claim, wait_seconds: wait.as_secs() };
     Ok(mesh.post("/mcp/claim", &body, PATIENCE + wait).await.map_err(understood)?)
 }
 
-pub(in crate::cli) fn is_open(told: &Value) -> bool {
-    matches!(told["status"].as_str(), Some("REQUESTED" | "PENDING"))
-}
-
-fn show(told: &Value, json: bool) -> anyhow::Result<ExitCode> {
-    let code = match told["status"].as_str() {
-        Some("DENIED") => ExitCode::FAILURE,
-        Some("EXPIRED") if told["session_id"].is_null() => ExitCode::from(UNDECIDED),
+fn show(told: &Answered<ClaimAnswer>, json: bool) -> anyhow::Result<ExitCode> {
+    let code = match told.status {
+        State::Denied => ExitCode::FAILURE,
+        State::Expired if told.session_id.is_none() => ExitCode::from(UNDECIDED),
         _ => ExitCode::SUCCESS,
     };
     match json {
-        true => say::text(&serde_json::to_string_pretty(told)?),
+        true => say::text(&serde_json::to_string_pretty(&json!(told))?),
         false => said_told(told, now_ms()).iter().for_each(|line| say::line(line)),
     }
     Ok(code)
 }
 
-fn said_asked(asked: &Value) -> Vec<String> {
-    let word = |name: &str| asked[name].as_str().unwrap_or_default();
-    let id = word("request_id");
-    let mut lines = vec![format!("asked {id}"), format!("claim {}", word("claim"))];
-    lines.push(format!("a person decides: prism approve {id}, or prism console"));
-    lines.push(format!("then: prism access claim {id} {}", word("claim")));
-    lines
+fn said_asked(asked: &AccessRequested) -> Vec<String> {
+    let AccessRequested { request_id, claim, .. } = asked;
+    vec![
+        format!("asked {request_id}"),
+        format!("claim {claim}"),
+        format!("a person decides: prism approve {request_id}, or prism console"),
+        format!("then: prism access claim {request_id} {claim}"),
+    ]
 }
 
 /// What came of a request, in words.
-fn said_told(told: &Value, now: i64) -> Vec<String> {
-    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let listed = |value: &Value| value.as_array().into_iter().flatten().map(word).collect::<Vec<_>>().join(" ");
-    match told["status"].as_str() {
-        Some("REQUESTED" | "PENDING") => vec!["nobody has decided yet; --wait waits".to_owned()],
-        Some("DENIED") => {
-            let why = told["reason"].as_str().map(|why| format!(": {why}")).unwrap_or_default();
+fn said_told(told: &ClaimAnswer, now: i64) -> Vec<String> {
+    let listed = |words: &Option<Vec<String>>| words.as_deref().unwrap_or_default().join(" ");
+    match (told.status, &told.session_id) {
+        (State::Requested | State::Pending, _) => vec!["nobody has decided yet; --wait waits".to_owned()],
+        (State::Denied, _) => {
+            let why = told.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
             vec![format!("denied{why}")]
         }
-        Some("EXPIRED") if told["session_id"].is_null() => vec!["nobody decided in time; ask again".to_owned()],
-        Some(_) if told["session_id"].is_string() => {
-            let id = word(&told["session_id"]);
+        (State::Expired, None) => vec!["nobody decided in time; ask again".to_owned()],
+        (_, Some(id)) => {
             let mut lines = vec![format!("session {id}")];
-            if let Some(token) = told["session_token"].as_str() {
+            if let Some(token) = &told.session_token {
                 lines.push(format!("token   {token}"));
             }
-            lines.push(format!("scopes  {}", listed(&told["allowed_scopes"])));
-            lines.push(format!("roots   {}", listed(&told["roots"])));
-            if let Some(at) = moment(&told["expires_at"]) {
+            lines.push(format!("scopes  {}", listed(&told.allowed_scopes)));
+            lines.push(format!("roots   {}", listed(&told.roots)));
+            if let Some(at) = told.expires_at.as_deref().and_then(read) {
                 lines.push(format!("ends    {}", distance(at, now)));
             }
-            if told["session_token"].is_null() {
+            if told.session_token.is_none() {
                 lines.push("the token was given before; it is given once".to_owned());
             }
             lines
         }
-        other => vec![format!("the request is {}", other.unwrap_or("unknown").to_lowercase())],
+        (other, None) => vec![format!("the request is {}", other.name().to_lowercase())],
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
     #[test]
     fn what_came_of_a_request_is_told_in_words() {
-        let told = |told: Value| said_told(&told, 0);
+        let told = |told: Value| said_told(&serde_json::from_value(told).unwrap(), 0);
         assert_eq!(told(json!({"status": "DENIED", "reason": "not today"})), ["denied: not today"]);
         assert_eq!(told(json!({"status": "EXPIRED"})), ["nobody decided in time; ask again"]);
         assert_eq!(

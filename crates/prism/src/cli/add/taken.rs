@@ -7,13 +7,13 @@ use std::{
     time::{Duration, Instant},
 };
 
+use prism_api::status::{ConfigState, DestinationStatus, StatusReport};
+use prism_bridge::drive::health;
+use prism_config::{Http, home::Token};
+use prism_mcp::client::{Fault, Manners, Wanted};
 use tokio::time::{interval, sleep, timeout};
 
 use crate::cli::{reach, say, tools::Unwatched};
-use prism_bridge::drive::health;
-use prism_config::{Http, home::Token};
-use prism_daemon::serve::status::report::{ConfigState, Destination, Status};
-use prism_mcp::client::{Fault, Manners, Wanted};
 
 /// How long a daemon may take to see a changed file: it looks twice a second, and waits until it has settled.
 const TAKEN_WITHIN: Duration = Duration::from_secs(10);
@@ -115,13 +115,13 @@ impl Taker {
         Err(format!("the daemon has not taken it up within {waited} s\n  fix: prism status, and see what it says"))
     }
 
-    async fn status(&self) -> Option<Status> {
+    async fn status(&self) -> Option<StatusReport> {
         let (_, body) = reach::get(&self.base, "/status", Some(&self.token)).await.ok()?;
         serde_json::from_slice(&body).ok()
     }
 }
 
-fn told(one: &Destination) -> String {
+fn told(one: &DestinationStatus) -> String {
     let fix = one.fix.as_ref().map(|fix| format!("\n  fix: {fix}")).unwrap_or_default();
     format!("{} ({}){fix}", one.why, health::word(&one.state))
 }

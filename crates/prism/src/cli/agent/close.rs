@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::bail;
+use prism_api::gate::{GrantsRevoked, RevokeRequest};
 use serde_json::json;
 
 use super::{
@@ -28,9 +29,10 @@ impl Close {
                 return Ok(ExitCode::SUCCESS);
             };
             let Some(mesh) = Mesh::shown(around.env, given.token()?)? else { return Ok(say_not_running()) };
-            let told = mesh.post("/mcp/revoke", &json!({"session_id": given.session_id}), PATIENCE).await;
+            let told =
+                mesh.post("/mcp/revoke", &RevokeRequest { session_id: given.session_id.clone() }, PATIENCE).await;
             let revoked = match told.map_err(understood) {
-                Ok(told) => told["revoked"].as_u64().unwrap_or_default(),
+                Ok(GrantsRevoked { revoked, .. }) => revoked,
                 // It is over already, which is what was wanted.
                 Err(Trouble::Refused { code, .. })
                     if ["expired", "revoked", "unauthorized"].contains(&code.as_str()) =>
@@ -47,7 +49,7 @@ impl Close {
     }
 }
 
-fn said(around: &Around<'_>, revoked: u64, words: &str) -> anyhow::Result<()> {
+fn said(around: &Around<'_>, revoked: usize, words: &str) -> anyhow::Result<()> {
     match around.json {
         true => say::text(&serde_json::to_string_pretty(&json!({"revoked": revoked, "message": words}))?),
         false => say::line(words),

@@ -3,8 +3,9 @@
 use std::process::ExitCode;
 
 use anyhow::anyhow;
+use prism_api::socket::{HolderEvent, HolderMessage};
 use prism_core::policy::{Event, Scopes};
-use serde_json::Value;
+use serde_json::json;
 
 use super::{
     Around,
@@ -55,7 +56,7 @@ impl Events {
                     continue;
                 }
                 let written = match around.json {
-                    true => say::try_line(&message.to_string()),
+                    true => say::try_line(&json!(HolderMessage::Event(message)).to_string()),
                     false => {
                         say::coloured(&show::event(&message));
                         Ok(())
@@ -83,8 +84,8 @@ impl Events {
         })
     }
 
-    fn wants(&self, message: &Value) -> bool {
-        let is = |word: &String| message["event"] == word.as_str() || message["data"]["event"] == word.as_str();
+    fn wants(&self, message: &HolderEvent) -> bool {
+        let is = |word: &String| message.event == *word || message.data.event == *word;
         self.only.is_empty() || self.only.iter().any(is)
     }
 }

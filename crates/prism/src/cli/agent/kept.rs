@@ -8,15 +8,15 @@ use std::{
 };
 
 use anyhow::{Context, anyhow};
-use prism_core::time::parse_rfc3339;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-
-use super::Around;
+use prism_api::gate::ClaimAnswer;
 use prism_config::{
     Env,
     home::{self, Token},
 };
+use prism_core::time::parse_rfc3339;
+use serde::{Deserialize, Serialize};
+
+use super::Around;
 
 /// The folder in Prism's home.
 const FOLDER: &str = "agent";
@@ -99,16 +99,16 @@ impl Kept {
     }
 
     /// Takes what came of the request, if it was granted with a token.
-    pub(super) fn take(&mut self, told: &Value) -> bool {
-        let word = |name: &str| told[name].as_str().map(str::to_owned);
-        let words = |name: &str| {
-            let all = told[name].as_array().into_iter().flatten();
-            all.filter_map(Value::as_str).map(str::to_owned).collect()
-        };
-        let (Some(session_id), Some(token)) = (word("session_id"), word("session_token")) else { return false };
-        let (scopes, roots) = (words("allowed_scopes"), words("roots"));
-        self.given =
-            Some(Given { session_id, token, scopes, roots, expires_at: word("expires_at").unwrap_or_default() });
+    pub(super) fn take(&mut self, told: &ClaimAnswer) -> bool {
+        let told = told.clone();
+        let (Some(session_id), Some(token)) = (told.session_id, told.session_token) else { return false };
+        self.given = Some(Given {
+            session_id,
+            token,
+            scopes: told.allowed_scopes.unwrap_or_default(),
+            roots: told.roots.unwrap_or_default(),
+            expires_at: told.expires_at.unwrap_or_default(),
+        });
         true
     }
 }

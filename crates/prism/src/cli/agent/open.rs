@@ -3,20 +3,22 @@
 use std::{process::ExitCode, time::Duration};
 
 use anyhow::bail;
+use prism_api::gate::{AccessRequest, AccessRequested, ClaimAnswer};
+use prism_config::duration;
+use prism_core::policy::State;
 use prism_os::clock::now_rfc3339;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::{Instant, interval};
 
 use super::{Around, kept::Kept};
 use crate::cli::{
-    access::{ROUND, UNDECIDED, ask, asked_scopes, folder, is_open, requested},
+    access::{ROUND, UNDECIDED, ask, asked_scopes, folder, requested},
     gate::seconds,
     moments::{distance, now_ms},
     reach::{self, Interrupts},
     say,
     verbs::Mesh,
 };
-use prism_config::duration;
 
 /// Who asks if nobody says.
 const SHELL: &str = "shell";
@@ -51,15 +53,18 @@ impl Open {
         if scopes.is_empty() {
             scopes.push("preset:standard".to_owned());
         }
-        let mut body = json!({"agent_id": agent, "scopes": scopes, "roots": roots, "reason": self.reason});
-        if let Some(ttl) = self.ttl {
-            body["ttl_seconds"] = seconds(ttl).into();
-        }
+        let body = AccessRequest {
+            agent_id: agent.clone(),
+            scopes,
+            roots,
+            reason: self.reason,
+            preset: None,
+            ttl_seconds: self.ttl.map(seconds),
+        };
         let mesh = Mesh::started(around.env)?;
         reach::run(async move {
             let asked = requested(&mesh, &body, around.env).await?;
-            let word = |name: &str| asked[name].as_str().unwrap_or_default().to_owned();
-            let (request_id, claim) = (word("request_id"), word("claim"));
+            let AccessRequested { request_id, claim, .. } = AccessRequested::clone(&asked);
             let kept = Kept { agent, request_id, claim, asked_at: now_rfc3339(), given: None };
             // Before anything is waited for: whoever is interrupted can go on later.
             kept.keep(around.env)?;
@@ -76,7 +81,7 @@ async fn followed(mesh: &Mesh, kept: Kept, around: &Around<'_>) -> anyhow::Resul
     let deciding = async {
         loop {
             let told = ask(mesh, &kept.request_id, &kept.claim, ROUND).await?;
-            if !is_open(&told) {
+            if !told.status.is_open() {
                 return anyhow::Ok(told);
             }
         }
@@ -105,13 +110,13 @@ async fn followed(mesh: &Mesh, kept: Kept, around: &Around<'_>) -> anyhow::Resul
 }
 
 /// Keeps what was granted, or says what came of it instead.
-fn settled(mut kept: Kept, told: &Value, around: &Around<'_>) -> anyhow::Result<ExitCode> {
+fn settled(mut kept: Kept, told: &ClaimAnswer, around: &Around<'_>) -> anyhow::Result<ExitCode> {
     if !kept.take(told) {
         kept.forget(around.env)?;
-        let why = told["reason"].as_str().map(|why| format!(": {why}")).unwrap_or_default();
-        match told["status"].as_str() {
-            Some("DENIED") => bail!("the person said no{why}"),
-            Some("EXPIRED") if told["session_id"].is_null() => {
+        let why = told.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+        match told.status {
+            State::Denied => bail!("the person said no{why}"),
+            State::Expired if told.session_id.is_none() => {
                 say::note("nobody decided in time\n  fix: prism agent open again, and prism approve");
                 return Ok(ExitCode::from(UNDECIDED));
             }
@@ -149,7 +154,7 @@ pub(super) async fn current(around: &Around<'_>) -> anyhow::Result<Kept> {
     let mesh = Mesh::running(around.env)?;
     let Some(mesh) = mesh else { bail!("Prism is not running\n  fix: prism serve --detach") };
     let told = ask(&mesh, &kept.request_id, &kept.claim, Duration::ZERO).await?;
-    if is_open(&told) {
+    if told.status.is_open() {
         bail!("not granted yet: a person has to decide\n  fix: prism approve {}", kept.request_id);
     }
     if !kept.take(&told) {

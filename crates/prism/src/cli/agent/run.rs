@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use prism_api::{refusal::ToldRefusal, socket::HolderEvent};
 use serde_json::{Map, Value};
 
 use super::{
@@ -66,8 +67,8 @@ pub(super) async fn done(
     verb: &str,
     args: Map<String, Value>,
     around: &Around<'_>,
-    event: impl Fn(&Value),
-) -> anyhow::Result<Result<Value, Value>> {
+    event: impl Fn(&HolderEvent),
+) -> anyhow::Result<Result<Value, ToldRefusal>> {
     let number = socket.send(verb, args).await?;
     say::status(Some(&format!("{verb} …")));
     let result = loop {

@@ -7,6 +7,7 @@ use std::{
 };
 
 use anyhow::Context;
+use prism_api::socket::HolderEvent;
 use prism_editor::verbs;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader, Stdin, Take};
 
@@ -133,7 +134,7 @@ async fn obey(line: &str, socket: &mut Socket, is_person: bool, around: &Around<
             return Ok(Came::Badly);
         }
     };
-    let event = |message: &serde_json::Value| {
+    let event = |message: &HolderEvent| {
         if is_person {
             say::status(None);
             say::coloured(&show::event(message));
@@ -143,8 +144,8 @@ async fn obey(line: &str, socket: &mut Socket, is_person: bool, around: &Around<
     // From a pipe each result is one line, for whoever reads them.
     if around.json && !is_person {
         let (status, data) = match &result {
-            Ok(data) => ("ok", data),
-            Err(data) => ("error", data),
+            Ok(data) => ("ok", data.clone()),
+            Err(refusal) => ("error", serde_json::json!(refusal)),
         };
         say::text(&serde_json::json!({"verb": verb.name, "status": status, "data": data}).to_string());
     } else {

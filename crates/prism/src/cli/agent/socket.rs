@@ -5,7 +5,11 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 use futures_util::{SinkExt, StreamExt};
 use hyper::Uri;
-use serde_json::{Map, Value, json};
+use prism_api::{
+    refusal::ToldRefusal,
+    socket::{CommandOutcome, CommandProgress, HolderCommand, HolderEvent, HolderMessage},
+};
+use serde_json::{Map, Value};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpStream, UnixStream},
@@ -43,11 +47,13 @@ impl<T: AsyncRead + AsyncWrite + Unpin + Send> Pipe for T {}
 #[derive(Debug)]
 pub(super) enum Said {
     /// What came of the command of that number.
-    Result { id: u64, result: Result<Value, Value> },
+    Result {
+        id: u64,
+        result: Result<Value, ToldRefusal>,
+    },
     /// How far it is.
     Progress(String),
-    /// The whole message.
-    Event(Value),
+    Event(HolderEvent),
 }
 
 /// No daemon runs. What a shell is told then is another than of other trouble.
@@ -92,8 +98,9 @@ impl Socket {
     /// Asks for something; returns the number of it.
     pub(super) async fn send(&mut self, verb: &str, args: Map<String, Value>) -> anyhow::Result<u64> {
         self.last += 1;
-        let command = json!({"type": "cmd", "id": self.last, "action": verb, "args": args});
-        let sent = timeout(MAX_SILENCE, self.stream.send(Message::text(command.to_string()))).await;
+        let (kind, action) = ("cmd".to_owned(), verb.to_owned());
+        let command = serde_json::to_string(&HolderCommand { kind, id: self.last.into(), action, args })?;
+        let sent = timeout(MAX_SILENCE, self.stream.send(Message::text(command))).await;
         sent.context("the daemon does not read\n  fix: prism status")?.context("the connection broke")?;
         Ok(self.last)
     }
@@ -115,17 +122,17 @@ impl Socket {
                 Some(Err(error)) => return Err(anyhow!(error).context("the connection broke\n  fix: prism status")),
                 None => return Err(self.closed(1006, "", around.env)),
             };
-            let message: Value = serde_json::from_str(&text).context("the daemon said what is no JSON")?;
-            match message["type"].as_str() {
-                Some("result") => {
-                    let id = message["id"].as_u64().unwrap_or_default();
-                    let data = message["data"].clone();
-                    let result = if message["status"] == "ok" { Ok(data) } else { Err(data) };
-                    return Ok(Said::Result { id, result });
+            match serde_json::from_str(&text).context("the daemon said what this cannot read")? {
+                HolderMessage::Result { id, outcome } => {
+                    let result = match outcome {
+                        CommandOutcome::Ok(data) => Ok(data),
+                        CommandOutcome::Error(refusal) => Err(refusal),
+                    };
+                    return Ok(Said::Result { id: id.as_u64().unwrap_or_default(), result });
                 }
-                Some("progress") => return Ok(Said::Progress(progress(&message["data"]))),
-                Some("event") => return Ok(Said::Event(message)),
-                _ => {}
+                HolderMessage::Progress { data, .. } => return Ok(Said::Progress(progress(&data))),
+                HolderMessage::Event(event) => return Ok(Said::Event(event)),
+                HolderMessage::Unknown => {}
             }
         }
     }
@@ -162,11 +169,10 @@ impl Socket {
     }
 }
 
-fn progress(data: &Value) -> String {
-    let message = data["message"].as_str().unwrap_or_default();
-    match (data["done"].as_u64(), data["total"].as_u64()) {
+fn progress(CommandProgress { message, done, total }: &CommandProgress) -> String {
+    match (done, total) {
         (Some(done), Some(total)) => format!("{done}/{total} {message}"),
-        _ => message.to_owned(),
+        _ => message.clone(),
     }
 }
 

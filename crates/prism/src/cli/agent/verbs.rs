@@ -2,8 +2,10 @@
 
 use std::process::ExitCode;
 
+use prism_api::editor::{TextPosition, TextRange};
 use prism_core::{policy::Scopes, shell::command_line};
 use prism_editor::verbs::{self, Kind, Verb};
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{Around, kept::Kept, words};
@@ -105,11 +107,14 @@ fn one(verb: &Verb, granted: Option<Scopes>) {
 /// The example as one would type it.
 fn typed(verb: &Verb) -> String {
     let example: Map<String, Value> = serde_json::from_str(verb.example).unwrap_or_default();
-    let place = |value: &Value| format!("{}:{}", value["line"], value["character"]);
+    let place = |TextPosition { line, character }| format!("{line}:{character}");
     let words = example.iter().map(|(name, value)| {
         let text = match (verb.arg(name).map(|arg| arg.kind), value) {
-            (Some(Kind::Position), value) => place(value),
-            (Some(Kind::Range), value) => format!("{}-{}", place(&value["start"]), place(&value["end"])),
+            (Some(Kind::Position), value) => place(TextPosition::deserialize(value).unwrap_or_default()),
+            (Some(Kind::Range), value) => {
+                let TextRange { start, end } = TextRange::deserialize(value).unwrap_or_default();
+                format!("{}-{}", place(start), place(end))
+            }
             // A shell shows a line break as it is.
             (_, Value::String(text)) => text.replace('\n', "\\n"),
             (_, other) => other.to_string(),

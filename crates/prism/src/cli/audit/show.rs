@@ -1,5 +1,6 @@
 //! A line of the audit log as a person reads it.
 
+use prism_api::audit::AuditLine;
 use serde_json::Value;
 
 use super::super::say::{Colour, Line};
@@ -9,31 +10,31 @@ const ARGS_WIDTH: usize = 160;
 
 /// Returns a line's number.
 pub(super) fn seq(line: &str) -> Option<u64> {
-    serde_json::from_str::<Value>(line).ok()?["seq"].as_u64()
+    serde_json::from_str::<AuditLine>(line).ok()?.seq
 }
 
 /// `#12 2026-11-16T06:00:00Z reviewer edit_buffer {"path":…} ok`
 pub(super) fn line(line: &str) -> Line {
-    let value = serde_json::from_str::<Value>(line).ok().filter(|value| value["seq"].is_u64());
-    let Some(value) = value else {
+    let read = serde_json::from_str::<AuditLine>(line).ok().and_then(|one| Some((one.seq?, one)));
+    let Some((seq, one)) = read else {
         return vec![(format!("no audit line: {line}"), Some(Colour::Red))];
     };
-    let text = |name: &str| value[name].as_str().unwrap_or_default();
-    let moment = text("ts").get(..19).unwrap_or_default();
-    let of = value["of"].as_u64().map(|of| format!(" (of #{of})")).unwrap_or_default();
-    let args = match &value["args"] {
+    let moment = one.ts.get(..19).unwrap_or_default();
+    let of = one.of.map(|of| format!(" (of #{of})")).unwrap_or_default();
+    let args = match &one.args {
         Value::Null => String::new(),
         Value::Object(members) if members.is_empty() => String::new(),
         args => format!(" {}", short(&args.to_string())),
     };
-    let session = value["session_id"].as_str().map(|id| format!(" {}", id.get(..8).unwrap_or(id)));
+    let session = one.session_id.map(|id| format!(" {}", id.get(..8).unwrap_or(&id)));
+    let colour = colour(&one.result);
     vec![
-        (format!("#{} ", value["seq"]), Some(Colour::Dim)),
+        (format!("#{seq} "), Some(Colour::Dim)),
         (format!("{moment}Z "), Some(Colour::Dim)),
-        (format!("{} ", text("actor")), None),
-        (text("action").to_owned(), None),
+        (format!("{} ", one.actor), None),
+        (one.action, None),
         (args, Some(Colour::Dim)),
-        (format!(" {}", text("result")), colour(text("result"))),
+        (format!(" {}", one.result), colour),
         (of, Some(Colour::Dim)),
         (session.unwrap_or_default(), Some(Colour::Dim)),
     ]

@@ -3,10 +3,11 @@
 
 use std::fmt::Write;
 
+use prism_config::raw;
+use prism_mcp::client::{Foreign, ListedTool, SchemaKind, SchemaPart};
 use serde_json::{Map, Value};
 
 use crate::cli::tools::signature;
-use prism_config::raw;
 
 /// How deep references within a schema are followed.
 const MAX_REFERENCES: usize = 16;
@@ -14,9 +15,10 @@ const MAX_REFERENCES: usize = 16;
 /// Reads the arguments of a tool with this schema. `stdin` is what `-` stands for.
 pub(in crate::cli) fn read(schema: &Value, words: &[String], stdin: Option<&str>) -> Result<Value, String> {
     let root = schema;
-    let properties = schema["properties"].as_object();
+    let shape = SchemaPart::of(schema);
+    let properties = shape.properties.as_ref();
     let closed = properties.is_some_and(|all| !all.is_empty())
-        && !matches!(schema.get("additionalProperties"), Some(Value::Bool(true) | Value::Object(_)));
+        && !matches!(shape.additional, Value::Bool(true) | Value::Object(_));
     let mut arguments = Map::new();
     let mut given: Vec<&str> = Vec::new();
     for word in words {
@@ -34,7 +36,7 @@ pub(in crate::cli) fn read(schema: &Value, words: &[String], stdin: Option<&str>
         let (key, value) = match key.strip_suffix(':') {
             Some(key) => (key, raw_json(key, text)?),
             None => {
-                let field = properties.and_then(|all| all.get(key)).unwrap_or(&Value::Null);
+                let field = properties.and_then(|all| all.get(key)).map(SchemaPart::of).unwrap_or_default();
                 (key, typed(root, field, &content(key, text)?).map_err(|why| format!("{key} {why}"))?)
             }
         };
@@ -56,8 +58,7 @@ pub(in crate::cli) fn read(schema: &Value, words: &[String], stdin: Option<&str>
         let all: Vec<String> = unknown.iter().map(|key| format!("{key:?}")).collect();
         return Err(format!("the tool has no argument {}{near}", all.join(", ")));
     }
-    let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    let missing: Vec<&str> = required.filter(|name| !arguments.contains_key(*name)).collect();
+    let missing: Vec<&str> = shape.required().filter(|name| !arguments.contains_key(*name)).collect();
     if !missing.is_empty() {
         return Err(format!("missing: {}", missing.join(", ")));
     }
@@ -65,11 +66,12 @@ pub(in crate::cli) fn read(schema: &Value, words: &[String], stdin: Option<&str>
 }
 
 /// How a tool is called, with what its schema says of each argument.
-pub(in crate::cli) fn usage(dest: &str, tool: &Value) -> String {
-    let schema = &tool["inputSchema"];
-    let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    let mut text = format!("  usage: prism call {dest} {}", tool["name"].as_str().unwrap_or_default());
-    let fields = schema["properties"].as_object();
+pub(in crate::cli) fn usage(dest: &str, tool: &ListedTool) -> String {
+    let root = &tool.input_schema;
+    let schema = SchemaPart::of(root);
+    let required: Vec<&str> = schema.required().collect();
+    let mut text = format!("  usage: prism call {dest} {}", tool.name);
+    let fields = schema.properties.as_ref();
     if fields.is_none_or(Map::is_empty) {
         let _ = write!(text, "   ({}, no arguments)", signature(tool));
         return text;
@@ -82,8 +84,9 @@ pub(in crate::cli) fn usage(dest: &str, tool: &Value) -> String {
         .flatten()
         .map(|(name, field)| {
             let star = if required.contains(&name.as_str()) { "*" } else { "" };
-            let about = field["description"].as_str().unwrap_or_default().lines().next().unwrap_or_default().to_owned();
-            (format!("{name}{star}"), kind(schema, field), about)
+            let field = SchemaPart::of(field);
+            let about = field.description.as_deref().unwrap_or_default().lines().next().unwrap_or_default().to_owned();
+            (format!("{name}{star}"), kind(root, field), about)
         })
         .collect();
     let width = |of: fn(&(String, String, String)) -> &String| {
@@ -97,17 +100,17 @@ pub(in crate::cli) fn usage(dest: &str, tool: &Value) -> String {
 }
 
 /// The words for what an argument may be.
-fn kind(root: &Value, field: &Value) -> String {
+fn kind(root: &Value, field: SchemaPart) -> String {
     let field = resolved(root, field);
-    if let Some(choices) = field["enum"].as_array() {
+    if let Some(choices) = &field.choices {
         let choices: Vec<String> =
             choices.iter().map(|one| one.as_str().map_or_else(|| one.to_string(), str::to_owned)).collect();
         return choices.join("|");
     }
-    let kinds = kinds(root, field);
+    let kinds = kinds(root, &field);
     match kinds.as_slice() {
         [] => "any".to_owned(),
-        ["array"] => match kinds_of_items(root, field).as_slice() {
+        [one] if one == "array" => match self::kinds(root, &resolved(root, SchemaPart::of(&field.items))).as_slice() {
             [] => "list".to_owned(),
             items => format!("list of {}", items.join("|")),
         },
@@ -134,24 +137,24 @@ fn raw_json(key: &str, text: &str) -> Result<Value, String> {
 }
 
 /// A text as the value that a schema wants. The error goes on from the key's name.
-fn typed(root: &Value, field: &Value, text: &str) -> Result<Value, String> {
+fn typed(root: &Value, field: SchemaPart, text: &str) -> Result<Value, String> {
     let field = resolved(root, field);
-    let kinds = kinds(root, field);
+    let kinds = kinds(root, &field);
     let value = match kinds.as_slice() {
         [] => guessed(text),
-        [kind] => one(root, field, kind, text)?,
+        [kind] => one(root, &field, kind, text)?,
         // A text is what everything could be, so it comes last.
         many => {
-            let others = many.iter().filter(|kind| **kind != "string");
-            let found = others.filter_map(|kind| one(root, field, kind, text).ok()).next();
+            let others = many.iter().filter(|kind| *kind != "string");
+            let found = others.filter_map(|kind| one(root, &field, kind, text).ok()).next();
             match found {
                 Some(value) => value,
-                None if many.contains(&"string") => text.into(),
+                None if many.iter().any(|kind| kind == "string") => text.into(),
                 None => return Err(format!("is none of {}: {text:?}", many.join(", "))),
             }
         }
     };
-    match field["enum"].as_array() {
+    match &field.choices {
         Some(choices) if !choices.contains(&value) => {
             let known: Vec<&str> = choices.iter().filter_map(Value::as_str).collect();
             let near = raw::nearest(text, known.iter().copied()).map(|near| format!("; did you mean {near:?}?"));
@@ -161,7 +164,7 @@ fn typed(root: &Value, field: &Value, text: &str) -> Result<Value, String> {
     }
 }
 
-fn one(root: &Value, field: &Value, kind: &str, text: &str) -> Result<Value, String> {
+fn one(root: &Value, field: &SchemaPart, kind: &str, text: &str) -> Result<Value, String> {
     let trimmed = text.trim();
     let json =
         |wanted: &str| serde_json::from_str::<Value>(trimmed).map_err(|error| format!("must be {wanted}: {error}"));
@@ -184,8 +187,7 @@ fn one(root: &Value, field: &Value, kind: &str, text: &str) -> Result<Value, Str
         "array" if trimmed.starts_with('[') => json("a JSON list"),
         "array" if trimmed.is_empty() => Ok(Value::Array(Vec::new())),
         "array" => {
-            let items = &field["items"];
-            let each = trimmed.split(',').map(|part| typed(root, items, part.trim()));
+            let each = trimmed.split(',').map(|part| typed(root, SchemaPart::of(&field.items), part.trim()));
             Ok(Value::Array(each.collect::<Result<_, _>>()?))
         }
         "object" => match json("a JSON object")? {
@@ -202,35 +204,28 @@ fn guessed(text: &str) -> Value {
 }
 
 /// The types that a field may have; none: any.
-fn kinds<'a>(root: &'a Value, field: &'a Value) -> Vec<&'a str> {
-    match &field["type"] {
-        Value::String(kind) => return vec![kind],
-        Value::Array(kinds) => return kinds.iter().filter_map(Value::as_str).collect(),
-        _ => {}
+fn kinds(root: &Value, field: &SchemaPart) -> Vec<String> {
+    if let Some(kinds) = field.kind.names() {
+        return kinds;
     }
-    let alternatives = ["anyOf", "oneOf"].into_iter().filter_map(|name| field[name].as_array()).flatten();
-    let mut all: Vec<&str> = Vec::new();
-    for alternative in alternatives {
-        match resolved(root, alternative)["type"].as_str() {
-            Some(kind) if !all.contains(&kind) => all.push(kind),
+    let mut all: Vec<String> = Vec::new();
+    for alternative in field.any_of.iter().chain(field.one_of.iter().flatten()) {
+        match resolved(root, SchemaPart::of(alternative)).kind {
+            SchemaKind::One(kind) if !all.contains(&kind) => all.push(kind),
             _ => {}
         }
     }
-    let texts = field["enum"].as_array().is_some_and(|all| all.iter().all(Value::is_string));
-    if all.is_empty() && texts { vec!["string"] } else { all }
-}
-
-fn kinds_of_items<'a>(root: &'a Value, field: &'a Value) -> Vec<&'a str> {
-    kinds(root, resolved(root, &field["items"]))
+    let texts = field.choices.as_ref().is_some_and(|all| all.iter().all(Value::is_string));
+    if all.is_empty() && texts { vec!["string".to_owned()] } else { all }
 }
 
 /// What a reference within the schema leads to.
-fn resolved<'a>(root: &'a Value, field: &'a Value) -> &'a Value {
+fn resolved(root: &Value, field: SchemaPart) -> SchemaPart {
     let mut field = field;
     for _ in 0..MAX_REFERENCES {
-        let target = field["$ref"].as_str().and_then(|name| root.pointer(name.strip_prefix('#')?));
+        let target = field.reference.as_deref().and_then(|name| root.pointer(name.strip_prefix('#')?));
         match target {
-            Some(target) => field = target,
+            Some(target) => field = SchemaPart::of(target),
             None => break,
         }
     }
@@ -349,7 +344,7 @@ mod tests {
 
     #[test]
     fn usage_names_every_argument_with_its_type() {
-        let usage = usage("files", &json!({"name": "read", "inputSchema": schema()}));
+        let usage = usage("files", &ListedTool::of(&json!({"name": "read", "inputSchema": schema()})));
         assert!(usage.starts_with("  usage: prism call files read path=…\n"), "{usage}");
         assert!(
             usage.contains("path*   string") && usage.contains("Where it is.") && !usage.contains("Really"),

@@ -5,20 +5,22 @@ use std::{fs, path::Path};
 use anyhow::{Context, bail};
 use serde_json::Value;
 
+use crate::client::{ContentBlock, Foreign, SeenParams, ToolResult};
+
 /// Files of one name that are numbered before we give up.
 const MAX_NUMBERED: usize = 10_000;
 /// Cells of a progress bar.
 const CELLS: usize = 20;
 
 /// Returns the blocks of a result, one text each. With a folder what is not text is saved there.
-pub(super) fn texts(result: &Value, save: Option<&Path>) -> anyhow::Result<Vec<String>> {
+pub(super) fn texts(result: &ToolResult, save: Option<&Path>) -> anyhow::Result<Vec<String>> {
     let mut texts = Vec::new();
-    for block in result["content"].as_array().into_iter().flatten() {
+    for block in &result.content {
         texts.push(text(block, save)?);
     }
     // Servers repeat what is structured as text; where one does not, this is all there is.
     if texts.is_empty()
-        && let Some(structured) = result.get("structuredContent")
+        && let Some(structured) = &result.structured
     {
         texts.push(serde_json::to_string_pretty(structured)?);
     }
@@ -26,21 +28,19 @@ pub(super) fn texts(result: &Value, save: Option<&Path>) -> anyhow::Result<Vec<S
 }
 
 fn text(block: &Value, save: Option<&Path>) -> anyhow::Result<String> {
-    let word = |name: &str| block[name].as_str().unwrap_or_default();
-    Ok(match word("type") {
-        "text" => word("text").to_owned(),
-        kind @ ("image" | "audio") => file(kind, word("mimeType"), word("data"), save)?,
+    let one = ContentBlock::of(block);
+    Ok(match one.kind.as_str() {
+        "text" => one.text,
+        kind @ ("image" | "audio") => file(kind, &one.mime, &one.data, save)?,
         "resource" => {
-            let resource = &block["resource"];
-            let (uri, mime) =
-                (resource["uri"].as_str().unwrap_or_default(), resource["mimeType"].as_str().unwrap_or_default());
-            match (resource["text"].as_str(), resource["blob"].as_str()) {
-                (Some(text), _) => text.to_owned(),
-                (None, Some(blob)) => file(name_of(uri), mime, blob, save)?,
-                (None, None) => format!("[resource {uri}]"),
+            let resource = one.resource;
+            match (resource.text, resource.blob) {
+                (Some(text), _) => text,
+                (None, Some(blob)) => file(name_of(&resource.uri), &resource.mime, &blob, save)?,
+                (None, None) => format!("[resource {}]", resource.uri),
             }
         }
-        "resource_link" => format!("[link {} {}]", word("name"), word("uri")),
+        "resource_link" => format!("[link {} {}]", one.name, one.uri),
         _ => block.to_string(),
     })
 }
@@ -132,10 +132,11 @@ fn decoded(text: &str) -> Option<Vec<u8>> {
 }
 
 /// One line that says how far a call is.
-pub(super) fn bar(params: &Value) -> String {
-    let done = params["progress"].as_f64().unwrap_or_default();
-    let message = params["message"].as_str().map(|message| format!(" {message}")).unwrap_or_default();
-    match params["total"].as_f64().filter(|total| *total > 0.0) {
+pub(super) fn bar(params: &SeenParams) -> String {
+    let number = |value: &Option<Value>| value.as_ref().and_then(Value::as_f64);
+    let done = number(&params.progress).unwrap_or_default();
+    let message = params.message.as_ref().map(|message| format!(" {message}")).unwrap_or_default();
+    match number(&params.total).filter(|total| *total > 0.0) {
         Some(total) => {
             let part = (done / total).clamp(0.0, 1.0);
             let full = (part * CELLS as f64) as usize;
@@ -152,6 +153,11 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::client::SeenMessage;
+
+    fn texts(result: &Value, save: Option<&Path>) -> anyhow::Result<Vec<String>> {
+        super::texts(&ToolResult::of(result), save)
+    }
 
     #[test]
     fn blocks_are_shown_as_text_or_summed_up() {
@@ -205,7 +211,7 @@ mod tests {
 
     #[test]
     fn progress_is_one_line() {
-        let bar = |params: Value| super::bar(&params);
+        let bar = |params: Value| super::bar(&SeenMessage::of(&json!({"params": params})).params);
         assert_eq!(
             bar(json!({"progress": 1, "total": 4, "message": "copying"})),
             "[#####---------------]  25% copying"

@@ -6,10 +6,10 @@ use std::{
     sync::Arc,
 };
 
+use prism_mcp::client::{AskedForm, Foreign, Manners, SchemaKind, SchemaPart};
 use serde_json::{Map, Value, json};
 
 use crate::cli::say;
-use prism_mcp::client::Manners;
 
 /// The most that is asked for one value, before the question counts as declined.
 const TRIES: usize = 5;
@@ -28,13 +28,13 @@ pub(super) fn manners() -> Manners {
 /// Puts a form to a person, line by line. An empty line takes the default, or leaves out what is not required; the end
 /// of the input cancels.
 fn ask(params: &Value, from: &mut impl BufRead, to: &mut impl Write) -> io::Result<Value> {
-    writeln!(to, "The server asks: {}", plain(params["message"].as_str().unwrap_or_default()))?;
+    let AskedForm { message, schema } = AskedForm::of(params);
+    writeln!(to, "The server asks: {}", plain(&message))?;
     writeln!(to, "(an empty line takes the default; Ctrl-D cancels; ! declines)")?;
-    let schema = &params["requestedSchema"];
-    let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let required: Vec<&str> = schema.required().collect();
     let mut content = Map::new();
-    for (name, field) in schema["properties"].as_object().into_iter().flatten() {
-        match value(name, field, required.contains(&name.as_str()), from, to)? {
+    for (name, field) in schema.properties.iter().flatten() {
+        match value(name, &SchemaPart::of(field), required.contains(&name.as_str()), from, to)? {
             Said::Value(value) => drop(content.insert(name.clone(), value)),
             Said::Nothing => {}
             Said::Action(action) => return Ok(json!({"action": action})),
@@ -49,13 +49,19 @@ enum Said {
     Action(&'static str),
 }
 
-fn value(name: &str, field: &Value, required: bool, from: &mut impl BufRead, to: &mut impl Write) -> io::Result<Said> {
+fn value(
+    name: &str,
+    field: &SchemaPart,
+    required: bool,
+    from: &mut impl BufRead,
+    to: &mut impl Write,
+) -> io::Result<Said> {
     for _ in 0..TRIES {
-        let title = plain(field["title"].as_str().unwrap_or(name));
-        let about = field["description"].as_str().map(|about| format!(" ({})", plain(about))).unwrap_or_default();
+        let title = plain(field.title.as_deref().unwrap_or(name));
+        let about = field.description.as_ref().map(|about| format!(" ({})", plain(about))).unwrap_or_default();
         let choices = choices(field).map(|all| format!(" [{}]", plain(&all.join(" | ")))).unwrap_or_default();
         let default =
-            field.get("default").map(|value| format!(" [default {}]", plain(&value.to_string()))).unwrap_or_default();
+            field.default.as_ref().map(|value| format!(" [default {}]", plain(&value.to_string()))).unwrap_or_default();
         let star = if required { "*" } else { "" };
         write!(to, "{title}{star}{about}{choices}{default}: ")?;
         to.flush()?;
@@ -64,13 +70,13 @@ fn value(name: &str, field: &Value, required: bool, from: &mut impl BufRead, to:
             writeln!(to)?;
             return Ok(Said::Action("cancel"));
         }
-        match (line.trim(), field.get("default")) {
+        match (line.trim(), &field.default) {
             ("!", _) => return Ok(Said::Action("decline")),
             ("", Some(default)) => return Ok(Said::Value(default.clone())),
             ("", None) if !required => return Ok(Said::Nothing),
             (text, _) => match typed(text, field) {
                 Some(value) => return Ok(Said::Value(value)),
-                None => writeln!(to, "  that is not {}", field["type"].as_str().unwrap_or("one of the choices"))?,
+                None => writeln!(to, "  that is not {}", kind(field).unwrap_or("one of the choices"))?,
             },
         }
     }
@@ -78,17 +84,24 @@ fn value(name: &str, field: &Value, required: bool, from: &mut impl BufRead, to:
 }
 
 /// The values to choose from, in either way that the revisions write them.
-fn choices(field: &Value) -> Option<Vec<String>> {
-    let named = field["oneOf"].as_array().map(|all| all.iter().map(|one| &one["const"]).collect::<Vec<_>>());
-    let all = named.or_else(|| field["enum"].as_array().map(|all| all.iter().collect()))?;
-    Some(all.into_iter().filter_map(Value::as_str).map(str::to_owned).collect())
+fn choices(field: &SchemaPart) -> Option<Vec<String>> {
+    let named = || field.one_of.as_ref().map(|all| all.iter().map(|one| SchemaPart::of(one).constant).collect());
+    let all: Vec<Value> = named().or_else(|| field.choices.clone())?;
+    Some(all.iter().filter_map(Value::as_str).map(str::to_owned).collect())
 }
 
-fn typed(text: &str, field: &Value) -> Option<Value> {
+fn kind(field: &SchemaPart) -> Option<&str> {
+    match &field.kind {
+        SchemaKind::One(kind) => Some(kind),
+        SchemaKind::Several(_) | SchemaKind::Unsaid => None,
+    }
+}
+
+fn typed(text: &str, field: &SchemaPart) -> Option<Value> {
     if let Some(choices) = choices(field) {
         return choices.iter().any(|choice| choice == text).then(|| text.into());
     }
-    match field["type"].as_str() {
+    match kind(field) {
         Some("boolean") => match text.to_ascii_lowercase().as_str() {
             "y" | "yes" | "true" => Some(true.into()),
             "n" | "no" | "false" => Some(false.into()),

@@ -1,117 +1,125 @@
 //! What an agent wants to do, as a person reads it. Nothing of it is left out, and no letter that cannot be seen stays
 //! unseen.
 
-use prism_core::shell::command_line;
+use prism_api::{
+    gate::ConfirmationView,
+    shown::{CommandWords, ShownAction, ShownScript, ShownStep, ShownToolCall},
+};
+use prism_core::{policy::ConfirmationState, shell::command_line};
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::cli::{
-    moments::{distance, moment},
+    moments::until,
     say::{Colour, Line},
     visible::{visible, visible_line},
 };
 
 /// In a few words, for a list.
 pub(super) fn in_short(shown: &Value) -> String {
-    let what = &shown["shown"];
-    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let text = match what["kind"].as_str() {
-        Some("command") => format!("run {}", command(&what["command"])),
-        Some("diff") => format!("change {}", word(&what["path"])),
-        Some("delete") => format!("delete {}", word(&what["path"])),
-        Some("rename") => format!("rename {} to {}", word(&what["from"]), word(&what["to"])),
-        Some("plain") => word(&what["title"]),
-        _ => match (shown["tool"].as_str(), shown["destination"].as_str()) {
-            (Some(tool), Some(destination)) => format!("call {tool} of {destination}"),
-            _ => shown.to_string(),
-        },
+    let call =
+        ShownToolCall::deserialize(shown).ok().filter(|call| !call.tool.is_empty() && !call.destination.is_empty());
+    let text = match (pictured(shown).0, call) {
+        (Some(ShownStep::Command(run)), _) => format!("run {}", command(&run.command)),
+        (Some(ShownStep::Diff(change)), _) => format!("change {}", change.path),
+        (Some(ShownStep::Delete(gone)), _) => format!("delete {}", gone.path),
+        (Some(ShownStep::Rename(names)), _) => format!("rename {} to {}", names.from, names.to),
+        (Some(ShownStep::Plain(plain)), _) => plain.title,
+        (None, Some(call)) => format!("call {} of {}", call.tool, call.destination),
+        (None, None) => shown.to_string(),
     };
     visible(&text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// Reads the picture of an action, if it is one that is known, and why a person is asked at all.
+fn pictured(shown: &Value) -> (Option<ShownStep>, Vec<String>) {
+    let action = ShownAction::deserialize(shown).unwrap_or_default();
+    let picture = if action.shown.is_object() { &action.shown } else { shown };
+    (ShownStep::deserialize(picture).ok(), action.because)
+}
+
 /// All of it.
-pub(super) fn in_full(row: &Value, now: i64) -> Vec<Line> {
-    let word = |name: &str| row[name].as_str().unwrap_or_default();
-    let ends = moment(&row["expires_at"]).map(|at| distance(at, now)).unwrap_or_default();
-    let head = match word("state") {
-        "waiting" => format!(" wants to (expires {ends}):"),
-        state => format!(" wanted to do this; it is {state}"),
+pub(super) fn in_full(row: &ConfirmationView, now: i64) -> Vec<Line> {
+    let head = match row.state {
+        ConfirmationState::Waiting => format!(" wants to (expires {}):", until(&row.expires_at, now)),
+        state => format!(" wanted to do this; it is {}", state.name()),
     };
-    let mut lines = vec![vec![(visible_line(word("agent_id")), Some(Colour::Green)), (head, None)]];
-    let shown = &row["shown"];
-    let what = if shown["shown"].is_object() { &shown["shown"] } else { shown };
+    let mut lines = vec![vec![(visible_line(&row.agent_id), Some(Colour::Green)), (head, None)]];
     let label = |text: &str| (format!("  {text:<9}"), Some(Colour::Dim));
     let mut add = |name: &str, text: &str| {
         for (at, line) in visible(text).split('\n').enumerate() {
             lines.push(vec![label(if at == 0 { name } else { "" }), (line.to_owned(), None)]);
         }
     };
-    let text = |name: &str| what[name].as_str().unwrap_or_default();
-    match what["kind"].as_str() {
-        Some("command") => {
-            match &what["command"] {
-                Value::String(shell) => add("command", shell),
-                words => add("run", &command(words)),
+    let (picture, because) = pictured(&row.shown);
+    match picture {
+        Some(ShownStep::Command(run)) => {
+            match &run.command {
+                CommandWords::Shell(shell) => add("command", shell),
+                words @ CommandWords::List(_) => add("run", &command(words)),
             }
-            add("in", text("cwd"));
-            for (name, value) in what["env"].as_object().into_iter().flatten() {
-                add("with", &format!("{name}={}", value.as_str().unwrap_or_default()));
+            add("in", &run.cwd);
+            for (name, value) in &run.env {
+                add("with", &format!("{name}={value}"));
             }
-            if let Some(ms) = what["timeout_ms"].as_u64() {
+            if let Some(ms) = run.timeout_ms {
                 add("for", &format!("{} s at most", ms.div_ceil(1000)));
             }
             // What the words only name is a part of it, too.
-            for script in what["runs"].as_array().into_iter().flatten() {
+            for script in &run.runs {
                 ran(&mut add, script);
             }
             // Behind the command's last line, and in another colour than what is run.
-            let lines_of_shell = what["command"].as_str().map(|shell| shell.split('\n').count());
+            let lines_of_shell = match &run.command {
+                CommandWords::Shell(shell) => Some(shell.split('\n').count()),
+                CommandWords::List(_) => None,
+            };
             if let Some(last) = lines_of_shell.and_then(|count| lines.get_mut(count)) {
                 last.push(("   (run with sh -c)".to_owned(), Some(Colour::Dim)));
             }
         }
-        Some("diff") => {
-            add("change", text("path"));
-            lines.extend(diff(text("unified")));
+        Some(ShownStep::Diff(change)) => {
+            add("change", &change.path);
+            lines.extend(diff(&change.unified));
         }
-        Some("delete") => {
-            add("delete", text("path"));
-            let bytes = what["bytes"].as_u64().unwrap_or_default();
-            add("", &format!("a {} of {bytes} bytes; it cannot be undone", text("what")));
+        Some(ShownStep::Delete(gone)) => {
+            add("delete", &gone.path);
+            let bytes = gone.bytes.unwrap_or_default();
+            add("", &format!("a {} of {bytes} bytes; it cannot be undone", gone.what));
         }
-        Some("rename") => {
-            add("rename", text("from"));
-            add("to", text("to"));
-            if what["replaces"] == true {
+        Some(ShownStep::Rename(names)) => {
+            add("rename", &names.from);
+            add("to", &names.to);
+            if names.replaces {
                 add("", "what is there now is replaced");
             }
         }
-        Some("plain") => {
-            add("do", text("title"));
-            for line in what["lines"].as_array().into_iter().flatten() {
-                add("", line.as_str().unwrap_or_default());
-            }
+        Some(ShownStep::Plain(plain)) => {
+            add("do", &plain.title);
+            plain.lines.iter().for_each(|line| add("", line));
         }
         // What this program does not know of is shown as it came.
-        _ => add("", &serde_json::to_string_pretty(what).unwrap_or_default()),
+        None => {
+            let action = ShownAction::deserialize(&row.shown).unwrap_or_default();
+            let what = if action.shown.is_object() { &action.shown } else { &row.shown };
+            add("", &serde_json::to_string_pretty(what).unwrap_or_default());
+        }
     }
-    for (at, why) in shown["because"].as_array().into_iter().flatten().enumerate() {
-        let why = visible_line(why.as_str().unwrap_or_default());
-        lines.push(vec![label(if at == 0 { "because" } else { "" }), (why, Some(Colour::Yellow))]);
+    for (at, why) in because.iter().enumerate() {
+        lines.push(vec![label(if at == 0 { "because" } else { "" }), (visible_line(why), Some(Colour::Yellow))]);
     }
     lines
 }
 
 /// A file that a command runs: which one, and what is in it.
-fn ran(add: &mut impl FnMut(&str, &str), script: &Value) {
-    let text = |name: &str| script[name].as_str().unwrap_or_default();
-    let bytes = script["bytes"].as_u64().unwrap_or_default();
-    add("runs", &visible_line(text("path")));
-    add("", &format!("{bytes} bytes, SHA-256 {}; it is not run if it changes before", text("digest")));
-    match script["content"].as_str() {
+fn ran(add: &mut impl FnMut(&str, &str), script: &ShownScript) {
+    add("runs", &visible_line(&script.path));
+    add("", &format!("{} bytes, SHA-256 {}; it is not run if it changes before", script.bytes, script.digest));
+    match &script.content {
         Some(content) => content.lines().for_each(|line| add("", &format!("| {line}"))),
         None => add("", "(no text, so it is not shown)"),
     }
-    if script["is_cut"] == true && script["content"].is_string() {
+    if script.is_cut && script.content.is_some() {
         add("", "(only its beginning is shown)");
     }
 }
@@ -131,14 +139,10 @@ fn diff(unified: &str) -> Vec<Line> {
 }
 
 /// Words as they are given to the system, each told from the next.
-fn command(words: &Value) -> String {
-    match words {
-        Value::String(shell) => shell.clone(),
-        Value::Array(words) => {
-            let words: Vec<String> = words.iter().map(|word| word.as_str().unwrap_or_default().to_owned()).collect();
-            command_line(&words)
-        }
-        other => other.to_string(),
+fn command(command: &CommandWords) -> String {
+    match command {
+        CommandWords::Shell(shell) => shell.clone(),
+        CommandWords::List(words) => command_line(words),
     }
 }
 
@@ -152,7 +156,7 @@ mod tests {
         let row =
             json!({"agent_id": "fixer", "state": "waiting", "expires_at": "1970-01-01T00:10:00Z", "shown": shown});
         let line = |line: &Line| line.iter().map(|(text, _)| text.as_str()).collect::<String>().trim_end().to_owned();
-        in_full(&row, 0).iter().map(line).collect()
+        in_full(&serde_json::from_value(row).unwrap(), 0).iter().map(line).collect()
     }
 
     // L10

@@ -1,7 +1,8 @@
 //! Agents of the mesh: who cannot be woken, and who owes for too long. The daemon says which; this says what to type.
 
+use prism_api::status::{AgentStatus, MeshStatus, ReplyDebts};
+
 use super::{Finding, Patient};
-use prism_daemon::serve::status::agents::{Agent, Debts, Mesh};
 
 const WHAT: &str = "agents";
 
@@ -10,9 +11,9 @@ pub(super) fn check(patient: &Patient<'_>) -> Vec<Finding> {
     mesh.map(found).unwrap_or_default()
 }
 
-fn found(mesh: &Mesh) -> Vec<Finding> {
+fn found(mesh: &MeshStatus) -> Vec<Finding> {
     // Who has left, with a word or without, is not there to be woken. What they owe is owed all the same.
-    let there: Vec<&Agent> =
+    let there: Vec<&AgentStatus> =
         mesh.agents.iter().filter(|one| !matches!(one.presence.as_str(), "gone" | "wrapped")).collect();
     let mut findings: Vec<Finding> = (!there.is_empty()).then(|| woken(&there)).into_iter().collect();
     findings.extend(mesh.agents.iter().filter(|one| one.debts.overdue > 0).map(|one| {
@@ -24,7 +25,7 @@ fn found(mesh: &Mesh) -> Vec<Finding> {
 }
 
 /// What agents wait for that only the person can say.
-fn asked(Debts { owes, overdue }: Debts) -> Finding {
+fn asked(ReplyDebts { owes, overdue }: ReplyDebts) -> Finding {
     let late = if overdue > 0 { format!(", {overdue} of them for longer than was agreed") } else { String::new() };
     let fix = "prism mesh shows them; prism signal reply ID answers one, prism signal waive ID ends it without a reply";
     Finding::note(WHAT, format!("you owe agents {}{late}", replies(owes)), fix)
@@ -34,7 +35,7 @@ fn replies(count: u64) -> String {
     if count == 1 { "1 reply".to_owned() } else { format!("{count} replies") }
 }
 
-fn woken(there: &[&Agent]) -> Finding {
+fn woken(there: &[&AgentStatus]) -> Finding {
     let degraded: Vec<&str> =
         there.iter().filter(|one| one.surface_support != "full").map(|one| one.agent.as_str()).collect();
     if degraded.is_empty() {
@@ -56,10 +57,10 @@ mod tests {
     //
     #[test]
     fn who_cannot_be_woken_is_named_with_what_to_type() {
-        let agent = |name: &str, support: &str| Agent {
+        let agent = |name: &str, support: &str| AgentStatus {
             agent: name.to_owned(),
             surface_support: support.to_owned(),
-            ..Agent::default()
+            ..AgentStatus::default()
         };
         let (full, degraded) = (agent("ana", "full"), agent("ben", "degraded"));
         assert!(!woken(&[&full]).said.contains("cannot"));
@@ -71,21 +72,21 @@ mod tests {
     // what is owed by whoever is gone, and by the person, is owed all the same.
     #[test]
     fn who_owes_for_too_long_is_named_wherever_they_are() {
-        let agent = |name: &str, presence: &str, overdue: u64| Agent {
+        let agent = |name: &str, presence: &str, overdue: u64| AgentStatus {
             agent: name.to_owned(),
             presence: presence.to_owned(),
             surface_support: "degraded".to_owned(),
-            debts: Debts { owes: overdue, overdue },
-            ..Agent::default()
+            debts: ReplyDebts { owes: overdue, overdue },
+            ..AgentStatus::default()
         };
-        let said = |mesh: &Mesh| found(mesh).into_iter().map(|finding| finding.said).collect::<Vec<_>>();
-        let mut mesh = Mesh {
+        let said = |mesh: &MeshStatus| found(mesh).into_iter().map(|finding| finding.said).collect::<Vec<_>>();
+        let mut mesh = MeshStatus {
             agents: vec![agent("ana", "gone", 1), agent("ben", "wrapped", 2), agent("cleo", "wrapped", 0)],
-            person: Debts::default(),
+            person: ReplyDebts::default(),
         };
         let late = ["ana owes 1 reply for longer than was agreed", "ben owes 2 replies for longer than was agreed"];
         assert_eq!(said(&mesh), late, "nobody is there to be woken");
-        mesh.person = Debts { owes: 3, overdue: 0 };
+        mesh.person = ReplyDebts { owes: 3, overdue: 0 };
         assert_eq!(said(&mesh)[2..], ["you owe agents 3 replies"]);
         mesh.person.overdue = 2;
         assert_eq!(said(&mesh)[2..], ["you owe agents 3 replies, 2 of them for longer than was agreed"]);

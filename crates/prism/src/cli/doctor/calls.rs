@@ -10,6 +10,11 @@ use std::{
 };
 
 use futures_util::future::join_all;
+use prism_api::status::{DestinationStatus, StatusReport};
+use prism_bridge::drive::health::{self, ServerState};
+use prism_config::Http;
+use prism_daemon::serve::status::report::{self};
+use prism_mcp::client::{Arrival, Fault, Manners, Wanted, Watch};
 use tokio::time::timeout;
 
 use super::{Doctor, Finding, Patient};
@@ -18,10 +23,6 @@ use crate::cli::{
     say,
     status::words::{ago, took},
 };
-use prism_bridge::drive::health::{self, ServerState};
-use prism_config::Http;
-use prism_daemon::serve::status::report::{self, Status};
-use prism_mcp::client::{Arrival, Fault, Manners, Wanted, Watch};
 
 /// Nobody looks at what arrives.
 struct Unwatched;
@@ -78,7 +79,7 @@ pub(super) async fn check(doctor: &Doctor, patient: &Patient<'_>) -> Vec<Finding
 
 /// A server that did not answer, with the reason that everybody else is told. Where there is no daemon there is no log to
 /// look into, and what to type is another thing.
-fn reasoned(finding: Finding, status: Option<&Status>, has_log: bool) -> Finding {
+fn reasoned(finding: Finding, status: Option<&StatusReport>, has_log: bool) -> Finding {
     let known = status.iter().flat_map(|status| &status.destinations);
     match known.filter(|_| finding.is_wrong()).find(|one| one.name == finding.what) {
         Some(one) if one.is_ill() || one.state == ServerState::Starting.name() => {
@@ -92,7 +93,7 @@ fn reasoned(finding: Finding, status: Option<&Status>, has_log: bool) -> Finding
 }
 
 /// A server that is well, as far as is known, and did not answer. What went wrong there last is at hand, so it is shown.
-fn unexplained(finding: Finding, known: Option<&report::Destination>, has_log: bool) -> Finding {
+fn unexplained(finding: Finding, known: Option<&DestinationStatus>, has_log: bool) -> Finding {
     let last = known.and_then(|one| one.last_error.as_ref());
     let last = last.map(|last| format!("\n{}: {}", ago(last.ago_s), last.text)).unwrap_or_default();
     let fix = if has_log { "prism logs has the rest" } else { "prism list, and look at its command or URL" };
@@ -100,7 +101,7 @@ fn unexplained(finding: Finding, known: Option<&report::Destination>, has_log: b
 }
 
 /// How a server is, as far as the daemon knows.
-fn known_of(one: &report::Destination) -> Finding {
+fn known_of(one: &DestinationStatus) -> Finding {
     let said = format!("{}: {}", health::word(&one.state), one.why);
     match &one.fix {
         Some(fix) if one.is_ill() => Finding::wrong(&one.name, said, fix.clone()),
@@ -138,17 +139,19 @@ async fn call(name: &str, http: Http, patience: Duration, advice: Option<String>
 
 #[cfg(test)]
 mod tests {
+    use prism_api::status::LastTrouble;
+
     use super::*;
 
     #[test]
     fn who_does_not_say_why_is_shown_with_what_went_wrong_last() {
-        let mut status = Status::default();
-        let last = report::Trouble { text: "its process ended: exit status: 1".to_owned(), ago_s: 125.0 };
-        status.destinations.push(report::Destination {
+        let mut status = StatusReport::default();
+        let last = LastTrouble { text: "its process ended: exit status: 1".to_owned(), ago_s: 125.0 };
+        status.destinations.push(DestinationStatus {
             name: "files".to_owned(),
             ready: true,
             last_error: Some(last),
-            ..report::Destination::default()
+            ..DestinationStatus::default()
         });
         let finding = Finding::error("files", &anyhow::anyhow!("the response ended before the answer"));
         let told = reasoned(finding.clone(), Some(&status), true);

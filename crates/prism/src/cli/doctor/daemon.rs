@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use prism_api::status::{ConfigState, StatusReport};
+use prism_config::registration;
 use prism_os::{peek, process::user_id};
 
 use super::{Finding, Patient};
@@ -9,14 +11,12 @@ use crate::cli::{
     locate::{Answer, Located, locate},
     status::words::time,
 };
-use prism_config::registration;
-use prism_daemon::serve::status::report::{ConfigState, Status};
 
 const DAEMON: &str = "daemon";
 const PORT: &str = "port";
 const START: &str = "prism serve --detach";
 
-pub(super) async fn check(config: Option<&Path>, patient: &Patient<'_>) -> (Option<Status>, Vec<Finding>) {
+pub(super) async fn check(config: Option<&Path>, patient: &Patient<'_>) -> (Option<StatusReport>, Vec<Finding>) {
     let mut findings = Vec::new();
     if let Some(stale) = patient.registration.as_ref().filter(|registration| !registration.is_alive()) {
         let file = patient.home.join(registration::FILE);
@@ -56,7 +56,7 @@ pub(super) async fn check(config: Option<&Path>, patient: &Patient<'_>) -> (Opti
     }
 }
 
-fn running(status: &Status, patient: &Patient) -> Vec<Finding> {
+fn running(status: &StatusReport, patient: &Patient) -> Vec<Finding> {
     let daemon = &status.daemon;
     let own = env!("CARGO_PKG_VERSION");
     let mut findings = vec![if daemon.version == own {

@@ -1,6 +1,8 @@
 //! Prism's extension in editors: whether it is there and as new as this program, and whether a window of the editor is
 //! connected. None has to be: the built-in editor does what no other does.
 
+use prism_api::gate::PluginsPage;
+
 use super::{Finding, Patient};
 use crate::cli::gate::Gate;
 use prism_install::{
@@ -31,9 +33,8 @@ pub(super) async fn check(patient: &Patient<'_>) -> Vec<Finding> {
 async fn connected(patient: &Patient<'_>) -> Option<Vec<String>> {
     patient.status.as_ref()?;
     let gate = Gate::running(patient.env).ok().flatten()?;
-    let listed = gate.get("/mcp/plugins").await.ok()?;
-    let names = listed["plugins"].as_array()?.iter().filter_map(|plugin| plugin["plugin"].as_str());
-    Some(names.map(str::to_owned).collect())
+    let PluginsPage { plugins } = gate.get("/mcp/plugins").await.ok()?;
+    Some(plugins.into_iter().map(|plugin| plugin.plugin).collect())
 }
 
 /// Whether a plugin is a surface's: the extension calls itself as its editor does.

@@ -1,11 +1,14 @@
 //! The mesh as lines of text, within the room that a terminal has. Where it comes from is `mesh.rs`.
 
+use std::collections::BTreeMap;
+
+use prism_api::mesh::{BellRecord, LatencyView, MeshOverview, OwedReply, RosterAgent};
 use prism_core::mesh::words;
-use serde_json::Value;
+use serde_json::Number;
 
 use crate::cli::{
     columns::{Cell, Column, GAP, cut, number, table, text},
-    moments::{clock, distance, moment},
+    moments::{clock, distance, read},
     say::{Colour, Line},
     status::words::{ago, took},
 };
@@ -40,13 +43,13 @@ const BELLS: [Column; 6] =
 const MAX_BELLS: usize = 12;
 
 /// All of it, no line longer than `width`, and no more than `height` lines.
-pub(super) fn lines(page: &Value, width: usize, height: usize, now: i64) -> Vec<Line> {
+pub(super) fn lines(page: &MeshOverview, width: usize, height: usize, now: i64) -> Vec<Line> {
     let head = head(page);
-    let bells = newest(list(page, "bells"));
-    let agents = list(page, "agents").iter().map(|one| agent(one, &bells)).collect::<Vec<_>>();
-    let mut owed: Vec<&Value> = list(page, "obligations").iter().filter(|one| one["closed_at"].is_null()).collect();
+    let bells = newest(&page.bells);
+    let agents = page.agents.iter().map(|one| agent(one, &bells)).collect::<Vec<_>>();
+    let mut owed: Vec<&OwedReply> = page.obligations.iter().filter(|one| one.closed_at.is_none()).collect();
     // What is due first comes first, and what was due already before that.
-    owed.sort_by_key(|one| moment(&one["due_at"]).unwrap_or(i64::MAX));
+    owed.sort_by_key(|one| one.due_at.as_deref().and_then(read).unwrap_or(i64::MAX));
     let owed = owed.into_iter().map(|one| obligation(one, now)).collect::<Vec<_>>();
     let bells = bells.iter().take(MAX_BELLS).map(|one| bell(one)).collect::<Vec<_>>();
 
@@ -114,22 +117,20 @@ fn section(
     }
 }
 
-fn head(page: &Value) -> Vec<Line> {
-    let agents = list(page, "agents");
-    let there = agents.iter().filter(|one| matches!(word(one, "presence"), "connected" | "active")).count();
-    let pending: u64 = agents.iter().filter_map(|one| one["pending"].as_u64()).sum();
-    let overdue = list(page, "obligations").iter().filter(|one| one["overdue"] == true && one["closed_at"].is_null());
-    let overdue = overdue.count();
+fn head(page: &MeshOverview) -> Vec<Line> {
+    let there = page.agents.iter().filter(|one| matches!(&*one.presence, "connected" | "active")).count();
+    let pending: u64 = page.agents.iter().map(|one| one.pending).sum();
+    let overdue = page.obligations.iter().filter(|one| one.overdue && one.closed_at.is_none()).count();
     let mut line = vec![
         ("prism mesh".to_owned(), None),
-        (format!("{GAP}{there} of {} agents there", agents.len()), None),
+        (format!("{GAP}{there} of {} agents there", page.agents.len()), None),
         (format!("{GAP}{pending} pending"), None),
     ];
     if overdue > 0 {
         line.push((format!("{GAP}{overdue} overdue"), Some(Colour::Red)));
     }
     let mut lines = vec![line];
-    let latencies = latencies(&page["latencies"]);
+    let latencies = latencies(&page.latencies);
     if !latencies.is_empty() {
         lines.push(vec![(latencies.join(GAP), Some(Colour::Dim))]);
     }
@@ -137,91 +138,85 @@ fn head(page: &Value) -> Vec<Line> {
 }
 
 /// The latencies that are known, each with its name.
-fn latencies(value: &Value) -> Vec<String> {
-    let pair = |name: &str, one: &Value| {
-        let number = |key: &str| one[key].as_f64().or_else(|| one[format!("{key}_ms")].as_f64());
-        let (p50, p99) = (number("p50")?, number("p99")?);
-        Some(format!("{name} p50 {} p99 {}", took(p50), took(p99)))
+fn latencies(all: &BTreeMap<String, LatencyView>) -> Vec<String> {
+    let known = |(name, one): (&String, &LatencyView)| {
+        Some(format!("{} p50 {} p99 {}", name.replace('_', " "), took(one.p50_ms?), took(one.p99_ms?)))
     };
-    if let Some(only) = pair("latency", value) {
-        return vec![only];
-    }
-    let members = value.as_object().into_iter().flatten();
-    members.filter_map(|(name, one)| pair(&name.replace('_', " "), one)).collect()
+    all.iter().filter_map(known).collect()
 }
 
-fn agent(one: &Value, bells: &[&Value]) -> Vec<Cell> {
-    let plain = |text: String| (text, None);
-    let presence = word(one, "presence");
-    let colour = match presence {
+fn agent(one: &RosterAgent, bells: &[&BellRecord]) -> Vec<Cell> {
+    let plain = |text: &str| (text.to_owned(), None);
+    let colour = match &*one.presence {
         "connected" | "active" => Some(Colour::Green),
         "silent" => Some(Colour::Yellow),
         _ => Some(Colour::Dim),
     };
-    let support = word(one, "surface_support");
-    let support_colour = (support == "degraded").then_some(Colour::Yellow);
-    let count = |name: &str| one[name].as_u64().unwrap_or_default();
-    let last = bells.iter().find(|bell| word(bell, "agent") == word(one, "agent"));
+    let support_colour = (one.surface_support == "degraded").then_some(Colour::Yellow);
+    let last = bells.iter().find(|bell| bell.agent == one.agent);
     #[expect(clippy::cast_precision_loss, reason = "seconds, as people read them")]
-    let seen = one["last_seen_ms"].as_u64().map(|ms| ago(ms as f64 / 1000.0));
+    let seen = one.last_seen_ms.map(|ms| ago(ms as f64 / 1000.0)).unwrap_or_default();
+    let note = one.checkpoint.as_ref().and_then(|checkpoint| checkpoint.note.lines().next());
     vec![
-        plain(word(one, "agent").to_owned()),
-        (presence.to_owned(), colour),
-        plain(word(one, "surface").to_owned()),
-        (words::support(support).to_owned(), support_colour),
-        (count("pending").to_string(), (count("pending") > 0).then_some(Colour::Yellow)),
-        plain(count("owes").to_string()),
+        plain(&one.agent),
+        (one.presence.clone(), colour),
+        plain(one.surface.as_deref().unwrap_or_default()),
+        (words::support(&one.surface_support).to_owned(), support_colour),
+        (one.pending.to_string(), (one.pending > 0).then_some(Colour::Yellow)),
+        plain(&one.owes.to_string()),
         last.map(|bell| last_bell(bell)).unwrap_or_default(),
-        plain(seen.unwrap_or_default()),
-        (word(one, "workspace").to_owned(), Some(Colour::Dim)),
-        plain(word(&one["checkpoint"], "note").lines().next().unwrap_or_default().to_owned()),
+        plain(&seen),
+        (one.workspace.clone().unwrap_or_default(), Some(Colour::Dim)),
+        plain(note.unwrap_or_default()),
     ]
 }
 
 /// How the last bell went, in a few words.
-fn last_bell(bell: &Value) -> Cell {
-    let after = bell["after_ms"].as_f64().map(|ms| format!(" {}", took(ms))).unwrap_or_default();
-    let (path, result) = (word(bell, "path"), word(bell, "result"));
+fn last_bell(bell: &BellRecord) -> Cell {
+    let after = bell.after_ms.as_ref().and_then(Number::as_f64).map(|ms| format!(" {}", took(ms))).unwrap_or_default();
+    let BellRecord { path, result, .. } = bell;
     (format!("{path} {}{after}", words::result(path, result)), result_colour(result))
 }
 
-fn obligation(one: &Value, now: i64) -> Vec<Cell> {
+fn obligation(one: &OwedReply, now: i64) -> Vec<Cell> {
     let plain = |text: &str| (text.to_owned(), None);
-    let due = match moment(&one["due_at"]) {
-        Some(due) if one["overdue"] == true => (format!("{}, overdue", distance(due, now)), Some(Colour::Red)),
+    let due = match one.due_at.as_deref().and_then(read) {
+        Some(due) if one.overdue => (format!("{}, overdue", distance(due, now)), Some(Colour::Red)),
         Some(due) => (distance(due, now), None),
-        None if one["sla_exempt"] == true => ("exempt".to_owned(), Some(Colour::Dim)),
+        None if one.sla_exempt => ("exempt".to_owned(), Some(Colour::Dim)),
         None => Cell::default(),
     };
-    let attempts = one["wake_attempt_count"].as_u64().unwrap_or_default();
-    let wake = match (word(one, "last_wake_path"), word(one, "last_wake_result")) {
-        ("", _) => Cell::default(),
-        (path, result) => (format!("{path} {}, {attempts} ×", words::result(path, result)), result_colour(result)),
+    let wake = match &one.last_wake_path {
+        None => Cell::default(),
+        Some(path) => {
+            let result = one.last_wake_result.as_deref().unwrap_or_default();
+            let attempts = one.wake_attempt_count;
+            (format!("{path} {}, {attempts} ×", words::result(path, result)), result_colour(result))
+        }
     };
     vec![
-        plain(word(one, "debtor")),
-        plain(word(one, "creditor")),
-        plain(word(one, "type")),
-        plain(word(one, "state")),
+        plain(&one.debtor),
+        plain(&one.creditor),
+        plain(&one.kind),
+        plain(&one.state),
         due,
         wake,
-        (word(one, "signal_id").to_owned(), Some(Colour::Dim)),
+        (one.signal_id.clone(), Some(Colour::Dim)),
     ]
 }
 
-fn bell(one: &Value) -> Vec<Cell> {
+fn bell(one: &BellRecord) -> Vec<Cell> {
     let plain = |text: &str| (text.to_owned(), None);
-    let at = clock(&one["at"]);
+    let at = clock(&one.at);
     // The date is today's, as a rule; the time is what tells.
     let at = at.split_once('T').map_or("", |(_, time)| time.trim_end_matches('Z'));
-    let (path, result) = (word(one, "path"), word(one, "result"));
     vec![
         (at.to_owned(), Some(Colour::Dim)),
-        plain(word(one, "agent")),
-        plain(word(one, "signal_type")),
-        plain(path),
-        (words::result(path, result).to_owned(), result_colour(result)),
-        (one["after_ms"].as_f64().map(took).unwrap_or_default(), None),
+        plain(&one.agent),
+        plain(&one.signal_type),
+        plain(&one.path),
+        (words::result(&one.path, &one.result).to_owned(), result_colour(&one.result)),
+        (one.after_ms.as_ref().and_then(Number::as_f64).map(took).unwrap_or_default(), None),
     ]
 }
 
@@ -236,18 +231,10 @@ fn result_colour(result: &str) -> Option<Colour> {
 }
 
 /// The bells, the newest first, in whichever order they came.
-fn newest(bells: &[Value]) -> Vec<&Value> {
-    let mut bells: Vec<&Value> = bells.iter().collect();
-    bells.sort_by_key(|one| std::cmp::Reverse(moment(&one["at"]).unwrap_or_default()));
+fn newest(bells: &[BellRecord]) -> Vec<&BellRecord> {
+    let mut bells: Vec<&BellRecord> = bells.iter().collect();
+    bells.sort_by_key(|one| std::cmp::Reverse(read(&one.at).unwrap_or_default()));
     bells
-}
-
-fn list<'v>(page: &'v Value, name: &str) -> &'v [Value] {
-    page[name].as_array().map_or(&[], Vec::as_slice)
-}
-
-fn word<'v>(one: &'v Value, name: &str) -> &'v str {
-    one[name].as_str().unwrap_or_default()
 }
 
 #[cfg(test)]

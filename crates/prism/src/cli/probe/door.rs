@@ -6,16 +6,16 @@ use hyper::{
     header::{ACCEPT, AUTHORIZATION, HeaderName, HeaderValue, ORIGIN},
 };
 use prism_core::mcp::modern;
+use prism_mcp::{
+    client::{Fault, Foreign, MODERN, SeenMessage, parse},
+    remote::headers::Lane,
+};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{
     check::{Check, fail, ok, skipped},
     run::Run,
-};
-use prism_mcp::{
-    client::{Fault, MODERN, parse},
-    remote::headers::Lane,
 };
 
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -88,7 +88,7 @@ async fn sends(run: &Run<'_>, verb: Verb, headers: HeaderMap, body: Bytes) -> Re
     }
     let body = reply.whole(run.plan.patience).await.unwrap_or_default();
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();
-    Ok((status, body["error"]["code"].as_i64()))
+    Ok((status, SeenMessage::of(&body).error.and_then(|error| error.code?.as_i64())))
 }
 
 /// Compares a status with the one that it should be.

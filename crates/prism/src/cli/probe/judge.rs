@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use prism_config::EventNames;
+use prism_mcp::client::{Arrival, Foreign, Path, SeenMessage};
 use serde_json::Value;
 use uuid::{Uuid, Version};
 
@@ -10,8 +12,6 @@ use super::{
     check::{Check, fail, ok, skipped},
     run::Run,
 };
-use prism_config::EventNames;
-use prism_mcp::client::{Arrival, Path};
 
 /// Judges the record of a run.
 pub(super) fn all(run: &mut Run<'_>) {
@@ -21,8 +21,15 @@ pub(super) fn all(run: &mut Run<'_>) {
     run.checks.extend(checks);
 }
 
+// What is asked of every message whenever another arrives is looked up in it as it came; the rest is asked of a `SeenMessage`.
+
 pub(super) fn is_method(arrival: &Arrival, method: &str) -> bool {
-    arrival.message["method"] == method
+    arrival.message.get("method").is_some_and(|own| own == method)
+}
+
+/// Whether it is a log note that says this.
+pub(super) fn says(arrival: &Arrival, text: &str) -> bool {
+    arrival.message.pointer("/params/data").is_some_and(|data| data == text)
 }
 
 pub(super) fn is_on_get(arrival: &Arrival) -> bool {
@@ -38,12 +45,12 @@ pub(super) fn is_note(arrival: &Arrival) -> bool {
 }
 
 pub(super) fn is_answer_to(arrival: &Arrival, id: u64) -> bool {
-    arrival.message.get("method").is_none() && arrival.message["id"] == id
+    arrival.message.get("method").is_none() && arrival.message.get("id").is_some_and(|own| *own == id)
 }
 
 /// The correlation id of a message (N-05, N-06).
 pub(super) fn correlation_of(message: &Value) -> Option<&str> {
-    message["params"]["_meta"]["correlation_id"].as_str()
+    message.pointer("/params/_meta/correlation_id")?.as_str()
 }
 
 /// What kind of id that is, without the id: it opens the session to whoever has it.
@@ -66,20 +73,17 @@ pub(super) fn counted(what: &str, count: usize) -> String {
 /// N-01: what can be told from everything else must not come twice, be it on two paths or on one.
 fn one_path(arrivals: &[Arrival], mark: &str) -> Check {
     let mut seen: BTreeMap<String, Vec<Path>> = BTreeMap::new();
-    for Arrival { message, path, .. } in arrivals {
-        let params = &message["params"];
-        let key = match message["method"].as_str() {
-            None if message.get("id").is_some_and(|id| !id.is_null()) => format!("the answer to {}", message["id"]),
-            Some("notifications/progress") => format!("progress {} of {}", params["progress"], params["progressToken"]),
-            // Two notes of one text are sent on purpose, on one path; this one once.
-            Some("notifications/message")
-                if params["data"].as_str().is_some_and(|text| text == format!("{mark}-get")) =>
-            {
-                "a log note".to_owned()
+    let (on_get, on_post) = (format!("{mark}-get"), format!("{mark}-post"));
+    for arrival @ Arrival { message, path, .. } in arrivals {
+        let SeenMessage { id, method, params, .. } = SeenMessage::of(message);
+        let key = match (method.as_deref(), id) {
+            (None, Some(id)) if !id.is_null() => format!("the answer to {id}"),
+            (Some("notifications/progress"), _) => {
+                format!("progress {} of {}", params.progress.unwrap_or_default(), params.progress_token)
             }
-            Some("notifications/message")
-                if params["data"].as_str().is_some_and(|text| text == format!("{mark}-post")) =>
-            {
+            // Two notes of one text are sent on purpose, on one path; this one once.
+            (Some("notifications/message"), _) if says(arrival, &on_get) => "a log note".to_owned(),
+            (Some("notifications/message"), _) if says(arrival, &on_post) => {
                 format!("a log note of the call on {path:?}, number {}", count_on(&seen, *path))
             }
             _ => continue,
@@ -87,11 +91,8 @@ fn one_path(arrivals: &[Arrival], mark: &str) -> Check {
         seen.entry(key).or_default().push(*path);
     }
     let notes = arrivals.iter().filter(|arrival| is_note(arrival)).count();
-    let posts: BTreeSet<String> = arrivals
-        .iter()
-        .filter(|one| one.message["params"]["data"].as_str().is_some_and(|text| text == format!("{mark}-post")))
-        .map(|one| format!("{:?}", one.path))
-        .collect();
+    let posts: BTreeSet<String> =
+        arrivals.iter().filter(|one| says(one, &on_post)).map(|one| format!("{:?}", one.path)).collect();
     let twice: Vec<String> = seen.iter().filter(|(_, paths)| paths.len() > 1).map(|(what, _)| what.clone()).collect();
     if let Some(first) = twice.first() {
         let why = format!("{} messages came twice: {first}", twice.len());
@@ -126,7 +127,7 @@ fn event_names(arrivals: &[Arrival], wanted: EventNames) -> Check {
         .iter()
         .filter_map(|one| {
             let name = one.event.as_deref().unwrap_or("message");
-            let method = one.message["method"].as_str().unwrap_or("result");
+            let method = one.message.get("method").and_then(Value::as_str).unwrap_or("result");
             let right = match wanted {
                 EventNames::Message => name == "message",
                 EventNames::Method => name == method,
@@ -168,7 +169,8 @@ fn correlation(arrivals: &[Arrival]) -> Check {
         if let Path::Post(call) = one.path {
             calls.entry(call).or_default().insert(id);
         }
-        by_text.entry(one.message["params"]["data"].to_string()).or_default().insert(id);
+        let SeenMessage { params, .. } = SeenMessage::of(&one.message);
+        by_text.entry(params.data.to_string()).or_default().insert(id);
     }
     let on_get = told.iter().filter(|one| is_on_get(one)).count();
     match calls.iter().find(|(_, ids)| ids.len() > 1) {

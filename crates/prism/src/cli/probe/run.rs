@@ -6,6 +6,7 @@ use std::{
 };
 
 use prism_core::mcp::Era;
+use prism_mcp::client::{Client, Fault, Foreign, Greeting, ListedTool, Manners, Options, Outcome, ToolResult, Wanted};
 use serde_json::{Value, json};
 
 use super::{
@@ -16,7 +17,6 @@ use super::{
     streams,
 };
 use crate::cli::call::arguments;
-use prism_mcp::client::{Client, Fault, Greeting, Manners, Options, Outcome, Wanted};
 
 /// What a run found.
 pub(super) struct Report {
@@ -39,7 +39,7 @@ pub(super) struct Run<'a> {
     pub(super) plan: &'a Plan,
     pub(super) client: Arc<Client>,
     pub(super) record: Arc<Record>,
-    pub(super) tools: Vec<Value>,
+    pub(super) tools: Vec<ListedTool>,
     /// Text that marks what this run makes the demo server say.
     pub(super) mark: String,
     pub(super) checks: Vec<Check>,
@@ -130,7 +130,7 @@ impl Run<'_> {
 
     /// Whether this is our own demo server, whose tools are known to be harmless.
     pub(super) fn is_demo(&self) -> bool {
-        let has = |name: &&str| self.tools.iter().any(|tool| tool["name"] == **name);
+        let has = |name: &&str| self.tools.iter().any(|tool| tool.name == **name);
         self.client.greeting.name == DEMO && DEMO_TOOLS.iter().all(has)
     }
 
@@ -178,7 +178,7 @@ impl Run<'_> {
                 Ok(all) => {
                     report.counts.push((counted, all.len()));
                     if member == "tools" {
-                        self.tools = all;
+                        self.tools = all.iter().map(ListedTool::of).collect();
                     }
                 }
                 // Servers have resources without templates.
@@ -213,19 +213,19 @@ impl Run<'_> {
     /// What `--call` asks for.
     async fn call(&mut self) {
         let Some((name, words)) = self.plan.call.split_first() else { return };
-        let Some(tool) = self.tools.iter().find(|tool| tool["name"] == name.as_str()) else {
-            let known: Vec<&str> = self.tools.iter().filter_map(|tool| tool["name"].as_str()).collect();
+        let Some(tool) = self.tools.iter().find(|tool| tool.name == *name) else {
+            let known: Vec<&str> = self.tools.iter().map(|tool| &*tool.name).collect();
             let why = format!("there is no tool {name:?}; known: {}", known.join(", "));
             return self.add(fail("call", why, "prism tools lists them with their arguments"));
         };
-        let arguments = match arguments::read(&tool["inputSchema"], words, None) {
+        let arguments = match arguments::read(&tool.input_schema, words, None) {
             Ok(arguments) => arguments,
             Err(wrong) => return self.add(fail("call", wrong, "prism tools lists the arguments of each tool")),
         };
         let (id, outcome) = self.tool(name, arguments).await;
         let notes = self.record.state().count(|arrival| judge::is_note(arrival) && judge::is_of_call(arrival, id));
         let check = match outcome {
-            Ok(outcome) if outcome.result["isError"] == true => {
+            Ok(outcome) if ToolResult::of(&outcome.result).is_error => {
                 ok("call", format!("{name} failed, and said so, after {notes} notes"))
             }
             Ok(_) => ok("call", format!("{name} answered after {notes} notes")),
@@ -241,7 +241,7 @@ impl Run<'_> {
         let (_, outcome) = self.tool("prism-probe-no-such-tool", json!({})).await;
         let check = match outcome {
             Err(Fault::Rpc { code, .. }) => ok("unknown_tool", format!("error {code}")),
-            Ok(outcome) if outcome.result["isError"] == true => ok("unknown_tool", "a result that says isError"),
+            Ok(outcome) if ToolResult::of(&outcome.result).is_error => ok("unknown_tool", "a result that says isError"),
             Ok(_) => fail("unknown_tool", "a tool that does not exist was called with success", "answer error -32602"),
             Err(fault) => fail("unknown_tool", fault.to_string(), "answer error -32602, at once"),
         };

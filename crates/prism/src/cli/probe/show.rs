@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use prism_core::mcp::Era;
+use prism_mcp::client::{Arrival, Foreign, Path, SeenError, SeenMessage};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -12,7 +13,6 @@ use super::{
     run::{DEMO, Report},
 };
 use crate::cli::say::{self, Colour};
-use prism_mcp::client::{Arrival, Path};
 
 /// Letters of what a server says that are repeated.
 const SHOWN: usize = 48;
@@ -146,36 +146,35 @@ fn stream(path: Path) -> String {
 
 /// What a message is about, in a few words: never all that is in it.
 fn what(report: &Report, arrival: &Arrival) -> String {
-    let message = &arrival.message;
-    let params = &message["params"];
-    let mut text = match message["method"].as_str() {
+    let SeenMessage { id, method, params, error } = SeenMessage::of(&arrival.message);
+    let mut text = match method.as_deref() {
         Some("notifications/progress") => {
-            let total = params.get("total").map(|total| format!("/{total}")).unwrap_or_default();
-            format!("progress {}{total}", params["progress"])
+            let total = params.total.map(|total| format!("/{total}")).unwrap_or_default();
+            format!("progress {}{total}", params.progress.unwrap_or_default())
         }
         Some("notifications/message") => {
             // What somebody else's server logs may be nobody else's business.
-            let data = match params["data"].as_str().filter(|_| report.greeting.name == DEMO) {
+            let data = match params.data.as_str().filter(|_| report.greeting.name == DEMO) {
                 Some(text) => format!("{:?}", excerpt(text)),
                 None => format!("{} bytes", arrival.bytes),
             };
-            format!("log {} {data}", params["level"].as_str().unwrap_or_default())
+            format!("log {} {data}", params.level.as_ref().and_then(Value::as_str).unwrap_or_default())
         }
-        Some(method) if message.get("id").is_some() => format!("question {method}"),
+        Some(method) if id.is_some() => format!("question {method}"),
         Some(method) => method.to_owned(),
         None => {
-            let asked = report.asked.iter().find(|asked| message["id"] == asked.id);
-            let of = asked.map_or_else(|| format!("of {}", message["id"]), |asked| format!("of {}", asked.what));
-            match message.get("error") {
-                Some(error) => {
-                    let said = excerpt(error["message"].as_str().unwrap_or_default());
-                    format!("error {} {of}: {said}", error["code"])
+            let id = id.unwrap_or_default();
+            let asked = report.asked.iter().find(|asked| id == asked.id);
+            let of = asked.map_or_else(|| format!("of {id}"), |asked| format!("of {}", asked.what));
+            match error {
+                Some(SeenError { code, message }) => {
+                    format!("error {} {of}: {}", code.unwrap_or_default(), excerpt(&message))
                 }
                 None => format!("result {of}, {} bytes", arrival.bytes),
             }
         }
     };
-    if let Some(id) = correlation_of(message) {
+    if let Some(id) = correlation_of(&arrival.message) {
         text.push_str(&format!(" [correlation {}]", excerpt(id)));
     }
     text
@@ -245,8 +244,8 @@ impl Report {
             Path::Json(call) => ("json", Some(call)),
             Path::Get => ("get", None),
         };
-        let params = &one.message["params"];
-        let kind = match (one.message.get("method"), one.message.get("id"), one.message.get("error")) {
+        let SeenMessage { id, method, params, error } = SeenMessage::of(&one.message);
+        let kind = match (&method, id, &error) {
             (Some(_), Some(_), _) => "request",
             (Some(_), None, _) => "notification",
             (None, _, Some(_)) => "error",
@@ -260,12 +259,12 @@ impl Report {
             "event": one.event,
             "event_id": one.event_id,
             "kind": kind,
-            "method": one.message.get("method"),
-            "level": params.get("level"),
-            "progress": params.get("progress"),
-            "total": params.get("total"),
+            "method": method,
+            "level": params.level,
+            "progress": params.progress,
+            "total": params.total,
             "correlation_id": correlation_of(&one.message),
-            "error_code": one.message["error"].get("code"),
+            "error_code": error.and_then(|error| error.code),
             "bytes": one.bytes,
         })
     }

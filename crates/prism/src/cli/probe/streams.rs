@@ -6,18 +6,20 @@ use std::{
     time::Duration,
 };
 
+use prism_mcp::{
+    client::{
+        Client, Fault, Foreign, Path, Piece, Reply, SeenCapabilities, SeenMessage, Stream, ToolResult, Watch, parse,
+    },
+    remote::reading::{self, Content},
+};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 use super::{
     check::{fail, ok, skipped},
-    judge::{counted, is_answer_to, is_method, is_of_call, is_on_get},
+    judge::{counted, is_answer_to, is_method, is_of_call, is_on_get, says},
     record::{Recorded, State},
     run::Run,
-};
-use prism_mcp::{
-    client::{Client, Fault, Path, Piece, Reply, Stream, Watch, parse},
-    remote::reading::{self, Content},
 };
 
 /// How long a keep-alive may take: Prism sends one after 15 s.
@@ -54,7 +56,7 @@ pub(super) async fn post(run: &mut Run<'_>) {
     let (id, outcome) = run.tool("log", json!({"level": "warning", "count": NOTES, "text": mark})).await;
     notes_before_answer(run, "post_log", id, LOG, NOTES, outcome.err());
     let (_, outcome) = run.tool("big", json!({"bytes": BIG})).await;
-    let length = outcome.as_ref().map(|outcome| outcome.result["content"][0]["text"].as_str().map_or(0, str::len));
+    let length = outcome.as_ref().map(|outcome| ToolResult::of(&outcome.result).first_text().len());
     let check = match length {
         Ok(BIG) => ok("big_answer", format!("{BIG} bytes came whole")),
         Ok(length) => fail("big_answer", format!("{length} of {BIG} bytes came"), "look for a proxy that cuts bodies"),
@@ -125,7 +127,7 @@ async fn question(run: &mut Run<'_>) {
             skipped("question", format!("{} has no elicitation", run.client.greeting.revision))
         }
         Ok(outcome) => {
-            let said = outcome.result["content"][0]["text"].as_str().unwrap_or_default().to_owned();
+            let said = ToolResult::of(&outcome.result).first_text();
             fail(
                 "question",
                 format!("the answer did not reach the server: {said}"),
@@ -179,7 +181,7 @@ pub(super) async fn listen(run: &mut Run<'_>) {
 /// Where POSTs are answered with JSON, the notes of a call that is over wait for the GET stream.
 async fn logs_on_get(run: &mut Run<'_>) {
     let mark = format!("{}-post", run.mark);
-    let is_it = |one: &prism_mcp::client::Arrival| is_on_get(one) && one.message["params"]["data"] == mark.as_str();
+    let is_it = |one: &prism_mcp::client::Arrival| is_on_get(one) && says(one, &mark);
     run.record.until(run.plan.patience, |state| state.count(is_it) >= NOTES).await;
     let came = run.record.state().count(is_it);
     run.add(match came {
@@ -224,7 +226,7 @@ async fn log_beside_another(run: &mut Run<'_>) {
     run.client.cancel(other, "it has served its purpose").await;
     beside.abort();
     run.record.ends(other);
-    let is_it = |one: &prism_mcp::client::Arrival| one.message["params"]["data"] == mark.as_str();
+    let is_it = |one: &prism_mcp::client::Arrival| says(one, &mark);
     run.record.until(Duration::from_secs(1).min(run.plan.patience), |state| state.count(is_it) > 0).await;
     let (all, on_get) = {
         let state = run.record.state();
@@ -321,10 +323,12 @@ async fn resume(run: &mut Run<'_>, last_id: Option<String>) {
 
 /// The modern way: a request whose response is the stream (2026-07-28).
 async fn subscribe(run: &mut Run<'_>) {
-    let tells = |what: &str| run.client.greeting.capabilities[what]["listChanged"] == true;
+    let SeenCapabilities { tools, prompts, resources } = SeenCapabilities::of(&run.client.greeting.capabilities);
     let mut wanted = serde_json::Map::new();
-    for what in ["tools", "prompts", "resources"].into_iter().filter(|what| tells(what)) {
-        wanted.insert(format!("{what}ListChanged"), true.into());
+    for (what, list) in [("tools", tools), ("prompts", prompts), ("resources", resources)] {
+        if list.tells_changes {
+            wanted.insert(format!("{what}ListChanged"), true.into());
+        }
     }
     if wanted.is_empty() {
         return run.add(skipped("listen", "the server says that it tells of no changes"));
@@ -360,8 +364,8 @@ async fn subscribe(run: &mut Run<'_>) {
     if run.is_demo() && wanted_tools(run) {
         let (_, outcome) = run.tool("change", json!({"what": "tools"})).await;
         let tagged = |one: &prism_mcp::client::Arrival| {
-            let tag = &one.message["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"];
-            is_method(one, "notifications/tools/list_changed") && *tag == id && one.path == Path::Post(id)
+            let is_tagged = || SeenMessage::of(&one.message).params.meta.subscription == id;
+            is_method(one, "notifications/tools/list_changed") && one.path == Path::Post(id) && is_tagged()
         };
         let came = run.record.until(patience, |state| state.count(tagged) > 0).await;
         let check = match (outcome, came) {
@@ -380,7 +384,7 @@ async fn subscribe(run: &mut Run<'_>) {
 }
 
 fn wanted_tools(run: &Run<'_>) -> bool {
-    run.client.greeting.capabilities["tools"]["listChanged"] == true
+    SeenCapabilities::of(&run.client.greeting.capabilities).tools.tells_changes
 }
 
 /// Takes a call back while it works.

@@ -1,12 +1,12 @@
 //! The agents of the mesh in a status: who can be woken, and who owes what.
 
+use prism_api::status::{AgentStatus, MeshStatus, ReplyDebts};
 use prism_core::mesh::{PERSON, words};
 
 use crate::cli::{
     columns::{Cell, Column, number, table, text},
     say::{Colour, Line},
 };
-use prism_daemon::serve::status::agents::{Agent, Debts, Mesh};
 
 const AGENTS: [Column; 8] = [
     text("AGENT", 0),
@@ -19,7 +19,7 @@ const AGENTS: [Column; 8] = [
     number("OWES", 1),
 ];
 
-pub(super) fn lines(mesh: &Mesh, width: usize) -> Vec<Line> {
+pub(super) fn lines(mesh: &MeshStatus, width: usize) -> Vec<Line> {
     let person = (mesh.person.owes > 0).then(|| person(mesh.person));
     let rows: Vec<_> = mesh.agents.iter().map(agent).chain(person).map(|row| (row, Vec::new())).collect();
     if rows.is_empty() {
@@ -31,21 +31,21 @@ pub(super) fn lines(mesh: &Mesh, width: usize) -> Vec<Line> {
 }
 
 /// The human at the machine is shown for what they owe, and for nothing else.
-fn person(debts: Debts) -> Vec<Cell> {
+fn person(debts: ReplyDebts) -> Vec<Cell> {
     let mut row = vec![(PERSON.to_owned(), None)];
     row.resize(AGENTS.len() - 1, (String::new(), None));
     row.push(owes(debts));
     row
 }
 
-fn owes(Debts { owes, overdue }: Debts) -> Cell {
+fn owes(ReplyDebts { owes, overdue }: ReplyDebts) -> Cell {
     match overdue {
         0 => (owes.to_string(), None),
         overdue => (format!("{owes}, {overdue} overdue"), Some(Colour::Red)),
     }
 }
 
-fn agent(one: &Agent) -> Vec<Cell> {
+fn agent(one: &AgentStatus) -> Vec<Cell> {
     let plain = |text: &str| (text.to_owned(), None);
     let degraded = one.surface_support == "degraded";
     vec![
@@ -67,9 +67,10 @@ mod tests {
     //
     #[test]
     fn what_the_person_owes_is_shown_beside_the_agents() {
-        let agent = Agent { agent: "ben".into(), debts: Debts { owes: 2, overdue: 0 }, ..Agent::default() };
-        let shown = |agents: &[Agent], owes, overdue| {
-            let mesh = Mesh { agents: agents.to_vec(), person: Debts { owes, overdue } };
+        let agent =
+            AgentStatus { agent: "ben".into(), debts: ReplyDebts { owes: 2, overdue: 0 }, ..AgentStatus::default() };
+        let shown = |agents: &[AgentStatus], owes, overdue| {
+            let mesh = MeshStatus { agents: agents.to_vec(), person: ReplyDebts { owes, overdue } };
             let plain = |line: Line| line.into_iter().map(|(text, _)| text).collect::<String>().trim_end().to_owned();
             lines(&mesh, 120).into_iter().map(plain).collect::<Vec<_>>()
         };

@@ -1,12 +1,13 @@
 //! A status as lines of text: what each line says, and how it fits into a terminal. Where it comes from is `status.rs`.
 
+use prism_api::status::{ConfigState, DestinationStatus, LinkStatus, SessionStatus, StatusReport, StreamStatus};
+use prism_bridge::drive::health;
+
 use super::words::{ago, size, time, took};
 use crate::cli::{
     columns::{Cell, Column, GAP, cut, number, table, text},
     say::{Colour, Line},
 };
-use prism_bridge::drive::health;
-use prism_daemon::serve::status::report::{ConfigState, Destination, Link, Session, Status, Stream};
 
 /// Streams are sent something every 15 s; what was silent for longer than three times that is stuck.
 const STALE_S: f64 = 45.0;
@@ -47,7 +48,7 @@ pub(super) enum Detail {
 }
 
 /// All of it, no line longer than `width`.
-pub(super) fn lines(status: &Status, detail: Detail, width: usize) -> Vec<Line> {
+pub(super) fn lines(status: &StatusReport, detail: Detail, width: usize) -> Vec<Line> {
     let mut lines = head(status);
     lines.push(Vec::new());
     lines.extend(destinations(status, detail, width));
@@ -64,7 +65,7 @@ pub(super) fn lines(status: &Status, detail: Detail, width: usize) -> Vec<Line> 
     lines.into_iter().map(|line| cut(line, width)).collect()
 }
 
-fn head(status: &Status) -> Vec<Line> {
+fn head(status: &StatusReport) -> Vec<Line> {
     let daemon = &status.daemon;
     let mut lines = vec![vec![
         (format!("prism {}", daemon.version), None),
@@ -100,7 +101,7 @@ fn head(status: &Status) -> Vec<Line> {
     lines
 }
 
-fn destinations(status: &Status, detail: Detail, width: usize) -> Vec<Line> {
+fn destinations(status: &StatusReport, detail: Detail, width: usize) -> Vec<Line> {
     // Prism's own servers are worth a line once somebody has used them.
     let shown = status.destinations.iter().filter(|one| one.kind != "built_in" || one.requests > 0);
     let rows: Vec<(Vec<Cell>, Vec<Line>)> = shown.map(|one| (destination(one), details(one, detail, width))).collect();
@@ -113,9 +114,9 @@ fn destinations(status: &Status, detail: Detail, width: usize) -> Vec<Line> {
     table(&DESTINATIONS, rows, width)
 }
 
-fn destination(one: &Destination) -> Vec<Cell> {
+fn destination(one: &DestinationStatus) -> Vec<Cell> {
     let plain = |text: String| (text, None);
-    let running: Vec<&Link> = one.links.iter().filter(|link| link.uptime_s.is_some()).collect();
+    let running: Vec<&LinkStatus> = one.links.iter().filter(|link| link.uptime_s.is_some()).collect();
     let pid = match running.as_slice() {
         [only] => only.pid.map(|pid| pid.to_string()),
         links => {
@@ -144,7 +145,7 @@ fn destination(one: &Destination) -> Vec<Cell> {
     ]
 }
 
-fn state_colour(one: &Destination) -> Option<Colour> {
+fn state_colour(one: &DestinationStatus) -> Option<Colour> {
     match one.state.as_str() {
         "up" => Some(Colour::Green),
         "slow" | "starting" => Some(Colour::Yellow),
@@ -155,14 +156,14 @@ fn state_colour(one: &Destination) -> Option<Colour> {
 
 /// What does not fit into a row: why it is shared or not if that is wanted, each process where there are several, what went
 /// wrong.
-fn details(one: &Destination, detail: Detail, width: usize) -> Vec<Line> {
+fn details(one: &DestinationStatus, detail: Detail, width: usize) -> Vec<Line> {
     let dim = |text: String| vec![(format!("  {text}"), Some(Colour::Dim))];
     let mut lines = Vec::new();
     if detail == Detail::Why && one.kind != "built_in" {
         let sandboxed = if one.sandboxed { "sandboxed, " } else { "" };
         lines.push(dim(format!("{sandboxed}{}: {}", one.model, one.model_why)));
     }
-    let running: Vec<&Link> = one.links.iter().filter(|link| link.pid.is_some()).collect();
+    let running: Vec<&LinkStatus> = one.links.iter().filter(|link| link.pid.is_some()).collect();
     if running.len() > 1 {
         lines.extend(running.iter().map(|link| dim(process(link))));
     }
@@ -196,7 +197,7 @@ fn wrapped(text: &str, width: usize) -> impl Iterator<Item = String> + use<> {
     lines.into_iter().map(|line| format!("  {line}"))
 }
 
-fn process(link: &Link) -> String {
+fn process(link: &LinkStatus) -> String {
     let whose = match link.purpose.as_str() {
         "own" => "of one client",
         "turns" => "of modern clients, in turns",
@@ -213,7 +214,7 @@ fn process(link: &Link) -> String {
     )
 }
 
-fn session(one: &Session) -> Vec<Cell> {
+fn session(one: &SessionStatus) -> Vec<Cell> {
     let plain = |text: String| (text, None);
     let client = one.client.as_ref().map(|client| format!("{} {}", client.name, client.version).trim().to_owned());
     let at = match (&one.destination, one.parts.as_slice()) {
@@ -234,11 +235,11 @@ fn session(one: &Session) -> Vec<Cell> {
 }
 
 /// Whether what the server has to say reaches the client.
-fn health(one: &Session) -> Cell {
+fn health(one: &SessionStatus) -> Cell {
     let Some(streams) = &one.streams else { return ("?".to_owned(), Some(Colour::Yellow)) };
     let waiting: u64 = streams.iter().map(|stream| stream.waiting).sum::<u64>() + one.undelivered;
     let stale = streams.iter().map(|stream| stream.silent_s).filter(|silent| *silent > STALE_S).fold(0.0, f64::max);
-    let lasting = |stream: &&Stream| stream.kind != "post";
+    let lasting = |stream: &&StreamStatus| stream.kind != "post";
     let open = streams.iter().filter(lasting).count() as u64;
     let calls = streams.len() as u64 - open;
     let mut text = match (open, calls) {
@@ -259,7 +260,7 @@ fn health(one: &Session) -> Cell {
 }
 
 /// Modern clients have no sessions: what is known of them is what they listen to, and who came by.
-fn modern(status: &Status) -> Vec<Line> {
+fn modern(status: &StatusReport) -> Vec<Line> {
     let mut lines = Vec::new();
     if !status.listens.is_empty() {
         let mut names: Vec<&str> = status.listens.iter().map(|listen| listen.destination.as_str()).collect();

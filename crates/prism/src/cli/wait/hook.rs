@@ -15,7 +15,11 @@ use std::{
     time::Duration,
 };
 
+use prism_api::mesh::{MeshVerb, NoBell, WaitArguments, WaitEnded};
+use prism_config::Env;
+use prism_mcp::client::lenient;
 use prism_os::{process, reader::Reader};
+use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Value, json};
 use tokio::time::{interval, sleep};
 
@@ -24,7 +28,6 @@ use crate::cli::{
     reach, say,
     verbs::{Mesh, Trouble, acting},
 };
-use prism_config::Env;
 
 /// What wakes Claude Code.
 const REWAKE: u8 = 2;
@@ -46,6 +49,31 @@ pub(crate) enum Hook {
     CodexStart,
     CodexStop,
     CursorStop,
+}
+
+/// What of a hook's input counts. It is the program's own: other members, and others' values, are its affair.
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+struct HookInput {
+    #[serde(deserialize_with = "lenient")]
+    hook_event_name: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    session_id: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    cwd: Option<String>,
+    /// Claude's and Codex's: whether the turn was sent on already.
+    #[serde(deserialize_with = "lenient")]
+    stop_hook_active: Option<bool>,
+    // Cursor's.
+    cursor_version: Option<IgnoredAny>,
+    #[serde(deserialize_with = "lenient")]
+    conversation_id: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    workspace_roots: Vec<String>,
+    #[serde(deserialize_with = "lenient")]
+    status: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    loop_count: Option<u64>,
 }
 
 /// Why a hook has nothing to say.
@@ -96,7 +124,7 @@ async fn say_it(hook: Hook, agent: Option<&str>, env: &Env) -> Result<Says, Sile
     };
     let agent = acting(agent, env);
     let mut arguments = match &agent {
-        Some(agent) => json!({ "agent": agent }),
+        Some(agent) => WaitArguments { agent: Some(agent.clone()), ..WaitArguments::default() },
         None => hook.whose(&input, env)?,
     };
     match hook {
@@ -114,20 +142,22 @@ async fn say_it(hook: Hook, agent: Option<&str>, env: &Env) -> Result<Says, Sile
 }
 
 /// Reads one object, as the program wrote it. Some put a mark in front, some leave the pipe open behind it.
-fn read(stdin: io::Stdin) -> Result<Value, Silence> {
+fn read(stdin: io::Stdin) -> Result<HookInput, Silence> {
     if stdin.is_terminal() {
         return Err(Silence("stdin is a terminal, and a hook's input is expected there".to_owned()));
     }
     parse(stdin.lock())
 }
 
-fn parse(mut input: impl BufRead) -> Result<Value, Silence> {
+fn parse(mut input: impl BufRead) -> Result<HookInput, Silence> {
     const MARK: &[u8] = b"\xef\xbb\xbf";
     if input.fill_buf().is_ok_and(|start| start.starts_with(MARK)) {
         input.consume(MARK.len());
     }
     match serde_json::Deserializer::from_reader(input).into_iter::<Value>().next() {
-        Some(Ok(value @ Value::Object(_))) => Ok(value),
+        Some(Ok(value @ Value::Object(_))) => {
+            HookInput::deserialize(value).map_err(|error| Silence(format!("the input is not a hook's: {error}")))
+        }
         Some(Err(error)) => Err(Silence(format!("the input is no JSON: {error}"))),
         _ => silence("the input is no object"),
     }
@@ -160,20 +190,19 @@ impl Hook {
     }
 
     /// Whether this is a moment to say something.
-    fn fits(self, input: &Value, env: &Env) -> Result<(), Silence> {
-        let word = |name: &str| input[name].as_str();
+    fn fits(self, input: &HookInput, env: &Env) -> Result<(), Silence> {
         // Cursor runs Claude's hooks, too, and waits for those that Claude would not wait for.
-        if self != Self::CursorStop && input.get("cursor_version").is_some() {
+        if self != Self::CursorStop && input.cursor_version.is_some() {
             return silence("this is Cursor, which has a hook of its own");
         }
         // What a turn was sent on for once is not said again at its end: the agent has heard it and wants to stop.
-        if input["stop_hook_active"] == true && matches!(self, Self::ClaudeStop | Self::CodexStop) {
+        if input.stop_hook_active == Some(true) && matches!(self, Self::ClaudeStop | Self::CodexStop) {
             return silence("the turn was sent on already");
         }
         let entry = env.var("CLAUDE_CODE_ENTRYPOINT").and_then(|entry| entry.to_str()).unwrap_or_default();
         let headless = self.surface() == "claude_code" && entry.starts_with("sdk");
         // Without a terminal Claude Code waits for every SessionStart hook, also for one that runs in the background.
-        if self == Self::ClaudeRewake && headless && word("hook_event_name") == Some("SessionStart") {
+        if self == Self::ClaudeRewake && headless && input.hook_event_name.as_deref() == Some("SessionStart") {
             return silence("a session without a terminal would wait for this hook");
         }
         // A script that runs claude -p has not asked for an agent in the mesh, unless it names one.
@@ -181,10 +210,10 @@ impl Hook {
             return silence("a session without a terminal is no agent unless PRISM_AGENT names it");
         }
         if self == Self::CursorStop {
-            if word("status").is_some_and(|status| status != "completed") {
+            if input.status.as_ref().is_some_and(|status| status != "completed") {
                 return silence("the turn was stopped");
             }
-            if input["loop_count"].as_u64().is_some_and(|count| count >= CURSOR_LOOP_LIMIT) {
+            if input.loop_count.is_some_and(|count| count >= CURSOR_LOOP_LIMIT) {
                 return silence("it was sent on too often in a row");
             }
         }
@@ -192,45 +221,41 @@ impl Hook {
     }
 
     /// How the daemon knows the agent: by the program's own session, or by where it works.
-    fn whose(self, input: &Value, env: &Env) -> Result<Value, Silence> {
-        let word = |name: &str| input[name].as_str().filter(|word| !word.is_empty());
-        let (session, workspace) = match self {
-            Self::CursorStop => (word("conversation_id"), input["workspace_roots"][0].as_str()),
+    fn whose(self, input: &HookInput, env: &Env) -> Result<WaitArguments, Silence> {
+        let said = |word: &Option<String>| word.clone().filter(|word| !word.is_empty());
+        let (surface_session, workspace) = match self {
+            Self::CursorStop => (said(&input.conversation_id), input.workspace_roots.first().cloned()),
             // The folder that Claude was started in; `cwd` goes where its commands go.
             _ if self.surface() == "claude_code" => {
-                let project = env.var("CLAUDE_PROJECT_DIR").and_then(|folder| folder.to_str());
-                (word("session_id"), project.or_else(|| word("cwd")))
+                let project = env.var("CLAUDE_PROJECT_DIR").and_then(|folder| folder.to_str()).map(str::to_owned);
+                (said(&input.session_id), project.or_else(|| said(&input.cwd)))
             }
-            _ => (word("session_id"), word("cwd")),
+            _ => (said(&input.session_id), said(&input.cwd)),
         };
-        if session.is_none() && workspace.is_none() {
+        if surface_session.is_none() && workspace.is_none() {
             return silence("the input names neither a session nor a folder");
         }
-        let mut whose = json!({ "surface": self.surface() });
-        for (name, value) in [("surface_session", session), ("workspace", workspace)] {
-            if let Some(value) = value {
-                whose[name] = value.into();
-            }
-        }
-        Ok(whose)
+        let surface = Some(self.surface().to_owned());
+        Ok(WaitArguments { surface, surface_session, workspace, ..WaitArguments::default() })
     }
 }
 
 /// Returns the bell's text, if something waits right now.
-async fn bell_now(hook: Hook, mesh: &Mesh, arguments: &mut Value) -> Result<String, Silence> {
-    (arguments["hook"], arguments["timeout_s"]) = (hook.name().into(), 0.into());
-    let answer = mesh.call("wait", arguments, ASK_WITHIN).await.map_err(|trouble| Silence(trouble.to_string()))?;
+async fn bell_now(hook: Hook, mesh: &Mesh, arguments: &mut WaitArguments) -> Result<String, Silence> {
+    (arguments.hook, arguments.timeout_s) = (Some(hook.name().to_owned()), Some(0));
+    let asking = mesh.call(MeshVerb::Wait, arguments, ASK_WITHIN).await;
+    let answer: WaitEnded = asking.map_err(|trouble| Silence(trouble.to_string()))?;
     rung(&answer).ok_or_else(|| Silence("nothing waits".to_owned()))
 }
 
-fn rung(answer: &Value) -> Option<String> {
-    let rang = answer["bell"] == true;
-    rang.then(|| answer["text"].as_str().unwrap_or("A signal waits. Use prism_signals_pending to read.").to_owned())
+fn rung(answer: &WaitEnded) -> Option<String> {
+    let text = || "A signal waits. Use prism_signals_pending to read.".to_owned();
+    answer.bell.then(|| answer.text.clone().unwrap_or_else(text))
 }
 
 /// Waits without end, for as long as somebody wants to be woken.
-async fn rewake(mesh: Mesh, mut arguments: Value, env: &Env) -> Result<Says, Silence> {
-    arguments["hook"] = Hook::ClaudeRewake.name().into();
+async fn rewake(mesh: Mesh, mut arguments: WaitArguments, env: &Env) -> Result<Says, Silence> {
+    arguments.hook = Some(Hook::ClaudeRewake.name().to_owned());
     let reader = Reader::of_stdout().ok();
     let unread = async {
         match &reader {
@@ -245,7 +270,7 @@ async fn rewake(mesh: Mesh, mut arguments: Value, env: &Env) -> Result<Says, Sil
     }
 }
 
-async fn ring(mut mesh: Mesh, arguments: &mut Value, env: &Env) -> Result<String, Silence> {
+async fn ring(mut mesh: Mesh, arguments: &mut WaitArguments, env: &Env) -> Result<String, Silence> {
     let mut away = Duration::ZERO;
     loop {
         match poll(&mesh, arguments, MAX_POLL).await {
@@ -254,9 +279,9 @@ async fn ring(mut mesh: Mesh, arguments: &mut Value, env: &Env) -> Result<String
                 if let Some(bell) = rung(&answer) {
                     return Ok(bell);
                 }
-                match answer["why"].as_str() {
-                    Some("superseded") => return silence("a newer hook waits"),
-                    Some("wrapped") => return silence("the agent has ended its session"),
+                match answer.why {
+                    Some(NoBell::Superseded) => return silence("a newer hook waits"),
+                    Some(NoBell::Wrapped) => return silence("the agent has ended its session"),
                     _ => {}
                 }
             }
@@ -282,14 +307,16 @@ async fn orphaned() {
 }
 
 /// What the model is told at the start: two sentences.
-fn context(named: &Value, whose: &Value) -> Value {
-    let agent = match named["agent"].as_str() {
+fn context(named: &WaitArguments, whose: &WaitArguments) -> Value {
+    let agent = match &named.agent {
         Some(agent) => format!("{agent:?}"),
         None => "a short name for yourself".to_owned(),
     };
     let mut arguments = format!("agent {agent}");
-    for name in ["surface", "surface_session", "workspace"] {
-        if let Some(value) = whose[name].as_str() {
+    let known =
+        [("surface", &whose.surface), ("surface_session", &whose.surface_session), ("workspace", &whose.workspace)];
+    for (name, value) in known {
+        if let Some(value) = value {
             arguments.push_str(&format!(", {name} {value:?}"));
         }
     }
@@ -306,13 +333,13 @@ mod tests {
     use super::*;
 
     fn fits(hook: Hook, input: Value, env: &Env) -> bool {
-        hook.fits(&input, env).is_ok()
+        hook.fits(&HookInput::deserialize(input).unwrap(), env).is_ok()
     }
 
     #[test]
     fn input_with_a_mark_or_with_an_open_pipe_is_read_and_other_input_is_silence() {
         for good in ["{\"a\": 1}", "\u{feff}{\"a\": 1}", "{\"a\": 1}\n{\"more"] {
-            assert_eq!(parse(good.as_bytes()).ok(), Some(json!({"a": 1})), "{good:?}");
+            assert_eq!(parse(good.as_bytes()).ok(), Some(HookInput::default()), "{good:?}");
         }
         for bad in ["", "[]", "{\"a\":", "no", "\u{feff}"] {
             assert!(parse(bad.as_bytes()).is_err(), "{bad:?}");
@@ -349,21 +376,25 @@ mod tests {
     #[test]
     fn an_agent_is_known_by_its_programs_session_and_folder() {
         let none = Env::default();
+        let whose = |hook: Hook, input: &Value, env: &Env| {
+            let whose = hook.whose(&HookInput::deserialize(input).unwrap(), env);
+            whose.ok().map(|whose| json!(whose))
+        };
         let claude = json!({"session_id": "s1", "cwd": "/srv/sites/src"});
         let project = Env::from([("CLAUDE_PROJECT_DIR", "/srv/sites")]);
         assert_eq!(
-            Hook::ClaudeStop.whose(&claude, &project).ok(),
+            whose(Hook::ClaudeStop, &claude, &project),
             Some(json!({"surface": "claude_code", "surface_session": "s1", "workspace": "/srv/sites"}))
         );
         assert_eq!(
-            Hook::CodexStop.whose(&claude, &none).ok(),
+            whose(Hook::CodexStop, &claude, &none),
             Some(json!({"surface": "codex", "surface_session": "s1", "workspace": "/srv/sites/src"}))
         );
         let cursor = json!({"conversation_id": "c1", "workspace_roots": ["/srv/sites"]});
         assert_eq!(
-            Hook::CursorStop.whose(&cursor, &none).ok(),
+            whose(Hook::CursorStop, &cursor, &none),
             Some(json!({"surface": "cursor", "surface_session": "c1", "workspace": "/srv/sites"}))
         );
-        assert!(Hook::CodexStop.whose(&json!({}), &none).is_err());
+        assert_eq!(whose(Hook::CodexStop, &json!({}), &none), None);
     }
 }

@@ -1,10 +1,21 @@
 //! What a person reads, letter by letter.
 
-use serde_json::json;
+use prism_core::Time;
+use serde_json::{Value, json};
 
 use super::*;
+use prism_core::time::rfc3339;
 
 const NOW: i64 = 1_794_796_020_000;
+
+fn at(ms: i64) -> String {
+    rfc3339(Time(ms * 1000))
+}
+
+/// Reads a page as the command does.
+fn read_page(page: Value) -> MeshOverview {
+    serde_json::from_value(page).unwrap()
+}
 
 fn page() -> Value {
     json!({
@@ -13,19 +24,19 @@ fn page() -> Value {
              "pending": 0, "owes": 0, "last_seen_ms": 400, "workspace": "/srv/sites"},
             {"agent": "reviewer", "presence": "silent", "surface": "cursor", "surface_support": "degraded",
              "pending": 2, "owes": 1, "last_seen_ms": 65_000, "workspace": "/srv/sites",
-             "checkpoint": {"at": NOW, "note": "half way\nand more"}},
+             "checkpoint": {"at": at(NOW), "note": "half way\nand more"}},
         ],
         "bells": [
-            {"at": NOW - 9000, "agent": "planner", "signal_type": "StatusUpdate", "path": "wait",
+            {"at": at(NOW - 9000), "agent": "planner", "signal_type": "StatusUpdate", "path": "wait",
              "result": "confirmed", "after_ms": 73.0},
-            {"at": NOW - 2000, "agent": "reviewer", "signal_type": "Question", "path": "sse", "result": "uncaptured",
+            {"at": at(NOW - 2000), "agent": "reviewer", "signal_type": "Question", "path": "sse", "result": "uncaptured",
              "after_ms": null},
         ],
         "obligations": [
-            {"debtor": "reviewer", "creditor": "planner", "type": "Question", "state": "open", "due_at": NOW - 60_000,
+            {"debtor": "reviewer", "creditor": "planner", "type": "Question", "state": "open", "due_at": at(NOW - 60_000),
              "overdue": true, "closed_at": null, "wake_attempt_count": 3, "last_wake_path": "sse",
              "last_wake_result": "uncaptured", "signal_id": "a1"},
-            {"debtor": "planner", "creditor": "person", "type": "Question", "state": "closed", "closed_at": NOW},
+            {"debtor": "planner", "creditor": "person", "type": "Question", "state": "closed", "closed_at": at(NOW)},
         ],
         "latencies": {"delivery": {"p50_ms": 0.8, "p99_ms": 4.2}},
     })
@@ -33,7 +44,7 @@ fn page() -> Value {
 
 fn shown(width: usize, height: usize) -> Vec<String> {
     let text = |line: &Line| line.iter().map(|(text, _)| text.as_str()).collect::<String>().trim_end().to_owned();
-    lines(&page(), width, height, NOW).iter().map(text).collect()
+    lines(&read_page(page()), width, height, NOW).iter().map(text).collect()
 }
 
 #[test]
@@ -84,7 +95,7 @@ fn a_part_without_room_for_rows_is_left_out_with_its_heads() {
 fn what_has_no_room_is_counted() {
     let many: Vec<Value> = (0..30).map(|at| json!({"agent": format!("a{at}"), "presence": "active"})).collect();
     let text = |line: &Line| line.iter().map(|(text, _)| text.as_str()).collect::<String>();
-    let shown: Vec<String> = lines(&json!({"agents": many}), 80, 10, NOW).iter().map(text).collect();
+    let shown: Vec<String> = lines(&read_page(json!({"agents": many})), 80, 10, NOW).iter().map(text).collect();
     assert_eq!(shown.len(), 10, "{shown:#?}");
     assert_eq!(shown.last().map(String::as_str), Some("… and 24 more"), "{shown:#?}");
 }
@@ -92,6 +103,6 @@ fn what_has_no_room_is_counted() {
 #[test]
 fn an_empty_mesh_says_what_comes_next() {
     let text = |line: &Line| line.iter().map(|(text, _)| text.as_str()).collect::<String>();
-    let shown: Vec<String> = lines(&json!({}), 80, 24, NOW).iter().map(text).collect();
+    let shown: Vec<String> = lines(&read_page(json!({})), 80, 24, NOW).iter().map(text).collect();
     assert_eq!(shown, ["prism mesh  0 of 0 agents there  0 pending", "no agents yet; an agent comes with prism_start"]);
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 use crate::cli::say::Line;
 
-fn status() -> Status {
+fn status() -> StatusReport {
     let link = |number, purpose: &str, pid| {
         json!({"number": number, "purpose": purpose, "state": "up", "era": "legacy", "pid": pid,
                "memory_bytes": 45 << 20, "uptime_s": 7300, "restarts": 0, "sessions": 1, "in_flight": 0})
@@ -127,7 +127,7 @@ fn what_is_wrong_has_a_colour() {
 
 #[test]
 fn a_config_that_was_not_taken_is_said_and_so_is_that_there_is_nothing() {
-    let mut status = Status::default();
+    let mut status = StatusReport::default();
     status.daemon.config.state = ConfigState::KeptOld;
     status.daemon.config.error = Some("line 3: unknown key \"commnad\"\n  did you mean \"command\"?".to_owned());
     let told = shown(&lines(&status, Detail::Usual, usize::MAX));

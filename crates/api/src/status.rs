@@ -3,25 +3,26 @@
 //! It holds names, numbers and times. Session ids are secrets and only shown as a short hash; what clients and servers
 //! said to each other is not in here at all.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Status {
-    pub daemon: Daemon,
-    pub destinations: Vec<Destination>,
-    pub sessions: Vec<Session>,
+pub struct StatusReport {
+    pub daemon: DaemonStatus,
+    pub destinations: Vec<DestinationStatus>,
+    pub sessions: Vec<SessionStatus>,
     /// Open `subscriptions/listen` streams of modern clients, which have no sessions.
-    pub listens: Vec<Listen>,
+    pub listens: Vec<ListenStatus>,
     /// Modern clients that have lately introduced themselves, the last one first.
-    pub clients: Vec<Caller>,
+    pub clients: Vec<ModernClientStatus>,
     /// `null`: there is none, as there is no database.
-    pub mesh: Option<super::agents::Mesh>,
+    pub mesh: Option<MeshStatus>,
 }
 
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Daemon {
+pub struct DaemonStatus {
     pub version: String,
     pub pid: u32,
     pub uptime_s: f64,
@@ -36,13 +37,13 @@ pub struct Daemon {
     pub foreign_sessions: u64,
     /// What is wrong with what is on record: a broken audit log, ends of grants that there was no room to write down.
     pub record: Vec<String>,
-    pub config: Config,
+    pub config: ConfigStatus,
 }
 
 /// The config that is in effect.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Config {
+pub struct ConfigStatus {
     /// `null`: there is none, and everything is at its default.
     pub file: Option<String>,
     pub state: ConfigState,
@@ -53,7 +54,7 @@ pub struct Config {
     pub taken_s: Option<f64>,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ConfigState {
     /// What the file says is in effect.
@@ -67,16 +68,16 @@ pub enum ConfigState {
     Untrusted,
 }
 
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Destination {
+pub struct DestinationStatus {
     pub name: String,
     /// `stdio`, `streamable_http`, `sse`, `http` (not known yet which of the two), or `built_in`.
     pub kind: String,
     /// Whether it runs in a sandbox, or not at all.
     pub sandboxed: bool,
     /// What the server calls itself.
-    pub server: Option<Client>,
+    pub server: Option<PeerName>,
     /// `never_used`, `starting`, `up`, `slow`, `failing`, `missing`, `refusing`, `unauthorized` or `asleep`
     /// (docs/status.md).
     pub state: String,
@@ -108,13 +109,13 @@ pub struct Destination {
     pub children: i64,
     /// Of all its processes together.
     pub memory_bytes: u64,
-    pub last_error: Option<Trouble>,
+    pub last_error: Option<LastTrouble>,
     /// Tools that are no longer what they were when they were first used, since the daemon was started.
     pub changed_tools: Vec<String>,
-    pub links: Vec<Link>,
+    pub links: Vec<LinkStatus>,
 }
 
-impl Destination {
+impl DestinationStatus {
     /// Whether there is something to say about how it is. (A daemon of an older version says nothing.)
     pub fn is_ill(&self) -> bool {
         !self.ready && !self.why.is_empty()
@@ -122,17 +123,17 @@ impl Destination {
 }
 
 /// What last went wrong.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Trouble {
+pub struct LastTrouble {
     pub text: String,
     pub ago_s: f64,
 }
 
 /// One connection to the server: a child of its own, or a connection over HTTP.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Link {
+pub struct LinkStatus {
     pub number: u64,
     /// `shared`, `own` (of one client), `turns` (modern clients that can be asked, one at a time).
     pub purpose: String,
@@ -147,19 +148,19 @@ pub struct Link {
 }
 
 /// A client, or a server, as it names itself.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Client {
+pub struct PeerName {
     pub name: String,
     pub version: String,
 }
 
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Session {
+pub struct SessionStatus {
     /// A short hash: the id itself would let whoever reads it take part.
     pub id: String,
-    pub client: Option<Client>,
+    pub client: Option<PeerName>,
     pub revision: Option<String>,
     /// `http`, `sse` (2024-11-05) or `stdio` (through `prism stdio`).
     pub transport: String,
@@ -173,14 +174,14 @@ pub struct Session {
     /// Since its last request.
     pub idle_s: f64,
     /// Open streams; `null` if the link was too busy to say.
-    pub streams: Option<Vec<Stream>>,
+    pub streams: Option<Vec<StreamStatus>>,
     /// Events that wait for it to open a stream.
     pub undelivered: u64,
 }
 
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Stream {
+pub struct StreamStatus {
     /// `get`, `post` or `sse`.
     pub kind: String,
     pub open_s: f64,
@@ -190,9 +191,9 @@ pub struct Stream {
     pub waiting: u64,
 }
 
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Listen {
+pub struct ListenStatus {
     pub destination: String,
     pub open_s: f64,
     pub silent_s: f64,
@@ -200,12 +201,46 @@ pub struct Listen {
 }
 
 /// A modern client that has introduced itself (`server/discover`, `subscriptions/listen`).
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Caller {
-    pub client: Option<Client>,
+pub struct ModernClientStatus {
+    pub client: Option<PeerName>,
     pub transport: String,
     /// `null` is the hub.
     pub destination: Option<String>,
     pub ago_s: f64,
+}
+
+/// The mesh: its agents, and whether each can be woken.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct MeshStatus {
+    /// Those that have a window and have not said good-bye, and whoever owes a reply all the same.
+    pub agents: Vec<AgentStatus>,
+    /// The human at the machine, who is no agent and can be asked like one.
+    pub person: ReplyDebts,
+}
+
+/// Replies that somebody owes, and those that they owe for longer than was agreed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ReplyDebts {
+    pub owes: u64,
+    pub overdue: u64,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct AgentStatus {
+    pub agent: String,
+    pub presence: String,
+    pub surface: Option<String>,
+    pub transport: Option<String>,
+    /// `full`: it can be woken. `degraded`: it hears of its signals with its next call.
+    pub surface_support: String,
+    /// The healthy ones.
+    pub paths: Vec<String>,
+    pub pending: u64,
+    #[serde(flatten)]
+    pub debts: ReplyDebts,
 }
