@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use toml_edit::Table;
+use toml_edit::{Item, Table};
 
 /// The key that a server stands below.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,7 +50,9 @@ impl ServerTable {
     #[must_use]
     pub fn of_entry(document: &Table, name: &str) -> Self {
         let has_it = |table: &Self| document.get(table.as_str()).is_some_and(|servers| servers.get(name).is_some());
-        let is_there = |table: &Self| document.contains_key(table.as_str());
+        // What was taken out leaves an empty table behind, which is in no text.
+        let is_left = |servers: &Item| servers.as_table().is_some_and(|table| table.is_implicit() && table.is_empty());
+        let is_there = |table: &Self| document.get(table.as_str()).is_some_and(|servers| !is_left(servers));
         let found = Self::ALL.into_iter().find(has_it).or_else(|| Self::ALL.into_iter().find(is_there));
         found.unwrap_or_default()
     }

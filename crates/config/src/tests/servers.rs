@@ -115,6 +115,9 @@ fn a_new_entry_goes_below_the_word_that_the_file_has() {
     assert_eq!((of(&old, "a"), of(&old, "files")), ("destination".to_owned(), "destination".to_owned()));
     let both = format!("{old}[server.b]\ncommand = [\"b\"]\n");
     assert_eq!((of(&both, "a"), of(&both, "files")), ("server".to_owned(), "destination".to_owned()));
+    let mut emptied: toml_edit::DocumentMut = old.parse().unwrap();
+    emptied["destination"].as_table_mut().unwrap().remove("files");
+    assert_eq!(ServerTable::of_entry(&emptied, "files"), ServerTable::Server, "nothing stands there any more");
 }
 
 #[test]

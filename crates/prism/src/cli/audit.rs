@@ -15,6 +15,7 @@ use std::{
 
 use anyhow::{Context, bail};
 use prism_config::{Env, duration};
+use prism_core::time::parse_rfc3339;
 use prism_daemon::running::{AUDIT, DATABASE};
 use prism_store::{
     audit::{
@@ -28,7 +29,7 @@ use serde_json::json;
 use super::{
     bar::Bar,
     daemon,
-    moments::{self, now_ms},
+    moments::now_ms,
     say::{self, Colour},
 };
 

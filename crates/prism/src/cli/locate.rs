@@ -13,7 +13,6 @@ use prism_config::{
     raw::Raw,
     registration::Registration,
 };
-use prism_daemon::serve::status::report::Status;
 use prism_mcp::remote::Failure;
 
 /// Where to look, and with which secret.

@@ -14,13 +14,13 @@ pub(super) fn now_ms() -> i64 {
 
 /// Returns a moment as a date and a time of day, or nothing.
 pub(super) fn clock(text: &str) -> String {
-    let Some(seconds) = read(text).and_then(|ms| u64::try_from(ms / 1000).ok()) else { return String::new() };
+    let Some(seconds) = parse_rfc3339(text).and_then(|ms| u64::try_from(ms / 1000).ok()) else { return String::new() };
     format!("{}Z", date_and_time(seconds))
 }
 
 /// Returns how far away a moment is that is told as text, or nothing.
 pub(super) fn until(text: &str, now: i64) -> String {
-    read(text).map(|at| distance(at, now)).unwrap_or_default()
+    parse_rfc3339(text).map(|at| distance(at, now)).unwrap_or_default()
 }
 
 /// Returns how far away a moment is, as in `in 4 min` or `4 min ago`.
@@ -42,11 +42,11 @@ mod tests {
             ("2026-11-16T02:27:00.123456Z", 1_794_796_020_123),
             ("2026-03-01T00:00:00.5Z", 1_772_323_200_500),
         ] {
-            assert_eq!(read(text), Some(ms), "{text}");
+            assert_eq!(parse_rfc3339(text), Some(ms), "{text}");
             assert_eq!(clock(text), format!("{}Z", &text[..19]), "{text}");
         }
         for text in ["", "soon", "2026-13-01T00:00:00Z", "2026-11-16T02:27:00", "2026-11-16 02:27:00Z"] {
-            assert_eq!(read(text), None, "{text}");
+            assert_eq!(parse_rfc3339(text), None, "{text}");
         }
     }
 

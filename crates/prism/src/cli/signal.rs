@@ -11,11 +11,12 @@ use prism_api::mesh::{
     MeshVerb, PendingArguments, RecallArguments, RecipientState, ReplyArguments, SendArguments, SignalAccepted,
     SignalDelivery, SignalRecalled, SignalWaived, SignalsPage, WaiveArguments,
 };
+use prism_core::time::parse_rfc3339;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::json;
 
 use super::{
-    moments::{clock, distance, now_ms, read},
+    moments::{clock, distance, now_ms},
     reach, say,
     verbs::{Answered, Mesh, PATIENCE, PERSON, acting},
 };
@@ -296,7 +297,7 @@ fn said_sent(sent: &SignalAccepted, to: &str) -> Vec<String> {
     if let Some(pending) = pending {
         known.push(format!("{pending} pending"));
     }
-    if let Some(due) = sent.obligation.as_ref().and_then(|owed| read(&owed.due_at)) {
+    if let Some(due) = sent.obligation.as_ref().and_then(|owed| parse_rfc3339(&owed.due_at)) {
         known.push(format!("an answer is due {}", distance(due, now_ms())));
     }
     if !known.is_empty() {

@@ -98,7 +98,7 @@ async fn servers_of_all_configs_come_into_prism_toml_under_names_of_their_own() 
     let path = home.path().join(".prism/prism.toml");
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     let toml: toml::Table = fs::read_to_string(&path).unwrap().parse().unwrap();
-    let destination = |name: &str| serde_json::to_value(&toml["destination"][name]).unwrap();
+    let destination = |name: &str| serde_json::to_value(&toml["server"][name]).unwrap();
     for (name, expected) in [
         ("files", json!({"command": ["npx", "-y", "files"], "env": {"API_KEY": "hunter2", "OTHER": "env:OTHER_KEY"}})),
         ("my-docs", json!({"url": "https://example.com/mcp", "headers": {"Authorization": "Bearer env:DOCS"}})),
@@ -111,7 +111,7 @@ async fn servers_of_all_configs_come_into_prism_toml_under_names_of_their_own() 
     ] {
         assert_eq!(destination(name), expected, "{name}");
     }
-    assert_eq!(toml["destination"].as_table().unwrap().len(), 8, "Prism itself is not one of them: {said}");
+    assert_eq!(toml["server"].as_table().unwrap().len(), 8, "Prism itself is not one of them: {said}");
     // Twice is once.
     let before = fs::read_to_string(&path).unwrap();
     let said = ok(&home, &["import"]).await;

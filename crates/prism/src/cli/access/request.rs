@@ -11,12 +11,13 @@ use anyhow::{Context, anyhow, bail};
 use prism_api::gate::{AccessRequest, AccessRequested, ClaimAnswer, ClaimRequest};
 use prism_config::{Env, duration};
 use prism_core::policy::State;
+use prism_core::time::parse_rfc3339;
 use serde_json::json;
 use tokio::time::Instant;
 
 use crate::cli::{
     gate::{seconds, understood},
-    moments::{distance, now_ms, read},
+    moments::{distance, now_ms},
     reach::{self, Interrupts},
     say,
     verbs::{Answered, Mesh, PATIENCE, Trouble, acting},
@@ -239,7 +240,7 @@ fn said_told(told: &ClaimAnswer, now: i64) -> Vec<String> {
             }
             lines.push(format!("scopes  {}", listed(&told.allowed_scopes)));
             lines.push(format!("roots   {}", listed(&told.roots)));
-            if let Some(at) = told.expires_at.as_deref().and_then(read) {
+            if let Some(at) = told.expires_at.as_deref().and_then(parse_rfc3339) {
                 lines.push(format!("ends    {}", distance(at, now)));
             }
             if told.session_token.is_none() {

@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use anyhow::{Context, bail};
 use serde_json::Value;
 
-use crate::client::{ContentBlock, Foreign, SeenParams, ToolResult};
+use prism_mcp::client::{ContentBlock, Foreign, SeenParams, ToolResult};
 
 /// Files of one name that are numbered before we give up.
 const MAX_NUMBERED: usize = 10_000;
@@ -153,7 +153,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::client::SeenMessage;
+    use prism_mcp::client::SeenMessage;
 
     fn texts(result: &Value, save: Option<&Path>) -> anyhow::Result<Vec<String>> {
         super::texts(&ToolResult::of(result), save)

@@ -13,7 +13,6 @@ use futures_util::future::join_all;
 use prism_api::status::{DestinationStatus, StatusReport};
 use prism_bridge::drive::health::{self, ServerState};
 use prism_config::Http;
-use prism_daemon::serve::status::report::{self};
 use prism_mcp::client::{Arrival, Fault, Manners, Wanted, Watch};
 use tokio::time::timeout;
 

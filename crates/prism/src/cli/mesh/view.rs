@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use prism_api::mesh::{BellRecord, LatencyView, MeshOverview, OwedReply, RosterAgent};
 use prism_core::mesh::words;
+use prism_core::time::parse_rfc3339;
 use serde_json::Number;
 
 use crate::cli::{
     columns::{Cell, Column, GAP, cut, number, table, text},
-    moments::{clock, distance, read},
+    moments::{clock, distance},
     say::{Colour, Line},
     status::words::{ago, took},
 };
@@ -49,7 +50,7 @@ pub(super) fn lines(page: &MeshOverview, width: usize, height: usize, now: i64) 
     let agents = page.agents.iter().map(|one| agent(one, &bells)).collect::<Vec<_>>();
     let mut owed: Vec<&OwedReply> = page.obligations.iter().filter(|one| one.closed_at.is_none()).collect();
     // What is due first comes first, and what was due already before that.
-    owed.sort_by_key(|one| one.due_at.as_deref().and_then(read).unwrap_or(i64::MAX));
+    owed.sort_by_key(|one| one.due_at.as_deref().and_then(parse_rfc3339).unwrap_or(i64::MAX));
     let owed = owed.into_iter().map(|one| obligation(one, now)).collect::<Vec<_>>();
     let bells = bells.iter().take(MAX_BELLS).map(|one| bell(one)).collect::<Vec<_>>();
 
@@ -180,7 +181,7 @@ fn last_bell(bell: &BellRecord) -> Cell {
 
 fn obligation(one: &OwedReply, now: i64) -> Vec<Cell> {
     let plain = |text: &str| (text.to_owned(), None);
-    let due = match one.due_at.as_deref().and_then(read) {
+    let due = match one.due_at.as_deref().and_then(parse_rfc3339) {
         Some(due) if one.overdue => (format!("{}, overdue", distance(due, now)), Some(Colour::Red)),
         Some(due) => (distance(due, now), None),
         None if one.sla_exempt => ("exempt".to_owned(), Some(Colour::Dim)),
@@ -233,7 +234,7 @@ fn result_colour(result: &str) -> Option<Colour> {
 /// The bells, the newest first, in whichever order they came.
 fn newest(bells: &[BellRecord]) -> Vec<&BellRecord> {
     let mut bells: Vec<&BellRecord> = bells.iter().collect();
-    bells.sort_by_key(|one| std::cmp::Reverse(read(&one.at).unwrap_or_default()));
+    bells.sort_by_key(|one| std::cmp::Reverse(parse_rfc3339(&one.at).unwrap_or_default()));
     bells
 }
 
